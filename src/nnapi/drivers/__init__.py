@@ -1,0 +1,1 @@
+"""Who computes: the driver protocol, the reference, engines and wrappers."""

@@ -1,0 +1,119 @@
+"""The contract between the runtime and whoever computes.
+
+Ownership: a model given to a driver is frozen and outlives everything made from it; its constants are read-only
+views that must not be copied without need. Arrays in a Request belong to the caller and are only valid during the
+call; arrays in an Outcome belong to the runtime from then on and must share no memory with the inputs.
+
+Threading: every method may be called from any thread, several at a time. All state of a run lives in the call.
+
+Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a sentence. Anything else
+that escapes is reported as OP_FAILED. A refusal to support an operation is no failure but a Verdict with a reason.
+
+Deadlines: where a Request or PrepareOptions carries one (``time.monotonic_ns``), stop between operations at the
+latest and raise MissedDeadlineTransientError; MissedDeadlinePersistentError when it has passed before the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+
+DEFAULT_LOOP_TIMEOUT = 2_000_000_000
+"""Nanoseconds that a WHILE may run unless the execution says otherwise."""
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Who a device is. ``feature_level`` counts 1 to 8; ``extensions`` are names of operand and operation sets."""
+
+    name: str
+    version: str
+    type: DeviceTypeCode
+    feature_level: int
+    extensions: tuple[str, ...] = ()
+
+
+class Performance(NamedTuple):
+    """Declared cost relative to the CPU reference, whose figures are 1: lower is better."""
+
+    exec_time: float = 1.0
+    power_usage: float = 1.0
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Declared performance: by operand code where it differs from ``default``, and for control flow."""
+
+    default: Performance = Performance()
+    by_type: Mapping[int, Performance] = field(default_factory=dict)
+    relaxed: Performance = Performance()
+    if_: Performance = Performance()
+    while_: Performance = Performance()
+
+
+class Verdict(NamedTuple):
+    """Whether a device takes an operation; if not, why, in a sentence."""
+
+    supported: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PrepareOptions:
+    """What a compilation asks for. ``deadline`` is a time.monotonic_ns value."""
+
+    preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+    priority: PriorityCode = PriorityCode.PRIORITY_MEDIUM
+    deadline: int | None = None
+
+
+@dataclass(slots=True)
+class Request:
+    """One run: an array per model input (None where omitted), of the operand's storage type and actual shape."""
+
+    inputs: Sequence[Array | None]
+    deadline: int | None = None
+    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run gave: an array per model output, and nanoseconds on the hardware and in the driver where measured."""
+
+    outputs: Sequence[Array]
+    hardware_ns: int | None = None
+    driver_ns: int | None = None
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A model made ready on a device."""
+
+    def execute(self, request: Request) -> Outcome:
+        """Compute. The shapes of the outputs are theirs, also where the model left them open."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the device holds; no execute follows."""
+        ...
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """A device and how to use it. Found through the entry-point group ``nnapi.drivers``."""
+
+    @property
+    def info(self) -> DeviceInfo: ...
+
+    def capabilities(self) -> Capabilities: ...
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        """One per operation of the finished model, in its order: would ``prepare`` take it?"""
+        ...
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared: ...

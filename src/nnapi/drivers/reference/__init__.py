@@ -1,0 +1,34 @@
+"""``nnapi-reference``: the definition of every operation, in NumPy, as a driver like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.drivers.reference.program import PreparedReference
+from nnapi.model.model import Model
+from nnapi.model.operation import REGISTRY
+
+
+class ReferenceDriver:
+    """Runs every built-in operation of every level, none of extensions or OEMs."""
+
+    info = DeviceInfo("nnapi-reference", "1.0", DeviceTypeCode.DEVICE_CPU, 8)
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return [
+            Verdict(True)
+            if call.code in REGISTRY
+            else Verdict(False, f"{call}: the reference knows no extension or OEM operation")
+            for call in model.operations
+        ]
+
+    def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
+        return PreparedReference(model)
+
+
+driver = ReferenceDriver()

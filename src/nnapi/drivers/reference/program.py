@@ -1,0 +1,224 @@
+"""A model as a list of steps.
+
+Operations whose types and shapes are known before the run are specialised once; the others, whose shapes depend on
+data or on inputs of open shape, when their inputs have been computed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
+from nnapi.drivers.reference.control_flow import run_if, run_while
+from nnapi.errors import MissedDeadlinePersistentError, MissedDeadlineTransientError, NnapiError
+from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared, normalise
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import REGISTRY
+from nnapi.ops.evaluate import Step, specialise
+
+PROGRAMS_KEPT = 8
+"""Programs kept for different input shapes of one model."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Limits of one run."""
+
+    deadline: int | None = None
+    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
+
+
+class Program:
+    """The steps of a model for one set of input types (None for an omitted input)."""
+
+    def __init__(self, model: Model, inputs: Sequence[OperandType | None], prepared: PreparedReference) -> None:
+        self.model = model
+        self.prepared = prepared
+        self.constants: list[Array | None] = [None] * len(model.operands)
+        self.types: dict[int, OperandType | None] = dict(zip(model.inputs, inputs, strict=True))
+        for operand in model.operands:
+            if operand.lifetime == Lifetime.CONSTANT:
+                self.constants[operand.index], self.types[operand.index] = operand.value, operand.type
+            elif operand.lifetime == Lifetime.NO_VALUE:
+                self.types[operand.index] = None
+        known = {index: value for index, value in enumerate(self.constants) if value is not None}
+        self.steps = [(call, self._early(call, known)) for call in model.operations]
+        self.dead = _last_uses(model)
+
+    def _early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
+        """The step, if everything it needs is known before the run."""
+        if call.code in (OperationCode.IF, OperationCode.WHILE):
+            return None
+        try:
+            step = self._specialise(call, self.types, known)
+        except NotYetKnown:
+            return None
+        for index, type in zip(call.outputs, step.call.stored_results(), strict=True):
+            if UNKNOWN not in type.dimensions:
+                self.types[index] = type
+        return step
+
+    def _specialise(
+        self, call: OperationCall, types: dict[int, OperandType | None], known: dict[int, Array]
+    ) -> Step:
+        assert call.match is not None
+        operands = self.model.operands
+
+        def type_of(index: int) -> OperandType | None:
+            if index not in types:
+                raise NotYetKnown(operands[index].name, index)
+            return types[index]
+
+        try:
+            normal = normalise(
+                REGISTRY[call.code], call.match, call.inputs, call.outputs,
+                tuple(operands[index].type for index in call.outputs), type_of, known.get,
+            )  # fmt: skip
+            for index, result in zip(call.outputs, normal.stored_results(), strict=True):
+                operand = operands[index]
+                check_declared(result, operand.type, is_model_output=operand.lifetime == Lifetime.OUTPUT)
+            return specialise(normal, known)
+        except NnapiError as error:
+            raise error.at(str(call)) from None
+
+    def run(self, inputs: Sequence[Array | None], context: Context) -> list[Array]:
+        """Compute the model's outputs."""
+        values = self.constants.copy()
+        for index, array in zip(self.model.inputs, inputs, strict=True):
+            values[index] = array
+        late: dict[int, OperandType | None] | None = None
+        for (call, step), dead in zip(self.steps, self.dead, strict=True):
+            if context.deadline is not None and time.monotonic_ns() > context.deadline:
+                raise MissedDeadlineTransientError(f"the time limit passed before {call}")
+            if step is None:
+                late = self.types.copy() if late is None else late
+                results = self._run_late(call, values, late, context)
+            else:
+                results = step.run(*[values[index] for index in step.inputs])
+            for index, array in zip(call.outputs, results, strict=True):
+                values[index] = array
+            for index in dead:
+                values[index] = None
+        return [values[index] for index in self.model.outputs]  # type: ignore[misc]
+
+    def _run_late(
+        self,
+        call: OperationCall,
+        values: list[Array | None],
+        types: dict[int, OperandType | None],
+        context: Context,
+    ) -> Sequence[Array]:
+        operands = self.model.operands
+        if call.code in (OperationCode.IF, OperationCode.WHILE):
+            return self._control_flow(call, values, context)
+        for index in call.inputs:
+            value, declared = values[index], operands[index].type
+            if index not in types and value is not None:
+                types[index] = types_now = declared.with_dimensions(() if declared.is_scalar else value.shape)
+                assert types_now is not None
+        step = self._specialise(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
+        results = step.run()
+        for index, type, array in zip(call.outputs, step.call.stored_results(), results, strict=True):
+            types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
+        return results
+
+    def _control_flow(self, call: OperationCall, values: list[Array | None], context: Context) -> Sequence[Array]:
+        references = [self.prepared.referenced(self.model.operands[i].value) for i in call.inputs if self.model.operands[i].lifetime == Lifetime.SUBGRAPH]
+        arrays = [values[i] for i in call.inputs if self.model.operands[i].lifetime != Lifetime.SUBGRAPH]
+        run = run_if if call.code == OperationCode.IF else run_while
+        try:
+            results = run(references, arrays, len(call.outputs), context)
+            for index, array in zip(call.outputs, results, strict=True):
+                operand = self.model.operands[index]
+                if not operand.type.is_scalar:
+                    check_declared(operand.type.with_dimensions(array.shape), operand.type, is_model_output=False)
+        except NnapiError as error:
+            raise error.at(str(call)) from None
+        return results
+
+
+def _last_uses(model: Model) -> list[tuple[int, ...]]:
+    """For each operation the operands that nobody reads after it, so that their arrays can be dropped."""
+    kept = set(model.outputs)
+    dead: list[tuple[int, ...]] = []
+    for call in reversed(model.operations):
+        last = {i for i in (*call.inputs, *call.outputs) if i not in kept and _is_computed(model, i)}
+        kept |= last
+        dead.append(tuple(last))
+    return dead[::-1]
+
+
+def _is_computed(model: Model, index: int) -> bool:
+    return model.operands[index].lifetime in (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
+
+
+class PreparedReference:
+    """A model on the reference: one program where all shapes are declared, one for each set of shapes otherwise.
+
+    A program that cannot be made (a bad axis, shapes that do not fit) fails the executions, not the preparation: the
+    specification finds bad values when computing.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._lock = threading.Lock()
+        self._programs: OrderedDict[Any, Program | NnapiError] = OrderedDict()
+        self._references: dict[int, PreparedReference] = {}
+        declared = [model.operands[index].type for index in model.inputs]
+        if all(type.is_known for type in declared):
+            self._program(tuple(type.dimensions for type in declared))
+
+    def execute(self, request: Request) -> Outcome:
+        if request.deadline is not None and time.monotonic_ns() > request.deadline:
+            raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+        with np.errstate(all="ignore"):
+            outputs = self.run(request.inputs, Context(request.deadline, request.loop_timeout))
+        return Outcome([_owned(array) for array in outputs])
+
+    def run(self, inputs: Sequence[Array | None], context: Context) -> list[Array]:
+        """The outputs, which may still be views of inputs or constants."""
+        program = self._program(tuple(None if array is None else array.shape for array in inputs))
+        if isinstance(program, NnapiError):
+            raise program
+        return program.run(inputs, context)
+
+    def referenced(self, model: Model) -> PreparedReference:
+        """The prepared form of a model that this one refers to."""
+        with self._lock:
+            if id(model) not in self._references:
+                self._references[id(model)] = PreparedReference(model)
+            return self._references[id(model)]
+
+    def close(self) -> None:
+        self._programs.clear()
+
+    def _program(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Program | NnapiError:
+        with self._lock:
+            program = self._programs.get(shapes)
+            if program is None:
+                program = self._programs[shapes] = self._make(shapes)
+                if len(self._programs) > PROGRAMS_KEPT:
+                    self._programs.popitem(last=False)
+            return program
+
+    def _make(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Program | NnapiError:
+        declared = [self.model.operands[index].type for index in self.model.inputs]
+        types = [None if shape is None else type.with_dimensions(shape) for type, shape in zip(declared, shapes, strict=True)]
+        try:
+            return Program(self.model, types, self)
+        except NnapiError as error:
+            return error
+
+
+def _owned(array: Array) -> Array:
+    """The array itself if it is plain memory of its own, else a copy."""
+    return array if array.base is None and array.flags.c_contiguous and array.flags.writeable else array.copy("C")

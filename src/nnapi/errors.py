@@ -1,0 +1,186 @@
+"""What a call raises when it refuses or fails: one class per result code of the C API.
+
+    NnapiError
+    ├── OutOfMemoryError                   OUT_OF_MEMORY
+    ├── IncompleteError                    INCOMPLETE
+    ├── UnexpectedNullError                UNEXPECTED_NULL
+    ├── BadDataError                       BAD_DATA
+    ├── OpFailedError                      OP_FAILED
+    ├── BadStateError                      BAD_STATE
+    ├── UnmappableError                    UNMAPPABLE
+    ├── OutputInsufficientSizeError        OUTPUT_INSUFFICIENT_SIZE
+    ├── UnavailableDeviceError             UNAVAILABLE_DEVICE
+    ├── MissedDeadlineError                (either of)
+    │   ├── MissedDeadlineTransientError   MISSED_DEADLINE_TRANSIENT
+    │   └── MissedDeadlinePersistentError  MISSED_DEADLINE_PERSISTENT
+    ├── ResourceExhaustedError             (either of)
+    │   ├── ResourceExhaustedTransientError   RESOURCE_EXHAUSTED_TRANSIENT
+    │   └── ResourceExhaustedPersistentError  RESOURCE_EXHAUSTED_PERSISTENT
+    └── DeadObjectError                    DEAD_OBJECT
+
+`NnapiError` and the two groups are there to be caught; what is raised is one of the others.
+"""
+
+import copy
+from typing import ClassVar, Self
+
+from nnapi.codes import ResultCode
+
+
+class NnapiError(Exception):
+    """Any refusal or failure. `code` is what the C API returns for it, `where` the place once `at` has set it."""
+
+    # The classes that are only caught carry the most general code, so that `error.code` exists whatever was caught.
+    code: ClassVar[ResultCode] = ResultCode.OP_FAILED
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.where: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The message without the place."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return self.sentence if self.where is None else f"{self.where}: {self.sentence}"
+
+    def at(self, where: str) -> Self:
+        """The same error saying where it happened, for example "CONV_2D (#17)".
+
+        The first place set wins, because it is the innermost and most precise one; then this returns the error itself.
+        Otherwise it returns a copy that keeps the traceback, for `raise error.at(where) from None`.
+        """
+        if self.where is not None:
+            return self
+        placed = copy.copy(self)
+        placed.where = where
+        return placed.with_traceback(self.__traceback__)
+
+
+class OutOfMemoryError(NnapiError):
+    """Memory of the host could not be allocated."""
+
+    code = ResultCode.OUT_OF_MEMORY
+
+
+class IncompleteError(NnapiError):
+    """Kept for history: the runtime never raises it at feature level 8."""
+
+    code = ResultCode.INCOMPLETE
+
+
+class UnexpectedNullError(NnapiError):
+    """An argument that must be given is absent: a null pointer in C, None in Python."""
+
+    code = ResultCode.UNEXPECTED_NULL
+
+
+class BadDataError(NnapiError):
+    """An argument is wrong."""
+
+    code = ResultCode.BAD_DATA
+
+
+class OpFailedError(NnapiError):
+    """A compilation or an execution failed."""
+
+    code = ResultCode.OP_FAILED
+
+
+class BadStateError(NnapiError):
+    """The call is not permitted in the state the object is in."""
+
+    code = ResultCode.BAD_STATE
+
+
+class UnmappableError(NnapiError):
+    """A memory cannot be mapped."""
+
+    code = ResultCode.UNMAPPABLE
+
+
+class OutputInsufficientSizeError(NnapiError):
+    """An output buffer is too small for the computed result; `dimensions` are the extents it came out with."""
+
+    code = ResultCode.OUTPUT_INSUFFICIENT_SIZE
+    dimensions: tuple[int, ...] = ()
+
+
+class UnavailableDeviceError(NnapiError):
+    """A device cannot be used."""
+
+    code = ResultCode.UNAVAILABLE_DEVICE
+
+
+class MissedDeadlineError(NnapiError):
+    """The work did not finish within its time limit."""
+
+
+class MissedDeadlineTransientError(MissedDeadlineError):
+    """The work did not finish within its time limit; trying again may succeed."""
+
+    code = ResultCode.MISSED_DEADLINE_TRANSIENT
+
+
+class MissedDeadlinePersistentError(MissedDeadlineError):
+    """The work did not finish within its time limit, and trying again will not either."""
+
+    code = ResultCode.MISSED_DEADLINE_PERSISTENT
+
+
+class ResourceExhaustedError(NnapiError):
+    """A device ran out of some resource."""
+
+
+class ResourceExhaustedTransientError(ResourceExhaustedError):
+    """A device ran out of some resource; trying again may succeed."""
+
+    code = ResultCode.RESOURCE_EXHAUSTED_TRANSIENT
+
+
+class ResourceExhaustedPersistentError(ResourceExhaustedError):
+    """A device ran out of some resource, and trying again will fail too."""
+
+    code = ResultCode.RESOURCE_EXHAUSTED_PERSISTENT
+
+
+class DeadObjectError(NnapiError):
+    """The object behind the handle is gone, for example because its driver crashed."""
+
+    code = ResultCode.DEAD_OBJECT
+
+
+_BY_CODE: dict[int, type[NnapiError]] = {
+    error.code: error
+    for error in (
+        OutOfMemoryError,
+        IncompleteError,
+        UnexpectedNullError,
+        BadDataError,
+        OpFailedError,
+        BadStateError,
+        UnmappableError,
+        OutputInsufficientSizeError,
+        UnavailableDeviceError,
+        MissedDeadlineTransientError,
+        MissedDeadlinePersistentError,
+        ResourceExhaustedTransientError,
+        ResourceExhaustedPersistentError,
+        DeadObjectError,
+    )
+}
+
+
+def error_for(code: int) -> type[NnapiError]:
+    """The class whose `code` is the given result code; ValueError for NO_ERROR and for unknown numbers."""
+    try:
+        return _BY_CODE[code]
+    except KeyError:
+        raise ValueError(f"{code} is not the result code of an error") from None
+
+
+def need(condition: object, sentence: str, error: type[NnapiError] = OpFailedError) -> None:
+    """Raise `error(sentence)` unless the condition holds."""
+    if not condition:
+        raise error(sentence)

@@ -1,0 +1,1 @@
+"""What the client describes: operands, operations, constants, models."""

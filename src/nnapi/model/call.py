@@ -1,0 +1,256 @@
+"""The normal call: one operation of a model with everything filled in that its argument list left open.
+
+Shape functions, kernels, drivers and importers' folding see only this: arguments by name, explicit padding, strides
+and dilations as pairs, images as NHWC, defaults in place. Nothing downstream counts arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
+from nnapi.model.operand import Array, OperandType, Shape, combine
+from nnapi.model.operation import Arguments, Match, Operation
+from nnapi.model.parameter import (
+    ModelParameter,
+    Parameter,
+    ScalarParameter,
+    Several,
+    TensorParameter,
+    ValuesParameter,
+    nchw_to_nhwc,
+    nhwc_to_nchw,
+)
+
+UNKNOWN = -1
+"""An extent that only the data decide; in a normal call 0 is a true zero."""
+
+
+class NotYetKnown(Exception):
+    """A scalar or shape that the call depends on is computed, not constant; ``operand`` is its index."""
+
+    def __init__(self, name: str, operand: int) -> None:
+        super().__init__(f"{name} (operand {operand}) is not known before the model runs")
+        self.operand = operand
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation's arguments in normal form and the types of its results.
+
+    ``operands`` names the operand behind each tensor argument (several for lists); ``results`` have UNKNOWN extents
+    where they depend on the data. Image tensors in ``arguments`` and ``results`` are described as NHWC even when
+    ``nchw`` says that the stored arrays are not.
+    """
+
+    operation: Operation
+    arguments: Arguments
+    operands: dict[str, tuple[int, ...]]
+    outputs: tuple[int, ...]
+    results: tuple[OperandType, ...]
+    activation: FuseCode = FuseCode.FUSED_NONE
+    nchw: bool = False
+
+    def images(self) -> frozenset[str]:
+        """Names of the tensors, inputs and outputs, that follow the layout flag."""
+        slots = [slot for form in self.operation.forms for slot in form.inputs] + list(self.operation.outputs)
+        return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
+
+    def stored_results(self) -> tuple[OperandType, ...]:
+        """The results as they are stored: NCHW where the call says so."""
+        if not self.nchw:
+            return self.results
+        images, slots = self.images(), self.operation.outputs
+        return tuple(
+            type.with_dimensions(nhwc_to_nchw(type.dimensions)) if slot.name in images else type
+            for slot, type in zip(slots, self.results, strict=False)
+        )
+
+
+def normalise(
+    operation: Operation,
+    match: Match,
+    inputs: tuple[int, ...],
+    outputs: tuple[int, ...],
+    declared: tuple[OperandType, ...],
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> Call:
+    """The normal call of ``operation`` on concrete types (extents of 0 are true zeros; None for an omitted operand).
+
+    ``value_of`` gives the array behind an operand where it is known. Raises NotYetKnown where a value that matters
+    is not; OpFailedError (BadDataError for operations of the old dispatch) with a sentence for bad values.
+    """
+    arguments: Arguments = {}
+    operands: dict[str, tuple[int, ...]] = {}
+    for slot in match.form.inputs:
+        where = tuple(inputs[position] for position in match.inputs.get(slot.name, ()))
+        if isinstance(slot, Several):
+            arguments[slot.name] = [_tensor(operation, slot.parameter, index, type_of) for index in where]
+            operands[slot.name] = where
+        elif not where:
+            arguments[slot.name] = slot.default
+        else:
+            arguments[slot.name] = _argument(operation, slot, where[0], type_of, value_of)
+            operands[slot.name] = where
+    if nchw := bool(arguments.get("layout", False)):
+        _describe_as_nhwc(match, arguments)
+    if match.form.normal:
+        arguments = match.form.normal(arguments)
+    arguments.pop("layout", None)
+    activation = _fuse_code(arguments.pop("activation", 0)) if _fuses(match) else FuseCode.FUSED_NONE
+    results = _results(operation, arguments, declared)
+    need(
+        not activation or not results or results[0].code != OperandCode.TENSOR_INT32,
+        f"{activation.name} cannot be fused into a result of type TENSOR_INT32",
+    )
+    return Call(operation, arguments, operands, outputs, results, activation, nchw)
+
+
+def _fuses(match: Match) -> bool:
+    from nnapi.model.parameter import ActivationParameter
+
+    return any(isinstance(slot, ActivationParameter) for slot in match.form.inputs)
+
+
+def _argument(
+    operation: Operation,
+    slot: Parameter,
+    index: int,
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> Any:
+    if isinstance(slot, ValuesParameter):
+        return _values(operation, slot, index, type_of, value_of)
+    if isinstance(slot, ScalarParameter):
+        return _scalar(operation, slot, index, type_of, value_of)
+    if isinstance(slot, ModelParameter):
+        return value_of(index)
+    return _tensor(operation, slot, index, type_of)
+
+
+def _tensor(
+    operation: Operation, slot: Parameter, index: int, type_of: Callable[[int], OperandType | None]
+) -> OperandType | None:
+    type = type_of(index)
+    failure = operation.failure or OpFailedError
+    need(type is not None or slot.optional, f"{slot.name} is omitted, but needed", failure)
+    if type is not None and isinstance(slot, TensorParameter) and slot.kind == "tensor":
+        need(operation.zero_sized or 0 not in type.dimensions, f"{slot.name} has no elements: {type}", failure)
+        if slot.rank is not None and slot.late_rank:
+            need(
+                slot.rank_level(type.rank) is not None,
+                f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}",
+                failure,
+            )
+    return type
+
+
+def _values(
+    operation: Operation,
+    slot: ValuesParameter,
+    index: int,
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> Array | None:
+    if _tensor(operation, slot, index, type_of) is None:
+        return None
+    value: Array | None = value_of(index)
+    if value is None:
+        raise NotYetKnown(slot.name, index)
+    return value
+
+
+def _scalar(
+    operation: Operation,
+    slot: ScalarParameter,
+    index: int,
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> Any:
+    type = type_of(index)
+    if type is None:
+        need(slot.optional, f"{slot.name} is omitted, but needed", operation.failure or OpFailedError)
+        return None
+    array = value_of(index)
+    if array is None:
+        raise NotYetKnown(slot.name, index)
+    value = bool(array.reshape(-1)[0]) if type.code == OperandCode.BOOL else array.reshape(-1)[0].item()
+    complaint = slot.check(value) if slot.check else None
+    need(complaint is None, f"{slot.name} is {value}, {complaint}")
+    return value
+
+
+def _describe_as_nhwc(match: Match, arguments: Arguments) -> None:
+    for slot in match.form.inputs:
+        type = arguments.get(slot.name)
+        if isinstance(slot, TensorParameter) and slot.image and isinstance(type, OperandType):
+            arguments[slot.name] = type.with_dimensions(nchw_to_nhwc(type.dimensions))
+
+
+def _fuse_code(value: int) -> FuseCode:
+    need(value in FuseCode.__members__.values(), f"activation is {value}, must be a FuseCode 0..3")
+    return FuseCode(value)
+
+
+def _results(operation: Operation, arguments: Arguments, declared: tuple[OperandType, ...]) -> tuple[OperandType, ...]:
+    assert operation.shape_function is not None, operation
+    shapes = operation.shape_function(**arguments)
+    if not isinstance(shapes, list):
+        shapes = [shapes]
+    need(
+        len(shapes) >= len(declared), f"gives {len(shapes)} outputs, {len(declared)} are listed", operation.failure or OpFailedError
+    )
+    return tuple(
+        _result(_output_slot(operation, position), arguments, shape, type)
+        for position, (shape, type) in enumerate(zip(shapes, declared, strict=False))
+    )
+
+
+def _output_slot(operation: Operation, position: int) -> TensorParameter:
+    slot = operation.outputs[min(position, len(operation.outputs) - 1)]
+    parameter = slot.parameter if isinstance(slot, Several) else slot
+    assert isinstance(parameter, TensorParameter | ScalarParameter), parameter
+    return parameter  # type: ignore[return-value]  # RANK's scalar has no quantisation either
+
+
+def _result(
+    slot: TensorParameter, arguments: Arguments, shape: tuple[int | None, ...], declared: OperandType
+) -> OperandType:
+    dimensions = tuple(UNKNOWN if extent is None else int(extent) for extent in shape)
+    scale, zero_point = declared.scale, declared.zero_point
+    quant = getattr(slot, "quant", None)
+    if isinstance(quant, str):
+        leader = arguments[quant][0] if isinstance(arguments[quant], list) else arguments[quant]
+        scale, zero_point = leader.scale, leader.zero_point
+    elif quant and declared.code in quant:
+        scale, zero_point = quant[declared.code]
+    return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
+
+
+def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool) -> None:
+    """Raise OpFailedError where a result contradicts its declaration: extents always, quantisation of model outputs."""
+    known: Shape = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
+    agrees = combine(known, declared.dimensions) is not None and not (
+        0 in result.dimensions
+        and len(declared.dimensions) == len(known)
+        and any(extent == 0 and want for extent, want in zip(result.dimensions, declared.dimensions, strict=True))
+    )
+    need(agrees, f"gives {result}, declared is {declared}")
+    if is_model_output:
+        need(
+            (result.scale, result.zero_point) == (declared.scale, declared.zero_point),
+            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the model output is declared with "
+            f"{declared.scale:.9g} and {declared.zero_point}",
+        )
+
+
+def refuse(condition: object, sentence: str) -> None:
+    """``need`` for tests made when an operation is added: BAD_DATA."""
+    need(condition, sentence, BadDataError)
+
+
+__all__ = ["UNKNOWN", "Call", "NnapiError", "NotYetKnown", "check_declared", "normalise", "refuse"]

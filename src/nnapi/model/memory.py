@@ -1,0 +1,117 @@
+"""Memory objects: bytes that models and executions share instead of copying (``ANeuralNetworksMemory``)."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from nnapi.errors import BadDataError, OpFailedError, UnexpectedNullError, UnmappableError, need
+from nnapi.model.operand import Array
+
+PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
+
+
+class Memory:
+    """A region of bytes, mapped or borrowed, never copied (``ANeuralNetworksMemory``).
+
+    Made by :meth:`from_fd`, :meth:`from_file` or :meth:`from_array`. It may be used by any number of models and
+    executions and from any thread; it must not change while a model that holds constants in it is in use.
+    """
+
+    def __init__(self, size: int, protect: int, source: Array | int, offset: int = 0) -> None:
+        """Use the constructors below; ``source`` is an owned descriptor, or the bytes themselves."""
+        self.size = size
+        self.protect = protect
+        self._offset = offset
+        self._bytes: Array | None = None
+        self._fd: int | None = None
+        if isinstance(source, int):
+            self._fd = source
+            self._finalizer = weakref.finalize(self, os.close, source)
+        else:
+            self._bytes = source
+
+    @classmethod
+    def from_fd(cls, size: int, protect: int, fd: int, offset: int = 0) -> Memory:
+        """Memory over ``size`` bytes of a file from ``offset`` on (``ANeuralNetworksMemory_createFromFd``).
+
+        ``protect`` mixes ``mmap.PROT_READ`` and ``mmap.PROT_WRITE``. The descriptor is duplicated: the caller may
+        close its own. The mapping is shared and made at first use, so a size or offset that does not fit the file
+        shows there, as UnmappableError. Raises OpFailedError for a descriptor that cannot be duplicated.
+        """
+        try:
+            duplicate = os.dup(fd)
+        except (OSError, OverflowError) as error:
+            raise OpFailedError(f"file descriptor {fd} cannot be duplicated: {error}") from None
+        return cls(size, protect, duplicate, offset)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Memory:
+        """The whole of a file, mapped for reading."""
+        with Path(path).open("rb") as file:
+            return cls.from_fd(os.fstat(file.fileno()).st_size, mmap.PROT_READ, file.fileno())
+
+    @classmethod
+    def from_array(cls, array: Array) -> Memory:
+        """The bytes of a C-contiguous array, shared with it; writable when the array is."""
+        need(array is not None, "array is None", UnexpectedNullError)
+        need(array.flags.c_contiguous, "a Memory needs a C-contiguous array", BadDataError)
+        protect = PROTECTIONS if array.flags.writeable else mmap.PROT_READ
+        return cls(array.nbytes, protect, array.reshape(-1).view(np.uint8))
+
+    def view(self, offset: int = 0, length: int | None = None) -> Array:
+        """Bytes ``offset`` to ``offset + length`` as a uint8 array, without a copy.
+
+        Raises BadDataError for a region outside the memory, UnmappableError where the file cannot be mapped.
+        """
+        length = self.size - offset if length is None else length
+        self.check_region(offset, length)
+        if self._bytes is None:
+            self._bytes = self._map()
+        return self._bytes[offset : offset + length]
+
+    def check_region(self, offset: int, length: int) -> None:
+        """Raise BadDataError unless the region lies inside the memory."""
+        need(
+            offset >= 0 and length >= 0 and offset + length <= self.size,
+            f"region of {length} bytes at offset {offset} is not inside the memory of {self.size} bytes",
+            BadDataError,
+        )
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.protect & mmap.PROT_WRITE)
+
+    def _map(self) -> Array:
+        assert self._fd is not None
+        lead = self._offset % mmap.ALLOCATIONGRANULARITY  # the system maps from page bounds, NNAPI from any byte
+        try:
+            need(self._offset + self.size <= os.fstat(self._fd).st_size, "the file is too short", UnmappableError)
+            mapping = mmap.mmap(
+                self._fd, self.size + lead, mmap.MAP_SHARED, prot=self.protect, offset=self._offset - lead
+            )
+        except (OSError, ValueError, OverflowError, UnmappableError) as error:
+            raise UnmappableError(
+                f"memory of {self.size} bytes at file offset {self._offset} cannot be mapped: {error}"
+            ) from None
+        return np.frombuffer(mapping, np.uint8)[lead:]
+
+    def close(self) -> None:
+        """Give the descriptor back now (``ANeuralNetworksMemory_free``); views already handed out stay valid."""
+        if self._fd is not None:
+            self._finalizer()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        origin = "a file" if self._fd is not None else "an array"
+        return f"<nnapi.Memory of {self.size} bytes over {origin}>"

@@ -1,0 +1,334 @@
+"""The model: a graph of operands and operations (``ANeuralNetworksModel``).
+
+A model is built by one thread, finished once, and then frozen: it can be shared by any number of threads,
+compilations and other models.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode, OperationCode
+from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
+from nnapi.model.memory import Memory
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
+from nnapi.model.operation import REGISTRY, Facet, Match
+from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
+
+
+class Lifetime(Enum):
+    """Where an operand's value comes from."""
+
+    TEMPORARY = "temporary"
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    NO_VALUE = "omitted"
+    SUBGRAPH = "model"
+
+
+@dataclass(slots=True)
+class Operand:
+    """One operand of a model: its type, role and, for constants, its value (an array; a Model for references)."""
+
+    index: int
+    type: OperandType
+    name: str
+    lifetime: Lifetime = Lifetime.TEMPORARY
+    value: Any = None
+    in_memory: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name or 'operand'} ({self.index}): {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCall:
+    """One addOperation: code, operand indices, and how they fit the signature (None for OEM and extensions)."""
+
+    number: int
+    code: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    match: Match | None
+
+    @property
+    def name(self) -> str:
+        return operation_name(self.code)
+
+    def __str__(self) -> str:
+        return f"{self.name} (#{self.number})"
+
+
+class Supports(Protocol):
+    """What a device answers about a model."""
+
+    def supports(self, model: Model) -> Sequence[bool]: ...
+
+
+class Model:
+    """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
+
+    Every method follows the C function of the same name; where that returns a result code the method raises the
+    exception of that code, with a sentence. After :meth:`finish` the model is frozen, and every call that would
+    change it raises BadStateError.
+    """
+
+    def __init__(self, name: str = "model") -> None:
+        self.name = name
+        self.operands: Sequence[Operand] = []
+        self.operations: Sequence[OperationCall] = []
+        """In the order of the addOperation calls; after finish in the order in which they run."""
+        self.inputs: tuple[int, ...] = ()
+        self.outputs: tuple[int, ...] = ()
+        self.relaxed = False
+        self._state = "building"
+
+    # Describing
+
+    def add_operand(self, type: OperandType, name: str = "") -> int:
+        """Add an operand and give its index (``ANeuralNetworksModel_addOperand``).
+
+        ``name`` serves messages only. Raises BadDataError for a type that breaks the rules.
+        """
+        self._need_building("add an operand")
+        need(type is not None, "type is None", UnexpectedNullError)
+        check_type(type)
+        operand = Operand(len(self.operands), type, name)
+        self._operands.append(operand)
+        return operand.index
+
+    def set_operand_value(self, index: int, value: Any, length: int | None = None) -> None:
+        """Make an operand a constant (``ANeuralNetworksModel_setOperandValue``).
+
+        ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. An array
+        that nobody can write to is kept as it is, others are copied: at the call up to 128 bytes, at finish above.
+        """
+        self._need_building("set a value")
+        operand = self._operand(index)
+        if value is None:
+            need(not length, f"no value, but a length of {length}, for {operand}", UnexpectedNullError)
+            operand.lifetime, operand.value = Lifetime.NO_VALUE, None
+            return
+        array = _as_bytes(operand, value)
+        need(length is None or length == array.nbytes, f"length {length} of a value of {array.nbytes} bytes", BadDataError)
+        need(array.nbytes > 0, f"an empty value for {operand}", BadDataError)
+        if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and array.flags.writeable:
+            array = array.copy()
+        self._make_constant(operand, array, in_memory=False)
+
+    def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
+        """Make an operand a constant that lives in a memory (``ANeuralNetworksModel_setOperandValueFromMemory``).
+
+        The bytes are not copied: the operand is a view of the memory, which must not change from then on.
+        """
+        self._need_building("set a value")
+        need(memory is not None, "memory is None", UnexpectedNullError)
+        operand = self._operand(index)
+        need(operand.type.code != OEM_SCALAR, f"{operand} cannot live in a memory", BadDataError)
+        self._need_size(operand, length)
+        need(offset or length, "offset and length are both 0", BadDataError)
+        memory.check_region(offset, length)
+        operand.lifetime, operand.in_memory, operand.value = Lifetime.CONSTANT, True, (memory, offset, length)
+
+    def set_operand_value_from_model(self, index: int, model: Model) -> None:
+        """Let a MODEL operand refer to a finished model (``ANeuralNetworksModel_setOperandValueFromModel``)."""
+        self._need_building("set a value")
+        need(model is not None, "model is None", UnexpectedNullError)
+        need(model._state == "finished", f"the model referred to is {model._state}, not finished", BadStateError)
+        operand = self._operand(index)
+        operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
+
+    def set_operand_symm_per_channel_quant_params(self, index: int, channel_dim: int, scales: Sequence[float]) -> None:
+        """Give a filter one scale per channel (``ANeuralNetworksModel_setOperandSymmPerChannelQuantParams``)."""
+        self._need_building("set scales")
+        operand = self._operand(index)
+        type = operand.type
+        need(scales is not None, "scales are None", BadDataError)
+        need(
+            type.code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
+            f"{operand} is not TENSOR_QUANT8_SYMM_PER_CHANNEL",
+            BadDataError,
+        )
+        need(0 <= channel_dim < type.rank, f"{operand} has no dimension {channel_dim}", BadDataError)
+        extent = type.dimensions[channel_dim]
+        need(extent, f"{operand} has an unknown extent along dimension {channel_dim}", BadDataError)
+        need(len(scales) == extent, f"{len(scales)} scales for {extent} channels of {operand}", BadDataError)
+        rounded = tuple(float(scale) for scale in np.asarray(scales, np.float32))
+        need(all(scale > 0 for scale in rounded), f"{operand} has a scale that is not above 0", BadDataError)
+        operand.type = replace(type, channel=ChannelQuantization(int(channel_dim), rounded))
+
+    def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Append an operation (``ANeuralNetworksModel_addOperation``).
+
+        Types, numbers and ranks of operands are tested here; values only when computing. The order of the calls
+        does not matter.
+        """
+        self._need_building("add an operation")
+        need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
+        label = f"{operation_name(code)} (#{len(self.operations)})"
+        known = code in REGISTRY or code == OEM_OPERATION or code > 0xFFFF
+        need(known, f"{label}: operation code {code} is not one of NeuralNetworks.h", BadDataError)
+        need(len(inputs) and len(outputs), f"{label}: needs at least one input and one output", BadDataError)
+        for index in (*inputs, *outputs):
+            self._operand(index, label)
+        match = self._match(code, inputs, outputs, label) if code in REGISTRY else None
+        call = OperationCall(len(self.operations), code, tuple(map(int, inputs)), tuple(map(int, outputs)), match)
+        self._operations.append(call)
+
+    def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Name the operands that are the model's inputs and outputs (``..._identifyInputsAndOutputs``)."""
+        self._need_building("identify inputs and outputs")
+        need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
+        need(len(inputs) and len(outputs), "a model needs at least one input and one output", BadDataError)
+        for index in (*inputs, *outputs):
+            self._operand(index)
+        for indices, role in ((inputs, Lifetime.INPUT), (outputs, Lifetime.OUTPUT)):
+            for index in indices:
+                operand = self.operands[index]
+                free = operand.lifetime == Lifetime.TEMPORARY
+                need(free, f"{operand} is {operand.lifetime.value} already, cannot be {role.value}", BadDataError)
+                operand.lifetime = role
+        self.inputs, self.outputs = tuple(map(int, inputs)), tuple(map(int, outputs))
+
+    def relax_computation_float32_to_float16(self, allow: bool) -> None:
+        """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); a permission only."""
+        self._need_building("change precision")
+        self.relaxed = bool(allow)
+
+    def finish(self) -> None:
+        """Validate and freeze the model (``ANeuralNetworksModel_finish``).
+
+        Raises BadDataError naming what is wrong; the model is then invalid for good.
+        """
+        self._need_building("finish")
+        self._state = "invalid"
+        self._bind_constants()
+        check_graph(self)
+        order = run_order(self)
+        self.operations = tuple(trimmed(self, call) for call in order)
+        self.operands = tuple(self.operands)
+        self._state = "finished"
+
+    # Asking
+
+    @property
+    def is_finished(self) -> bool:
+        return self._state == "finished"
+
+    @property
+    def facets(self) -> list[Facet]:
+        """Everything in the model that asks for a feature level, with the operation or operand that does."""
+        return model_facets(self)
+
+    @property
+    def feature_level(self) -> int:
+        """Feature level (1 to 8) that a device needs for the whole model."""
+        return max((facet.level for facet in self.facets), default=1)
+
+    def supported_operations(self, devices: Sequence[Supports]) -> list[bool]:
+        """For each operation, in the order it was added: can any of the devices run it?
+
+        Follows ``ANeuralNetworksModel_getSupportedOperationsForDevices``.
+        """
+        need(devices is not None, "devices is None", UnexpectedNullError)
+        need(len(devices), "no devices are listed", BadDataError)
+        need(self.is_finished, f"the model is {self._state}, not finished", BadStateError)
+        need(all(device is not None for device in devices), "a device is None", UnexpectedNullError)
+        need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
+        supported = [False] * len(self.operations)
+        for device in devices:
+            for call, answer in zip(self.operations, device.supports(self), strict=True):
+                supported[call.number] |= answer
+        return supported
+
+    def __repr__(self) -> str:
+        return f"<nnapi.Model {self.name!r}: {len(self.operations)} operations, {len(self.operands)} operands, {self._state}>"
+
+    # Within
+
+    @property
+    def _operands(self) -> list[Operand]:
+        assert isinstance(self.operands, list)
+        return self.operands
+
+    @property
+    def _operations(self) -> list[OperationCall]:
+        assert isinstance(self.operations, list)
+        return self.operations
+
+    def _need_building(self, what: str) -> None:
+        need(self._state == "building", f"cannot {what}: the model is {self._state}", BadStateError)
+
+    def _operand(self, index: int, label: str = "") -> Operand:
+        need(
+            0 <= index < len(self.operands),
+            f"{label + ': ' if label else ''}operand {index} does not exist, the model has {len(self.operands)}",
+            BadDataError,
+        )
+        return self.operands[index]
+
+    def _match(self, code: int, inputs: Sequence[int], outputs: Sequence[int], label: str) -> Match:
+        operands = [self.operands[index] for index in inputs]
+        references = [operand.value if operand.lifetime == Lifetime.SUBGRAPH else None for operand in operands]
+        try:
+            return REGISTRY[code].match(
+                [operand.type for operand in operands], [self.operands[index].type for index in outputs], references
+            )
+        except NnapiError as error:
+            raise error.at(label) from None
+
+    def _need_size(self, operand: Operand, length: int) -> None:
+        type = operand.type
+        need(type.is_known, f"{operand} has unknown extents and cannot be a constant", BadDataError)
+        if type.code != OEM_SCALAR:
+            need(length == type.nbytes, f"{operand} takes {type.nbytes} bytes, got {length}", BadDataError)
+
+    def _make_constant(self, operand: Operand, array: Array, *, in_memory: bool) -> None:
+        self._need_size(operand, array.nbytes)
+        operand.lifetime, operand.value, operand.in_memory = Lifetime.CONSTANT, array, in_memory
+
+    def _bind_constants(self) -> None:
+        """Turn constants into arrays of their type and shape; what a caller could still write to is copied."""
+        for operand in self.operands:
+            if operand.lifetime != Lifetime.CONSTANT:
+                continue
+            if operand.in_memory:
+                memory, offset, length = operand.value
+                need(memory.size, f"{operand} lives in a memory of size 0", BadDataError)
+                need(memory.protect & ~3 == 0, f"{operand} lives in a memory with protection {memory.protect}", BadDataError)
+                operand.value = memory.view(offset, length)
+            elif operand.value.flags.writeable:
+                operand.value = operand.value.copy()
+            if operand.type.code in OperandCode.__members__.values():
+                operand.value = operand.value.view(operand.type.dtype).reshape(operand.type.dimensions)
+            operand.value.flags.writeable = False
+
+
+def operation_name(code: int) -> str:
+    """Name of an operation code, or its number where the header has none."""
+    if code in OperationCode.__members__.values():
+        return OperationCode(code).name
+    return "OEM_OPERATION" if code == OEM_OPERATION else f"operation {code}"
+
+
+def _as_bytes(operand: Operand, value: Any) -> Array:
+    """The bytes of a constant as a flat uint8 array, without a copy where there are bytes."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return np.frombuffer(value, np.uint8)
+    array = np.asarray(value)
+    dtype = operand.type.dtype if operand.type.nbytes else array.dtype
+    if not isinstance(value, np.ndarray | np.generic) or array.dtype == np.bool_:
+        try:
+            array = np.asarray(value, dtype)
+        except (OverflowError, ValueError, TypeError) as error:
+            raise BadDataError(f"value {value!r} for {operand}: {error}") from None
+    need(array.dtype in (dtype, np.uint8), f"value of {array.dtype} for {operand}, which stores {dtype}", BadDataError)
+    need(array.dtype.byteorder != (">" if sys.byteorder == "little" else "<"), "value in foreign byte order", BadDataError)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

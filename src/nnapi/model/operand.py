@@ -1,0 +1,262 @@
+"""Operands: the typed values that flow through a model.
+
+An :class:`OperandType` is a value: what ``ANeuralNetworksOperandType`` (and, for filters quantised per channel,
+``ANeuralNetworksSymmPerChannelQuantParams``) says about one operand. Extents are counts of elements; in a model
+description an extent of 0 is unknown and no extents at all mean a tensor of unknown rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
+from nnapi.errors import BadDataError, need
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Shape: TypeAlias = tuple[int, ...]
+
+DTYPES: Mapping[int, np.dtype[Any]] = {
+    code: np.dtype(dtype)
+    for code, dtype in {
+        OperandCode.FLOAT32: np.float32,
+        OperandCode.INT32: np.int32,
+        OperandCode.UINT32: np.uint32,
+        OperandCode.TENSOR_FLOAT32: np.float32,
+        OperandCode.TENSOR_INT32: np.int32,
+        OperandCode.TENSOR_QUANT8_ASYMM: np.uint8,
+        OperandCode.BOOL: np.uint8,
+        OperandCode.TENSOR_QUANT16_SYMM: np.int16,
+        OperandCode.TENSOR_FLOAT16: np.float16,
+        OperandCode.TENSOR_BOOL8: np.uint8,
+        OperandCode.FLOAT16: np.float16,
+        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: np.int8,
+        OperandCode.TENSOR_QUANT16_ASYMM: np.uint16,
+        OperandCode.TENSOR_QUANT8_SYMM: np.int8,
+        OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: np.int8,
+        TENSOR_OEM_BYTE: np.uint8,
+    }.items()
+}
+"""Storage type of one element, by operand code."""
+
+SCALARS = frozenset(
+    {
+        OperandCode.FLOAT32,
+        OperandCode.INT32,
+        OperandCode.UINT32,
+        OperandCode.BOOL,
+        OperandCode.FLOAT16,
+        OperandCode.MODEL,
+        OEM_SCALAR,
+    }
+)
+
+ZERO_POINTS: Mapping[int, tuple[int, int]] = {
+    OperandCode.TENSOR_QUANT8_ASYMM: (0, 255),
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: (-128, 127),
+    OperandCode.TENSOR_QUANT8_SYMM: (0, 0),
+    OperandCode.TENSOR_QUANT16_SYMM: (0, 0),
+    OperandCode.TENSOR_QUANT16_ASYMM: (0, 65535),
+}
+"""Legal zero points of the types that carry a scale of their own."""
+
+TYPE_LEVELS: Mapping[int, int] = {
+    **dict.fromkeys(
+        (
+            OperandCode.BOOL,
+            OperandCode.FLOAT16,
+            OperandCode.TENSOR_FLOAT16,
+            OperandCode.TENSOR_BOOL8,
+            OperandCode.TENSOR_QUANT16_SYMM,
+            OperandCode.TENSOR_QUANT16_ASYMM,
+            OperandCode.TENSOR_QUANT8_SYMM,
+            OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
+        ),
+        3,
+    ),
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: 4,
+    OperandCode.MODEL: 4,
+}
+"""Feature level from which an operand type exists; types not listed exist from level 1."""
+
+MAX_BYTES = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelQuantization:
+    """Scales of a TENSOR_QUANT8_SYMM_PER_CHANNEL operand: ``real = code * scales[index along dimension]``."""
+
+    dimension: int
+    scales: tuple[float, ...]
+
+    def broadcast(self, rank: int) -> Array:
+        """The scales as float32, shaped to multiply a tensor of that rank."""
+        shape = [1] * rank
+        shape[self.dimension] = len(self.scales)
+        return np.array(self.scales, np.float32).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class OperandType:
+    """Type, extents and quantisation of an operand (``ANeuralNetworksOperandType``).
+
+    ``scale`` is kept with the precision of the C structure (float32), so that equal types compare equal however
+    they were made.
+    """
+
+    code: int
+    dimensions: Shape = ()
+    scale: float = 0.0
+    zero_point: int = 0
+    channel: ChannelQuantization | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dimensions", tuple(int(extent) for extent in self.dimensions))
+        object.__setattr__(self, "scale", float(np.float32(self.scale)))
+
+    @property
+    def shape(self) -> Shape:
+        """The extents; what shape functions call them."""
+        return self.dimensions
+
+    @property
+    def rank(self) -> int:
+        """Number of extents; 0 for a scalar and for a tensor of unknown rank."""
+        return len(self.dimensions)
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.code in SCALARS
+
+    @property
+    def is_quantized(self) -> bool:
+        return self.code in ZERO_POINTS or self.code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+
+    @property
+    def is_known(self) -> bool:
+        """Whether rank and every extent are known, reading 0 as unknown."""
+        return self.is_scalar or (bool(self.dimensions) and 0 not in self.dimensions)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy type of the stored elements."""
+        return DTYPES[self.code]
+
+    @property
+    def size(self) -> int:
+        """Number of elements, unknown extents counted as 0; 1 for a scalar."""
+        return 1 if self.is_scalar else (math.prod(self.dimensions) if self.dimensions else 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a value of this type; 0 where the size is not known."""
+        return self.size * self.dtype.itemsize if self.code in DTYPES else 0
+
+    @property
+    def name(self) -> str:
+        """The type's name in NeuralNetworks.h without its prefix."""
+        return type_name(self.code)
+
+    def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
+        return replace(self, dimensions=tuple(dimensions))
+
+    def __str__(self) -> str:
+        text = self.name
+        if not self.is_scalar:
+            text += "[" + ", ".join(str(extent or "?") for extent in self.dimensions) + "]"
+        if self.channel:
+            text += f" (per channel {self.channel.dimension})"
+        elif self.scale:
+            text += f" (scale {self.scale:.6g}, zero point {self.zero_point})"
+        return text
+
+
+def type_name(code: int) -> str:
+    """Name of an operand code as in NeuralNetworks.h, or its number where the header has none."""
+    if code in (OEM_SCALAR, TENSOR_OEM_BYTE):
+        return "OEM_SCALAR" if code == OEM_SCALAR else "TENSOR_OEM_BYTE"
+    return OperandCode(code).name if code in OperandCode.__members__.values() else f"extension type {code:#x}"
+
+
+_SHORT_NAMES = {
+    "float32": OperandCode.TENSOR_FLOAT32,
+    "float16": OperandCode.TENSOR_FLOAT16,
+    "int32": OperandCode.TENSOR_INT32,
+    "bool8": OperandCode.TENSOR_BOOL8,
+    "bool": OperandCode.TENSOR_BOOL8,
+    "quant8_asymm": OperandCode.TENSOR_QUANT8_ASYMM,
+    "uint8": OperandCode.TENSOR_QUANT8_ASYMM,
+    "quant8_asymm_signed": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
+    "int8": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
+    "quant8_symm": OperandCode.TENSOR_QUANT8_SYMM,
+    "quant16_symm": OperandCode.TENSOR_QUANT16_SYMM,
+    "int16": OperandCode.TENSOR_QUANT16_SYMM,
+    "quant16_asymm": OperandCode.TENSOR_QUANT16_ASYMM,
+    "uint16": OperandCode.TENSOR_QUANT16_ASYMM,
+    "quant8_symm_per_channel": OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
+}
+
+
+def tensor(
+    dtype: str | OperandCode,
+    dimensions: Sequence[int] = (),
+    scale: float = 0.0,
+    zero_point: int = 0,
+    channel: ChannelQuantization | None = None,
+) -> OperandType:
+    """Type of a tensor, by NNAPI name or the usual short one: ``tensor("float32", (3, 4))``.
+
+    An extent of 0 is unknown, no extents mean unknown rank. Raises BadDataError for a name that means no type.
+    """
+    if isinstance(dtype, str):
+        need(dtype.lower() in _SHORT_NAMES, f"{dtype!r} names no tensor type; known: {', '.join(_SHORT_NAMES)}", BadDataError)
+        dtype = _SHORT_NAMES[dtype.lower()]
+    return OperandType(dtype, tuple(dimensions), scale, zero_point, channel)
+
+
+def check_type(type: OperandType) -> None:
+    """Raise BadDataError where a type breaks the rules of ANeuralNetworksModel_addOperand."""
+    code = type.code
+    need(
+        code in DTYPES or code in SCALARS,
+        f"operand type {code} is not one of NeuralNetworks.h and no driver defines it",
+        BadDataError,
+    )
+    need(not (type.is_scalar and type.dimensions), f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}", BadDataError)
+    need(all(extent >= 0 for extent in type.dimensions), f"{type.name} has a negative extent: {list(type.dimensions)}", BadDataError)
+    known = math.prod(extent for extent in type.dimensions if extent)
+    itemsize = DTYPES[code].itemsize if code in DTYPES else 0
+    need(known * itemsize <= MAX_BYTES, f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}", BadDataError)
+    _check_quantization(type)
+
+
+def _check_quantization(type: OperandType) -> None:
+    if type.code in (OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE):
+        return  # biases carry a scale; tested when the model is finished
+    if type.code not in ZERO_POINTS:
+        need(type.scale == 0, f"{type.name} has no scale, got {type.scale:g}", BadDataError)
+        need(type.zero_point == 0, f"{type.name} has no zero point, got {type.zero_point}", BadDataError)
+        return
+    low, high = ZERO_POINTS[type.code]
+    need(type.scale > 0, f"{type.name} needs a scale above 0, got {type.scale:g}", BadDataError)
+    need(
+        low <= type.zero_point <= high,
+        f"{type.name} needs a zero point in {low}..{high}, got {type.zero_point}",
+        BadDataError,
+    )
+
+
+def combine(a: Shape, b: Shape) -> Shape | None:
+    """What two descriptions of one shape say together; None where they contradict each other.
+
+    No extents say nothing, an extent of 0 yields to the other.
+    """
+    if not a or not b:
+        return a or b
+    if len(a) != len(b) or any(x and y and x != y for x, y in zip(a, b, strict=True)):
+        return None
+    return tuple(x or y for x, y in zip(a, b, strict=True))

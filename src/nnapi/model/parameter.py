@@ -1,0 +1,230 @@
+"""What an operation may be given: the vocabulary in which signatures are declared.
+
+A signature is a list of parameters. Each says which operand types it takes and from which feature level on, either
+by itself (``types={TENSOR_FLOAT32: 1}``) or following another parameter (``like="input"``, translated by ``via``
+where the types differ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from nnapi.codes import OperandCode
+from nnapi.model.operand import Shape, type_name
+
+Levels = Mapping[int, int]
+"""Operand code to the feature level from which it is accepted."""
+Ranks = int | tuple[int, ...] | Mapping[int, tuple[int, ...]] | None
+"""One rank, the legal ranks, or the ranks added by each feature level."""
+Quantization = str | Mapping[int, tuple[float, int]] | None
+"""Of an output: that of the named input, one (scale, zero point) by type, or free."""
+
+REQUIRED: Final = object()
+"""Default of a parameter that has none."""
+
+
+def upto(rank: int) -> tuple[int, ...]:
+    """Ranks 1 to ``rank``."""
+    return tuple(range(1, rank + 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One input or output of an operation.
+
+    ``optional`` ones may be present without a value; those with a ``default`` may be left off the end of the list,
+    from feature level ``since`` on. ``check`` looks at a scalar's value and answers with a sentence where it is bad.
+    """
+
+    name: str
+    types: Levels = field(default_factory=dict)
+    like: str | None = None
+    via: Mapping[int, int | Levels] | None = None
+    optional: bool = False
+    default: Any = REQUIRED
+    since: int = 1
+    kind = "operand"
+
+    def accepts(self, codes: Mapping[str, int]) -> Levels:
+        """Accepted operand codes with their levels, given the codes of the parameters matched before."""
+        if self.like is None:
+            return self.types
+        leader = codes.get(self.like)
+        if leader is None:
+            return self.types
+        if self.via is None:
+            return {leader: self.since}
+        followed = self.via.get(leader, {})
+        return followed if isinstance(followed, Mapping) else {followed: self.since}
+
+    def describe(self, codes: Mapping[str, int]) -> str:
+        """The accepted types in words."""
+        names = " or ".join(type_name(code) for code in self.accepts(codes)) or "no type at all"
+        return f"{names} (as {self.like} is {type_name(codes[self.like])})" if self.like in codes else names
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorParameter(Parameter):
+    """A tensor. ``image`` ones are NCHW when the layout flag is set; ``channel`` is the axis that per-channel scales
+    must lie along. A ``late_rank`` is tested when computing, not when the operation is added."""
+
+    rank: Ranks = None
+    late_rank: bool = False
+    channel: int | None = None
+    image: bool = False
+    quant: Quantization = None
+    kind = "tensor"
+
+    def rank_level(self, rank: int) -> int | None:
+        """Feature level from which a known rank is accepted; None where it never is."""
+        if self.rank is None:
+            return 1
+        if isinstance(self.rank, Mapping):
+            return min((level for level, ranks in self.rank.items() if rank in ranks), default=None)
+        legal = (self.rank,) if isinstance(self.rank, int) else self.rank
+        return 1 if rank in legal else None
+
+    def describe_ranks(self) -> str:
+        """The legal ranks in words."""
+        if isinstance(self.rank, Mapping):
+            ranks = sorted({rank for legal in self.rank.values() for rank in legal})
+        else:
+            ranks = [self.rank] if isinstance(self.rank, int) else list(self.rank or ())
+        return " or ".join(map(str, ranks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValuesParameter(TensorParameter):
+    """A TENSOR_INT32 whose numbers decide the result's shape: shape functions and kernels see the numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarParameter(Parameter):
+    check: Callable[[Any], str | None] | None = None
+    kind = "scalar"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActivationParameter(ScalarParameter):
+    """A FuseCode that the framework applies to the first output; kernels never see it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayoutParameter(ScalarParameter):
+    """False for NHWC, true for NCHW; the framework permutes image tensors, so everybody else sees NHWC."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelParameter(Parameter):
+    """A reference to another model (control flow)."""
+
+    kind = "model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyParameter(TensorParameter):
+    """An operand of any type, scalar or tensor (control flow)."""
+
+    kind = "any"
+
+
+@dataclass(frozen=True)
+class Several:
+    """Any number of operands of one kind, at least ``least``; kernels see a list. The first decides the type."""
+
+    parameter: TensorParameter
+    least: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.parameter.name
+
+
+Slot = Parameter | Several
+
+
+def _levels(types: Levels | int | None, since: int) -> Levels:
+    return {types: since} if isinstance(types, int) else dict(types or {})
+
+
+def Tensor(  # noqa: N802 - declarations read like types
+    name: str,
+    types: Levels | int | None = None,
+    *,
+    like: str | None = None,
+    via: Mapping[int, int | Levels] | None = None,
+    rank: Ranks = None,
+    late_rank: bool = False,
+    optional: bool = False,
+    default: Any = REQUIRED,
+    since: int = 1,
+    channel: int | None = None,
+    image: bool = False,
+    quant: Quantization = None,
+) -> TensorParameter:
+    """Declare a tensor; see :class:`TensorParameter`."""
+    return TensorParameter(
+        name=name, types=_levels(types, since), like=like, via=via, optional=optional, default=default, since=since,
+        rank=rank, late_rank=late_rank, channel=channel, image=image, quant=quant,
+    )  # fmt: skip
+
+
+def Values(  # noqa: N802
+    name: str, *, rank: Ranks = 1, late_rank: bool = True, optional: bool = False, since: int = 1
+) -> ValuesParameter:
+    """Declare a TENSOR_INT32 whose numbers decide the shape; see :class:`ValuesParameter`."""
+    return ValuesParameter(
+        name=name, types={OperandCode.TENSOR_INT32: since}, rank=rank, late_rank=late_rank, optional=optional, since=since
+    )
+
+
+def Scalar(  # noqa: N802
+    name: str,
+    types: Levels | int | None = None,
+    *,
+    like: str | None = None,
+    via: Mapping[int, int | Levels] | None = None,
+    check: Callable[[Any], str | None] | None = None,
+    optional: bool = False,
+    default: Any = REQUIRED,
+    since: int = 1,
+) -> ScalarParameter:
+    """Declare a scalar: of one type, of several by level, or following another parameter."""
+    return ScalarParameter(
+        name=name, types=_levels(types, since), like=like, via=via, optional=optional, default=default, since=since, check=check
+    )
+
+
+def Activation(*, since: int = 1) -> ActivationParameter:  # noqa: N802
+    """Declare the fused activation."""
+    return ActivationParameter(name="activation", types={OperandCode.INT32: since}, since=since)
+
+
+def Layout(*, default: Any = False, since: int = 3) -> LayoutParameter:  # noqa: N802
+    """Declare the layout flag; ``default=REQUIRED`` where it cannot be left off."""
+    return LayoutParameter(name="layout", types={OperandCode.BOOL: since}, default=default, since=since)
+
+
+# Checks of scalar values: a sentence where the value is bad.
+
+
+def positive(value: float) -> str | None:
+    return None if value > 0 else "must be above 0"
+
+
+def not_negative(value: float) -> str | None:
+    return None if value >= 0 else "must not be negative"
+
+
+def one_of(*legal: int) -> Callable[[int], str | None]:
+    return lambda value: None if value in legal else f"must be one of {', '.join(map(str, legal))}"
+
+
+def nhwc_to_nchw(shape: Shape) -> Shape:
+    return (shape[0], shape[3], shape[1], shape[2]) if len(shape) == 4 else shape
+
+
+def nchw_to_nhwc(shape: Shape) -> Shape:
+    return (shape[0], shape[2], shape[3], shape[1]) if len(shape) == 4 else shape

@@ -1,0 +1,150 @@
+"""What finishing a model tests: the graph as a whole, the order in which it runs, the level it needs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.operand import TYPE_LEVELS, OperandType
+from nnapi.model.operation import REGISTRY, Facet, Match
+from nnapi.model.parameter import REQUIRED, Several
+
+if TYPE_CHECKING:
+    from nnapi.model.model import Model, OperationCall
+
+
+def check_graph(model: Model) -> None:
+    """Raise BadDataError unless every operand has exactly one source and every operation still validates."""
+    from nnapi.model.model import Lifetime
+
+    need(model.operands, "the model has no operand", BadDataError)
+    need(model.operations, "the model has no operation", BadDataError)
+    writers: dict[int, OperationCall] = {}
+    for call in model.operations:
+        for index in call.outputs:
+            operand = model.operands[index]
+            need(
+                operand.lifetime in (Lifetime.TEMPORARY, Lifetime.OUTPUT),
+                f"{call} writes {operand}, which is {operand.lifetime.value}",
+                BadDataError,
+            )
+            need(index not in writers, f"{call} writes {operand}, as {writers.get(index)} does", BadDataError)
+            writers[index] = call
+    roles = {**dict.fromkeys(model.inputs, Lifetime.INPUT), **dict.fromkeys(model.outputs, Lifetime.OUTPUT)}
+    for operand in model.operands:
+        type, lifetime = operand.type, operand.lifetime
+        need(
+            lifetime not in (Lifetime.TEMPORARY, Lifetime.OUTPUT) or operand.index in writers,
+            f"{operand} is neither a model input nor a constant, and no operation writes it",
+            BadDataError,
+        )
+        need(
+            roles.get(operand.index, lifetime) == lifetime
+            and (lifetime not in (Lifetime.INPUT, Lifetime.OUTPUT) or operand.index in roles),
+            f"{operand} is {lifetime.value}, but listed otherwise among the model's inputs and outputs",
+            BadDataError,
+        )
+        need(
+            (type.code == OperandCode.MODEL) == (lifetime == Lifetime.SUBGRAPH),
+            f"{operand} must be given a model exactly when its type is MODEL",
+            BadDataError,
+        )
+        _check_type_at_finish(type, str(operand))
+    for call in model.operations:
+        if call.code in REGISTRY:
+            model._match(call.code, call.inputs, call.outputs, str(call))
+
+
+def _check_type_at_finish(type: OperandType, label: str) -> None:
+    if type.code == OperandCode.TENSOR_INT32:
+        need(type.scale >= 0, f"{label} has a negative scale", BadDataError)
+        need(type.zero_point == 0, f"{label} has zero point {type.zero_point}, TENSOR_INT32 has none", BadDataError)
+    need(
+        type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL or type.channel,
+        f"{label} was not given its scales",
+        BadDataError,
+    )
+
+
+def run_order(model: Model) -> list[OperationCall]:
+    """The operations in an order in which they can run: of those that are ready, the last one that became so.
+
+    Raises BadDataError naming an operation that never becomes ready (a cycle).
+    """
+    from nnapi.model.model import Lifetime
+
+    readers: dict[int, list[int]] = defaultdict(list)
+    missing = []
+    for call in model.operations:
+        awaited = [i for i in call.inputs if model.operands[i].lifetime in (Lifetime.TEMPORARY, Lifetime.OUTPUT)]
+        missing.append(len(awaited))
+        for index in awaited:
+            readers[index].append(call.number)
+    ready = [number for number, count in enumerate(missing) if count == 0]
+    order = []
+    while ready:
+        call = model.operations[ready.pop()]
+        order.append(call)
+        for index in call.outputs:
+            for reader in readers[index]:
+                missing[reader] -= 1
+                if missing[reader] == 0:
+                    ready.append(reader)
+    stuck = [str(call) for call in model.operations if missing[call.number]]
+    need(not stuck, f"{', '.join(stuck[:3])} can never run: the model has a cycle", BadDataError)
+    return order
+
+
+def trimmed(model: Model, call: OperationCall) -> OperationCall:
+    """The call without trailing inputs that are small constants equal to their default: devices of a lower level
+    can then take it."""
+    if call.match is None or call.match.form.is_variadic:
+        return call
+    form = call.match.form
+    count = len(call.inputs)
+    while count and _is_default(model, call.inputs[count - 1], form.inputs[count - 1]):
+        count -= 1
+    while count < len(call.inputs) and count not in form.legal_lengths():
+        count += 1
+    if count == len(call.inputs):
+        return call
+    inputs = call.inputs[:count]
+    match: Match = model._match(call.code, inputs, call.outputs, str(call))
+    return type(call)(call.number, call.code, inputs, call.outputs, match)
+
+
+def _is_default(model: Model, index: int, slot: object) -> bool:
+    from nnapi.model.model import Lifetime
+
+    operand = model.operands[index]
+    default = getattr(slot, "default", REQUIRED)
+    return (
+        not isinstance(slot, Several)
+        and default is not REQUIRED
+        and default is not None
+        and operand.lifetime == Lifetime.CONSTANT
+        and not operand.in_memory
+        and operand.type.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES
+        and bool(np.all(operand.value == default))
+    )
+
+
+def model_facets(model: Model) -> list[Facet]:
+    """Every requirement of a feature level in the model, worded with its operation or operand."""
+    facets = [
+        Facet(facet.level, f"{call}: {facet.reason}")
+        for call in model.operations
+        if call.match
+        for facet in call.match.facets
+    ]
+    for operand in model.operands:
+        facets.append(Facet(TYPE_LEVELS.get(operand.type.code, 1), f"{operand} is of this type"))
+        if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
+            facets.append(Facet(3, f"{operand} is of unknown rank"))
+        if operand.type.code == OperandCode.MODEL and operand.value is not None:
+            facets += [Facet(f.level, f"{operand} → {f.reason}") for f in operand.value.facets]
+    return facets

@@ -1,0 +1,96 @@
+"""What the convolutions share: their parameters, their normal form, the patches of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from nnapi.codes import OperandCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import Arguments, Facet
+from nnapi.model.parameter import Scalar, Slot, Tensor, positive
+from nnapi.ops.shapes import Padding, Pair, spatial
+from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
+
+INT32 = OperandCode.INT32
+
+
+def filtered(channel: int, level: int = 1) -> tuple[Slot, ...]:
+    """Input, filter and bias; per-channel scales of the filter lie along ``channel``."""
+    return (
+        Tensor("input", reals(level), rank=4, image=True),
+        Tensor("filter", like="input", via=FILTER, rank=4, channel=channel, since=level),
+        Tensor("bias", like="input", via=BIAS, rank=1, since=level),
+    )
+
+
+def explicit_padding(level: int = 1) -> tuple[Slot, ...]:
+    return tuple(Scalar(name, INT32, since=level) for name in ("pad_left", "pad_right", "pad_top", "pad_bottom"))
+
+
+def implicit_padding(level: int = 1) -> tuple[Slot, ...]:
+    return (Scalar("padding_scheme", INT32, since=level),)
+
+
+def strides(level: int = 1) -> tuple[Slot, ...]:
+    return tuple(Scalar(name, INT32, since=level, check=positive) for name in ("stride_w", "stride_h"))
+
+
+DILATION = tuple(Scalar(name, INT32, since=3, default=1, check=positive) for name in ("dilation_w", "dilation_h"))
+
+
+def normal_convolution(arguments: Arguments) -> Arguments:
+    """Fill in padding, stride and dilation as (height, width) pairs."""
+    arguments = dict(arguments)
+    dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
+    size = arguments["filter"].shape[1:3]
+    arguments = spatial(arguments, arguments["input"], size, dilation)
+    return arguments | {"dilation": dilation}
+
+
+def check_operands(input: OperandType, filter: OperandType, bias: OperandType, channels: int) -> None:
+    """Raise OpFailedError unless bias length and scale fit ``channels`` and the product of the scales (rule 182)."""
+    need(bias.shape == (channels,), f"bias has shape {list(bias.shape)}, must be [{channels}]")
+    if input.is_quantized and not filter.channel:
+        product = float(np.float32(input.scale) * np.float32(filter.scale))
+        need(
+            abs(product - bias.scale) <= 1e-6 * min(product, bias.scale),
+            f"bias has scale {bias.scale:g}, must be input scale × filter scale = {product:g}",
+        )
+
+
+def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> list[Facet]:
+    """Before level 3 the output scale had to be above the product of the input scales."""
+    product = np.float32(input.scale) * np.float32(filter.scale)
+    if input.code == QUANT8 and not filter.channel and out.scale <= product:
+        return [Facet(3, "out has a scale not above input scale × filter scale")]
+    return []
+
+
+def pad_image(x: Array, padding: Padding) -> Array:
+    """Surround an NHWC image with zeros."""
+    (top, bottom), (left, right) = padding
+    if not (top or bottom or left or right):
+        return x
+    n, h, w, c = x.shape
+    padded = np.zeros((n, h + top + bottom, w + left + right, c), x.dtype)
+    padded[:, top : top + h, left : left + w] = x
+    return padded
+
+
+def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair) -> Array:
+    """Windows of an already padded image as a view of shape [n, out_h, out_w, size_h, size_w, c]."""
+    n, c = x.shape[0], x.shape[3]
+    sn, sh, sw, sc = x.strides
+    return as_strided(
+        x,
+        (n, *out, *size, c),
+        (sn, sh * stride[0], sw * stride[1], sh * dilation[0], sw * dilation[1], sc),
+        writeable=False,
+    )
+
+
+Normal = Callable[[Arguments], Arguments]

@@ -1,0 +1,237 @@
+"""Computing a normal call: the framework around the kernels.
+
+:func:`specialise` resolves, once, everything about a call that does not change between runs (conversions, constants,
+bounds, layouts) and leaves a function from stored arrays to stored arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.errors import NnapiError, need
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import Kernel
+from nnapi.ops.quantization import BOUNDS, EXACT_FLOAT32, Convert, code_bounds, dequantize, offset, requantizer
+
+NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+FLOAT16S = (OperandCode.TENSOR_FLOAT16, OperandCode.FLOAT16)
+BOOLS = (OperandCode.TENSOR_BOOL8, OperandCode.BOOL)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call ready to run: ``run`` takes the arrays of ``inputs`` (operand indices) and gives those of ``outputs``."""
+
+    call: Call
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    run: Callable[..., Sequence[Array]]
+
+
+def specialise(call: Call, constants: Mapping[int, Array]) -> Step:
+    """Resolve all of a call but the data; constants are converted here, once."""
+    tensors = [(name, i, operand) for name, operands in call.operands.items() for i, operand in enumerate(operands)
+               if _is_tensor(call.arguments.get(name), i)]  # fmt: skip
+    kernel = call.operation.kernel_for(_first_code(call))
+    load = _loaders(call, kernel, constants)
+    loads = [(operand, name, load(name, i)) for name, i, operand in tensors]
+    fixed = {name: value for name, value in call.arguments.items() if not _is_tensor(value, 0)}
+    fixed |= {name: [None] * len(value) for name, value in call.arguments.items() if isinstance(value, list) and value}
+    for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True):
+        if operand in constants:
+            _place(fixed, name, i, convert(constants[operand]) if convert else constants[operand])
+    open_ = [(name, i, convert) for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True) if operand not in constants]
+    inputs = tuple(operand for _, _, operand in tensors if operand not in constants)
+    function = partial(kernel.function, call) if kernel.kind == "exact" else kernel.function
+    return Step(call, inputs, call.outputs, _runner(function, fixed, open_, _storers(call, kernel)))
+
+
+def _runner(
+    function: Callable[..., Any],
+    fixed: dict[str, Any],
+    open_: list[tuple[str, int, Convert | None]],
+    store: Sequence[Convert | None],
+) -> Callable[..., Sequence[Array]]:
+    """The closure of the hot path; calls without lists avoid copying argument lists."""
+    lists = {name: value for name, value in fixed.items() if isinstance(value, list)}
+    if not lists:
+        bound = partial(function, **fixed)
+        names = [(name, convert) for name, _, convert in open_]
+
+        def run(*arrays: Array) -> Sequence[Array]:
+            result = bound(**{name: convert(array) if convert else array for (name, convert), array in zip(names, arrays, strict=True)})
+            return _stored(result, store)
+
+        return run
+
+    def run_with_lists(*arrays: Array) -> Sequence[Array]:
+        arguments = fixed | {name: list(value) for name, value in lists.items()}
+        for (name, i, convert), array in zip(open_, arrays, strict=True):
+            _place(arguments, name, i, convert(array) if convert else array)
+        return _stored(function(**arguments), store)
+
+    return run_with_lists
+
+
+def _stored(result: Any, store: Sequence[Convert | None]) -> Sequence[Array]:
+    results = result if isinstance(result, tuple | list) else (result,)
+    return [convert(array) if convert else array for convert, array in zip(store, results, strict=False)]
+
+
+def _place(arguments: dict[str, Any], name: str, i: int, array: Array) -> None:
+    if isinstance(arguments.get(name), list):
+        arguments[name][i] = array
+    else:
+        arguments[name] = array
+
+
+def _is_tensor(argument: Any, i: int) -> bool:
+    if isinstance(argument, list):
+        return bool(argument) and isinstance(argument[i], OperandType)
+    return isinstance(argument, OperandType)
+
+
+def _first_code(call: Call) -> int:
+    arguments = itertools.chain.from_iterable(a if isinstance(a, list) else [a] for a in call.arguments.values())
+    return next((a.code for a in arguments if isinstance(a, OperandType)), call.results[0].code)
+
+
+# Inputs: from stored arrays to what the kernel wants
+
+
+def _loaders(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Callable[[str, int], Convert | None]:
+    images = call.images() if call.nchw else frozenset()
+    dtype = _sum_dtype(call, kernel, constants) if kernel.kind == "linear" else np.float32
+
+    def load(name: str, i: int) -> Convert | None:
+        argument = call.arguments[name]
+        type = argument[i] if isinstance(argument, list) else argument
+        convert = _loader(type, kernel, name, dtype)
+        if name not in images:
+            return convert
+        return (lambda x: convert(x.transpose(NCHW_TO_NHWC))) if convert else (lambda x: x.transpose(NCHW_TO_NHWC))
+
+    return load
+
+
+def _loader(type: OperandType, kernel: Kernel, name: str, dtype: Any) -> Convert | None:
+    if kernel.kind in ("raw", "exact"):
+        return None
+    if type.code in FLOAT16S:
+        return lambda x: x.astype(np.float32)
+    if type.code in BOOLS:
+        return lambda x: x != 0
+    if not type.is_quantized:
+        return None if kernel.kind == "real" or type.dtype.kind == "f" else (lambda x: x.astype(dtype))
+    if kernel.kind == "linear" and name in kernel.scaled:
+        return lambda x: offset(type, x, dtype)
+    return lambda x: dequantize(type, x)
+
+
+def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Any:
+    """float32 where no sum of products can leave its exact integers, else float64.
+
+    The largest possible sum is the largest input code times the sum of the filter's magnitudes for one output
+    channel, plus the bias.
+    """
+    types = {name: call.arguments[name] for name in kernel.scaled if isinstance(call.arguments[name], OperandType)}
+    if not all(type.is_quantized for type in types.values()) or len(types) < 2:
+        return np.float32
+    bound = 1.0
+    for name, type in types.items():
+        operand = call.operands[name][0]
+        axis = _channel_axis(call, name)
+        if axis is None:
+            bound *= _reach(type)
+        elif operand in constants:
+            codes = offset(type, constants[operand])
+            other = tuple(i for i in range(codes.ndim) if i != axis)
+            bound *= float(np.abs(codes).sum(other, np.float64).max(initial=0))
+        else:
+            bound *= _reach(type) * type.size / max(type.dimensions[axis], 1)
+    if all(_channel_axis(call, name) is None for name in types):
+        bound *= max(max(type.dimensions, default=1) for type in types.values())
+    bias = call.operands.get("bias", ())
+    if bias and bias[0] in constants:
+        bound += float(np.abs(constants[bias[0]].astype(np.float64)).max(initial=0))
+    elif bias:
+        bound = np.inf
+    return np.float32 if bound < EXACT_FLOAT32 else np.float64
+
+
+def _reach(type: OperandType) -> float:
+    limits = np.iinfo(type.dtype)
+    return float(max(limits.max - type.zero_point, type.zero_point - limits.min))
+
+
+def _channel_axis(call: Call, name: str) -> int | None:
+    slots = [slot for form in call.operation.forms for slot in form.inputs if slot.name == name]
+    return getattr(slots[0], "channel", None) if slots else None
+
+
+# Outputs: from the kernel's results to stored arrays
+
+
+def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
+    images = call.images() if call.nchw else frozenset()
+    store = [_storer(call, kernel, position, type) for position, type in enumerate(call.results)]
+    slots = call.operation.outputs
+    return [
+        _transposed(convert) if position < len(slots) and slots[position].name in images else convert
+        for position, convert in enumerate(store)
+    ]
+
+
+def _transposed(convert: Convert | None) -> Convert:
+    return (lambda y: convert(y).transpose(NHWC_TO_NCHW)) if convert else (lambda y: y.transpose(NHWC_TO_NCHW))
+
+
+def _storer(call: Call, kernel: Kernel, position: int, type: OperandType) -> Convert | None:
+    activation = call.activation if position == 0 else FuseCode.FUSED_NONE
+    if kernel.kind in ("raw", "exact"):
+        if not activation:
+            return None
+        low, high = code_bounds(type, activation) if type.is_quantized else BOUNDS[activation]
+        return lambda y: np.clip(y, y.dtype.type(low), y.dtype.type(high))
+    if type.is_quantized:
+        return requantizer(type, activation, _unit(call, kernel))
+    if type.code in BOOLS:
+        return lambda y: np.asarray(y, np.bool_).view(np.uint8)
+    dtype = type.dtype
+    if activation:
+        low, high = BOUNDS[activation]
+        if activation == FuseCode.FUSED_RELU:
+            return lambda y: np.maximum(y, y.dtype.type(0), out=y).astype(dtype, copy=False)
+        return lambda y: np.clip(y, y.dtype.type(low), y.dtype.type(high), out=y).astype(dtype, copy=False)
+    return lambda y: np.asarray(y, dtype)
+
+
+def _unit(call: Call, kernel: Kernel) -> Array | float:
+    """What one step of a linear kernel's result is worth: the product of the scales, per channel where they are."""
+    unit: Array | float = 1.0
+    for name in kernel.scaled:
+        type = call.arguments[name]
+        unit = unit * (np.array(type.channel.scales, np.float64) if type.channel else np.float64(type.scale))
+    return unit
+
+
+def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:
+    """Run a call once on known arrays: constant folding, tests."""
+    with np.errstate(all="ignore"):
+        return specialise(call, arrays).run()
+
+
+def locate(error: NnapiError, call: Call, index: int) -> NnapiError:
+    """The error with the operation's name and place in front."""
+    return error.at(f"{call.operation.name} (#{index})")
+
+
+__all__ = ["Step", "evaluate", "locate", "need", "specialise"]

@@ -1,0 +1,90 @@
+"""Between codes and real numbers: ``real = (code - zero_point) * scale``, and the one rounding rule.
+
+Rounding is to the nearest code, halves away from zero, as the specification's arithmetic does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.model.operand import Array, OperandType
+
+Convert = Callable[[Array], Array]
+
+BOUNDS: dict[FuseCode, tuple[float, float]] = {
+    FuseCode.FUSED_NONE: (-np.inf, np.inf),
+    FuseCode.FUSED_RELU: (0.0, np.inf),
+    FuseCode.FUSED_RELU1: (-1.0, 1.0),
+    FuseCode.FUSED_RELU6: (0.0, 6.0),
+}
+"""Real bounds of each fused activation."""
+
+EXACT_FLOAT32 = 2**24
+"""Integers up to here, and sums that never pass it, are exact in float32."""
+
+
+def round_half_away(x: Array) -> Array:
+    """Nearest integer, halves away from zero."""
+    return np.trunc(x + np.copysign(x.dtype.type(0.5), x))
+
+
+def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
+    """Lowest and highest code of a quantised type under a fused activation."""
+    limits = np.iinfo(type.dtype)
+    low, high = BOUNDS[activation]
+    if low > -np.inf:
+        low = type.zero_point + float(round_half_away(np.float64(low / type.scale)))
+    if high < np.inf:
+        high = type.zero_point + float(round_half_away(np.float64(high / type.scale)))
+    return int(max(low, limits.min)), int(min(high, limits.max))
+
+
+def dequantize(type: OperandType, codes: Array) -> Array:
+    """Real numbers, float32, behind the codes of a quantised tensor."""
+    if type.channel:
+        return codes.astype(np.float32) * type.channel.broadcast(codes.ndim)
+    real = codes.astype(np.float32)
+    if type.zero_point:
+        real -= np.float32(type.zero_point)
+    real *= np.float32(type.scale)
+    return real
+
+
+def offset(type: OperandType, codes: Array, dtype: type[np.floating] = np.float32) -> Array:  # type: ignore[type-arg,valid-type]
+    """Codes less their zero point, as floats: the integers that products are summed of."""
+    real = codes.astype(dtype)
+    if type.zero_point:
+        real -= dtype(type.zero_point)  # type: ignore[misc]
+    return real
+
+
+def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) -> Convert:
+    """A function from results in units of ``factor`` to codes of ``type``: scale, round, shift, clamp.
+
+    ``factor`` is 1 for real numbers, the product of the input scales for sums of codes (one per channel, along the
+    last axis). The argument may be overwritten.
+    """
+    low, high = code_bounds(type, activation)
+    multiplier = np.asarray(factor, np.float64) / type.scale
+    zero_point, half = np.float32(type.zero_point), np.float32(0.5)
+    unity = bool(np.all(multiplier == 1))
+
+    def requantize(y: Array) -> Array:
+        if y.dtype not in (np.float32, np.float64):
+            y = y.astype(np.float32)
+        if not unity:
+            y = np.multiply(y, multiplier.astype(y.dtype), out=y if y.flags.writeable else None)
+        y = y + np.copysign(half, y)
+        np.trunc(y, out=y)
+        y += zero_point
+        return np.clip(y, low, high, out=y).astype(type.dtype)
+
+    return requantize
+
+
+def is_quantized(type: OperandType) -> bool:
+    """Whether values of the type are codes with a scale of their own."""
+    return type.is_quantized and type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL

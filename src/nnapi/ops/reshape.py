@@ -1,0 +1,62 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under other extents."""
+
+from __future__ import annotations
+
+import math
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Tensor, Values, upto
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import numbers, reals
+
+RESHAPE = Operation(
+    OperationCode.RESHAPE,
+    inputs=(Tensor("input", numbers(int32=6), rank=upto(4)), Values("shape")),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
+)
+
+SQUEEZE = Operation(
+    OperationCode.SQUEEZE,
+    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("dims", optional=True, since=2)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+)
+
+
+@RESHAPE.shape
+def reshaped(input: OperandType, shape: Array) -> Shape:
+    wanted = [int(extent) for extent in shape]
+    need(wanted.count(-1) <= 1 and min(wanted) >= -1, f"shape {wanted} may hold -1 once and nothing below")
+    if -1 in wanted:
+        rest = -math.prod(wanted)
+        wanted[wanted.index(-1)] = input.size // rest if rest else 0
+    need(math.prod(wanted) == input.size, f"shape {wanted} holds {math.prod(wanted)} elements, input has {input.size}")
+    return tuple(wanted)
+
+
+@RESHAPE.kernel(kind="raw")
+def reshape(input: Array, shape: Array) -> Array:
+    return input.reshape(shape)
+
+
+@SQUEEZE.shape
+def squeezed(input: OperandType, dims: Array | None) -> Shape:
+    drop = set(_dropped(input.shape, dims))
+    return tuple(extent for axis, extent in enumerate(input.shape) if axis not in drop) or (1,)
+
+
+@SQUEEZE.kernel(kind="raw")
+def squeeze(input: Array, dims: Array | None) -> Array:
+    kept = input.squeeze(_dropped(input.shape, dims))
+    return kept.reshape(kept.shape or (1,))
+
+
+def _dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:
+    if dims is None:
+        return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
+    drop = tuple({axis_of(int(axis), len(shape), "dims") for axis in dims})
+    need(all(shape[axis] == 1 for axis in drop), f"dims {sorted(drop)} of {list(shape)} are not all of extent 1")
+    return drop

@@ -1,0 +1,35 @@
+"""SOFTMAX: exponentials that sum to one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, positive, upto
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import FLOAT_SCALAR, UNIT_INTERVAL, reals
+
+SOFTMAX = Operation(
+    OperationCode.SOFTMAX,
+    inputs=(
+        Tensor("input", reals(), rank={1: (2, 4), 3: upto(4)}),
+        Scalar("beta", like="input", via=FLOAT_SCALAR, check=positive),
+        Scalar("axis", OperandCode.INT32, since=3, default=-1),
+    ),
+    outputs=(Tensor("out", like="input", quant=UNIT_INTERVAL),),
+    zero_sized=True,
+)
+
+
+@SOFTMAX.shape
+def same_as_input(input: OperandType, beta: float, axis: int) -> Shape:
+    axis_of(axis, input.rank)
+    return input.shape
+
+
+@SOFTMAX.kernel
+def softmax(input: Array, beta: float, axis: int) -> Array:
+    e = np.exp((input - input.max(axis, keepdims=True, initial=-np.inf)) * np.float32(beta))
+    return e / e.sum(axis, keepdims=True)

@@ -1,0 +1,42 @@
+"""Type tables that many signatures share: operand code to the feature level from which it is accepted."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperandCode as O  # noqa: E741
+
+FLOAT32, FLOAT16, INT32 = O.TENSOR_FLOAT32, O.TENSOR_FLOAT16, O.TENSOR_INT32
+QUANT8, QUANT8_SIGNED = O.TENSOR_QUANT8_ASYMM, O.TENSOR_QUANT8_ASYMM_SIGNED
+QUANT8_SYMM, PER_CHANNEL = O.TENSOR_QUANT8_SYMM, O.TENSOR_QUANT8_SYMM_PER_CHANNEL
+QUANT16, QUANT16_SYMM, BOOL8 = O.TENSOR_QUANT16_ASYMM, O.TENSOR_QUANT16_SYMM, O.TENSOR_BOOL8
+
+
+def floats(level: int = 1) -> dict[int, int]:
+    """float32 from ``level``, float16 from level 3 on."""
+    return {FLOAT32: level, FLOAT16: max(level, 3)}
+
+
+def reals(level: int = 1, quant8: int = 1) -> dict[int, int]:
+    """Floats, unsigned 8-bit codes from level ``quant8``, signed ones from level 4 on."""
+    return floats(level) | {QUANT8: max(level, quant8), QUANT8_SIGNED: max(level, 4)}
+
+
+def numbers(level: int = 1, quant8: int = 1, int32: int = 4) -> dict[int, int]:
+    """Reals, and int32 from level ``int32`` on."""
+    return reals(level, quant8) | {INT32: int32}
+
+
+FLOAT_SCALAR = {
+    FLOAT32: O.FLOAT32, FLOAT16: O.FLOAT16, QUANT8: O.FLOAT32, QUANT8_SIGNED: O.FLOAT32, INT32: O.FLOAT32,
+    QUANT16: O.FLOAT32,
+}  # fmt: skip
+"""A float scalar beside a tensor: float16 beside float16, else float32."""
+
+FILTER = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: {QUANT8: 1, PER_CHANNEL: 3}, QUANT8_SIGNED: {QUANT8_SIGNED: 4, PER_CHANNEL: 4}}
+"""A convolution's filter beside its input."""
+
+BIAS = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
+"""A bias beside the input."""
+
+# Output quantisation that an operation fixes.
+UNIT_INTERVAL = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}
+SIGNED_UNIT = {QUANT8: (1 / 128, 128), QUANT8_SIGNED: (1 / 128, 0)}

@@ -1,0 +1,1 @@
+"""How a model becomes results: devices, compilations, executions, events."""

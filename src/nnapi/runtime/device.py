@@ -1,0 +1,110 @@
+"""Devices: what the drivers found on this machine offer.
+
+Drivers register in the entry-point group ``nnapi.drivers``; the object behind an entry point is a Driver, or a
+callable that makes one. They are loaded at first use; one that fails to load is reported with its reason and harms
+nobody else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+
+from nnapi.codes import DeviceTypeCode, FeatureLevelCode
+from nnapi.drivers.base import Driver
+from nnapi.errors import UnavailableDeviceError, need
+from nnapi.model.model import Model
+
+GROUP = "nnapi.drivers"
+RUNTIME_FEATURE_LEVEL = 8
+
+
+@dataclass(eq=False)
+class Device:
+    """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
+
+    driver: Driver = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """``ANeuralNetworksDevice_getName``."""
+        return self.driver.info.name
+
+    @property
+    def type(self) -> DeviceTypeCode:
+        """``ANeuralNetworksDevice_getType``."""
+        return self.driver.info.type
+
+    @property
+    def version(self) -> str:
+        """``ANeuralNetworksDevice_getVersion``."""
+        return self.driver.info.version
+
+    @property
+    def feature_level(self) -> FeatureLevelCode:
+        """The lower of the runtime's level and the driver's (``ANeuralNetworksDevice_getFeatureLevel``)."""
+        return FeatureLevelCode[f"FEATURE_LEVEL_{min(RUNTIME_FEATURE_LEVEL, self.driver.info.feature_level)}"]
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        return self.driver.info.extensions
+
+    def supports(self, model: Model) -> Sequence[bool]:
+        """For each operation of the model, in its order: would the driver take it?"""
+        return [verdict.supported for verdict in self.driver.verdicts(model)]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<nnapi.Device {self.name} {self.version}, {self.type.name}, {self.feature_level.name}>"
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """A registered driver that could not be loaded, and why."""
+
+    name: str
+    reason: str
+
+
+_lock = threading.Lock()
+_found: tuple[list[Device], list[Unavailable]] | None = None
+
+
+def _discover() -> tuple[list[Device], list[Unavailable]]:
+    global _found
+    with _lock:
+        if _found is None:
+            available: list[Device] = []
+            broken: list[Unavailable] = []
+            for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+                try:
+                    loaded = entry.load()
+                    driver = loaded if isinstance(loaded, Driver) else loaded()
+                    available.append(Device(driver))
+                except Exception as error:  # noqa: BLE001 - whatever an engine raises must not take the others along
+                    broken.append(Unavailable(entry.name, f"{type(error).__name__}: {error}"))
+            available.sort(key=lambda device: device.type == DeviceTypeCode.DEVICE_CPU)
+            _found = available, broken
+        return _found
+
+
+def devices() -> list[Device]:
+    """The devices of this machine, the CPU reference last (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
+    return list(_discover()[0])
+
+
+def unavailable_devices() -> list[Unavailable]:
+    """Drivers that are registered but could not be loaded."""
+    return list(_discover()[1])
+
+
+def device(name: str) -> Device:
+    """The device of that name; UnavailableDeviceError, naming those there are, if there is none."""
+    found = {device.name: device for device in devices()}
+    reasons = "".join(f"; {u.name} is unavailable: {u.reason}" for u in unavailable_devices())
+    need(name in found, f"no device {name!r}; there are: {', '.join(found)}{reasons}", UnavailableDeviceError)
+    return found[name]

@@ -1,0 +1,15 @@
+"""Fixtures for all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of reference material: $NNAPI_SHARED, or `shared` beside the checkout; skips without it."""
+    folder = Path(os.environ.get("NNAPI_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+    if not folder.is_dir():
+        pytest.skip(f"no reference material at {folder} (set NNAPI_SHARED)")
+    return folder

@@ -1,0 +1,185 @@
+"""The order in which packages may import each other, and the size of files."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import size
+
+SRC = size.REPOSITORY / "src"
+MODULES = sorted((SRC / "nnapi").rglob("*.py"))
+
+# From the bottom up. A layer may import itself and the rows below it, not its neighbours in the same row.
+# Concrete drivers are each a layer of their own in the row of the wrappers, and nobody else may import them.
+ROWS = [
+    {"codes"},
+    {"errors"},
+    {"trace"},
+    {"model"},
+    {"ops"},
+    {"drivers.base"},
+    {"drivers.wrappers"},
+    {"runtime"},
+    {"importers", "capi", "report", "testing"},
+    {"nnapi"},
+    {"cli"},
+]
+RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
+ALIASES = {
+    "drivers": "drivers.base",
+    "drivers.limited": "drivers.wrappers",
+    "drivers.faulty": "drivers.wrappers",
+    "drivers.isolated": "drivers.wrappers",
+    "drivers.null": "drivers.wrappers",
+    "__main__": "cli",
+}
+
+# Files over the limit, each with the reason why it is better whole.
+LONG_FILES: dict[str, str] = {}
+
+
+def layer(module: str) -> str:
+    """The layer a module of nnapi belongs to."""
+    _, *parts = module.split(".")
+    name = ".".join(parts[: 2 if parts[:1] == ["drivers"] else 1]) or "nnapi"
+    return ALIASES.get(name, name)
+
+
+def is_concrete_driver(name: str) -> bool:
+    return name.startswith("drivers.") and name not in RANK
+
+
+def rank(name: str) -> int:
+    return RANK["drivers.wrappers"] if is_concrete_driver(name) else RANK[name]
+
+
+def may_import(importer: str, imported: str) -> bool:
+    if importer == imported:
+        return True
+    return not is_concrete_driver(imported) and rank(imported) < rank(importer)
+
+
+def violations(module: str, source: str, *, is_package: bool = False) -> list[str]:
+    return [
+        f"{module} imports {imported}"
+        for imported in imports(ast.parse(source), module if is_package else module.rpartition(".")[0])
+        if not may_import(layer(module), layer(imported))
+    ]
+
+
+def imports(node: ast.AST, package: str) -> Iterator[str]:
+    """Modules of nnapi that the code imports when it runs, at its top or later."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+        origin = ".".join([*above, *filter(None, [node.module])])
+        submodules = [f"{origin}.{alias.name}" for alias in node.names]
+        names = [submodule if exists(submodule) else origin for submodule in submodules]
+    else:
+        names = []
+        skipped = node.body if isinstance(node, ast.If) and is_type_checking(node.test) else []
+        for child in ast.iter_child_nodes(node):
+            if child not in skipped:
+                yield from imports(child, package)
+    yield from (name for name in names if name.split(".")[0] == "nnapi")
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def exists(module: str) -> bool:
+    path = SRC.joinpath(*module.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+
+
+def identify(path: Path) -> str:
+    return path.relative_to(SRC).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=identify)
+def test_import_order(path: Path) -> None:
+    module = module_name(path)
+    assert layer(module) in RANK or is_concrete_driver(layer(module)), f"{module} is in no layer: give it one"
+    assert violations(module, path.read_text(), is_package=path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("nnapi.errors", "from nnapi.codes import ResultCode"),
+        ("nnapi.errors", "from nnapi import codes"),
+        ("nnapi.model.operand", "from ..errors import need"),
+        ("nnapi.model.operand", "from . import model"),
+        ("nnapi.ops.add", "import numpy, nnapi.trace.span"),
+        ("nnapi.drivers.xnnpack.lowering", "from nnapi.drivers.base import Driver"),
+        ("nnapi.drivers.xnnpack.lowering", "from nnapi.drivers.xnnpack import graph"),
+        ("nnapi.drivers.xnnpack.lowering", "import ai_edge_litert, nnapix"),
+        ("nnapi.drivers.limited", "from nnapi.drivers.base import Driver"),
+        ("nnapi.runtime.plan", "from nnapi.drivers.wrappers import Limited"),
+        ("nnapi.testing.fuzz", "from nnapi.runtime.plan import Plan"),
+        ("nnapi.testing.fuzz", "from nnapi.drivers.faulty import Faulty"),
+        ("nnapi.cli.run", "import nnapi"),
+        ("nnapi.__main__", "from nnapi.cli import main"),
+        ("nnapi.ops.add", "if TYPE_CHECKING:\n    from nnapi.runtime.plan import Plan"),
+    ],
+)
+def test_allowed(module: str, source: str) -> None:
+    assert violations(module, source) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "imported"),
+    [
+        ("nnapi.codes", "from nnapi.errors import need", "nnapi.errors"),
+        ("nnapi.errors", "from nnapi.trace.span import span", "nnapi.trace.span"),
+        ("nnapi.trace.span", "from nnapi.model.operand import Operand", "nnapi.model.operand"),
+        ("nnapi.model.operand", "from ..ops.add import ADD", "nnapi.ops.add"),
+        ("nnapi.model.operand", "def f():\n    import nnapi.runtime.plan", "nnapi.runtime.plan"),
+        ("nnapi.model.operand", "import nnapi", "nnapi"),
+        ("nnapi.drivers.base", "from nnapi.drivers.wrappers import Limited", "nnapi.drivers.wrappers"),
+        ("nnapi.drivers.xnnpack", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),
+        ("nnapi.drivers.xnnpack", "from nnapi.runtime.plan import Plan", "nnapi.runtime.plan"),
+        ("nnapi.drivers.limited", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),
+        ("nnapi.runtime.plan", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),
+        ("nnapi.report.html", "from nnapi.testing.fuzz import run", "nnapi.testing.fuzz"),
+        ("nnapi.cli.run", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),
+        ("nnapi.ops.add", "if TYPE_CHECKING:\n    pass\nelse:\n    import nnapi.cli", "nnapi.cli"),
+    ],
+)
+def test_forbidden(module: str, source: str, imported: str) -> None:
+    assert violations(module, source) == [f"{module} imports {imported}"]
+
+
+def test_the_package_itself_may_import_all_but_the_command_and_drivers() -> None:
+    source = "from .runtime.plan import Plan\nfrom .cli.run import main\nfrom .drivers.reference import driver"
+    assert violations("nnapi", source, is_package=True) == [
+        "nnapi imports nnapi.cli.run",
+        "nnapi imports nnapi.drivers.reference",
+    ]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=identify)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), "no module docstring"
+
+
+def test_long_files_have_a_reason() -> None:
+    assert {file.name for file in size.long_files()} == set(LONG_FILES)
+    assert all(LONG_FILES.values())
+
+
+def test_size_counts(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "short.py").write_text("\n" * 400)
+    (tmp_path / "src" / "long.py").write_text("def f():\n" + "    pass\n" * 60 + "\n" * 340)
+    (tmp_path / "src" / "data.txt").write_text("\n" * 1000)
+    assert size.long_files(tmp_path) == [(401, "src/long.py")]
+    assert size.long_functions(tmp_path) == [(61, "src/long.py:1 f")]
