@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
+from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, OperandType, Shape, combine
 from nnapi.model.operation import Arguments, Match, Operation
 from nnapi.model.parameter import (
+    ActivationParameter,
     ModelParameter,
     Parameter,
     ScalarParameter,
@@ -111,8 +112,6 @@ def normalise(
 
 
 def _fuses(match: Match) -> bool:
-    from nnapi.model.parameter import ActivationParameter
-
     return any(isinstance(slot, ActivationParameter) for slot in match.form.inputs)
 
 
@@ -202,7 +201,9 @@ def _results(operation: Operation, arguments: Arguments, declared: tuple[Operand
     if not isinstance(shapes, list):
         shapes = [shapes]
     need(
-        len(shapes) >= len(declared), f"gives {len(shapes)} outputs, {len(declared)} are listed", operation.failure or OpFailedError
+        len(shapes) >= len(declared),
+        f"gives {len(shapes)} outputs, {len(declared)} are listed",
+        operation.failure or OpFailedError,
     )
     return tuple(
         _result(_output_slot(operation, position), arguments, shape, type)
@@ -246,11 +247,3 @@ def check_declared(result: OperandType, declared: OperandType, *, is_model_outpu
             f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the model output is declared with "
             f"{declared.scale:.9g} and {declared.zero_point}",
         )
-
-
-def refuse(condition: object, sentence: str) -> None:
-    """``need`` for tests made when an operation is added: BAD_DATA."""
-    need(condition, sentence, BadDataError)
-
-
-__all__ = ["UNKNOWN", "Call", "NnapiError", "NotYetKnown", "check_declared", "normalise", "refuse"]

@@ -117,7 +117,11 @@ class Model:
             operand.lifetime, operand.value = Lifetime.NO_VALUE, None
             return
         array = _as_bytes(operand, value)
-        need(length is None or length == array.nbytes, f"length {length} of a value of {array.nbytes} bytes", BadDataError)
+        need(
+            length is None or length == array.nbytes,
+            f"length {length} of a value of {array.nbytes} bytes",
+            BadDataError,
+        )
         need(array.nbytes > 0, f"an empty value for {operand}", BadDataError)
         if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and array.flags.writeable:
             array = array.copy()
@@ -302,7 +306,11 @@ class Model:
             if operand.in_memory:
                 memory, offset, length = operand.value
                 need(memory.size, f"{operand} lives in a memory of size 0", BadDataError)
-                need(memory.protect & ~3 == 0, f"{operand} lives in a memory with protection {memory.protect}", BadDataError)
+                need(
+                    memory.protect & ~3 == 0,
+                    f"{operand} lives in a memory with protection {memory.protect}",
+                    BadDataError,
+                )
                 operand.value = memory.view(offset, length)
             elif operand.value.flags.writeable:
                 operand.value = operand.value.copy()
@@ -330,5 +338,9 @@ def _as_bytes(operand: Operand, value: Any) -> Array:
         except (OverflowError, ValueError, TypeError) as error:
             raise BadDataError(f"value {value!r} for {operand}: {error}") from None
     need(array.dtype in (dtype, np.uint8), f"value of {array.dtype} for {operand}, which stores {dtype}", BadDataError)
-    need(array.dtype.byteorder != (">" if sys.byteorder == "little" else "<"), "value in foreign byte order", BadDataError)
+    need(
+        array.dtype.byteorder != (">" if sys.byteorder == "little" else "<"),
+        "value in foreign byte order",
+        BadDataError,
+    )
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -213,7 +213,11 @@ def tensor(
     An extent of 0 is unknown, no extents mean unknown rank. Raises BadDataError for a name that means no type.
     """
     if isinstance(dtype, str):
-        need(dtype.lower() in _SHORT_NAMES, f"{dtype!r} names no tensor type; known: {', '.join(_SHORT_NAMES)}", BadDataError)
+        need(
+            dtype.lower() in _SHORT_NAMES,
+            f"{dtype!r} names no tensor type; known: {', '.join(_SHORT_NAMES)}",
+            BadDataError,
+        )
         dtype = _SHORT_NAMES[dtype.lower()]
     return OperandType(dtype, tuple(dimensions), scale, zero_point, channel)
 
@@ -226,8 +230,16 @@ def check_type(type: OperandType) -> None:
         f"operand type {code} is not one of NeuralNetworks.h and no driver defines it",
         BadDataError,
     )
-    need(not (type.is_scalar and type.dimensions), f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}", BadDataError)
-    need(all(extent >= 0 for extent in type.dimensions), f"{type.name} has a negative extent: {list(type.dimensions)}", BadDataError)
+    need(
+        not (type.is_scalar and type.dimensions),
+        f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}",
+        BadDataError,
+    )
+    need(
+        all(extent >= 0 for extent in type.dimensions),
+        f"{type.name} has a negative extent: {list(type.dimensions)}",
+        BadDataError,
+    )
     known = math.prod(extent for extent in type.dimensions if extent)
     itemsize = DTYPES[code].itemsize if code in DTYPES else 0
     need(known * itemsize <= MAX_BYTES, f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}", BadDataError)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.model.operand import OperandType, Shape, type_name
+from nnapi.model.operand import OperandType, type_name
 from nnapi.model.parameter import (
     REQUIRED,
     AnyParameter,
     Levels,
     ModelParameter,
     Parameter,
-    ScalarParameter,
     Several,
     Slot,
     TensorParameter,
@@ -150,9 +149,15 @@ class Operation:
         self.shape_function = function
         return function
 
+    @overload
+    def kernel(self, function: F) -> F: ...
+    @overload
+    def kernel(
+        self, *, kind: str = ..., scaled: Sequence[str] = ..., types: Sequence[int] = ...
+    ) -> Callable[[F], F]: ...
     def kernel(
         self, function: F | None = None, *, kind: str = "real", scaled: Sequence[str] = (), types: Sequence[int] = ()
-    ) -> Any:
+    ) -> F | Callable[[F], F]:
         """Register a kernel; ``types`` narrows it to those codes of the first tensor."""
 
         def register(function: F) -> F:
@@ -173,7 +178,11 @@ class Operation:
 
     def kernel_for(self, code: int) -> Kernel:
         """The kernel for a first tensor of that type."""
-        return next(kernel for kernel in sorted(self.kernels, key=lambda k: not k.types) if not kernel.types or code in kernel.types)
+        return next(
+            kernel
+            for kernel in sorted(self.kernels, key=lambda k: not k.types)
+            if not kernel.types or code in kernel.types
+        )
 
     # Matching
 
@@ -268,9 +277,15 @@ def _match_slot(slot: Slot, types: Sequence[OperandType], codes: dict[str, int])
         if not (isinstance(parameter, AnyParameter) or position):
             codes[parameter.name] = type.code
         elif isinstance(slot, Several) and not isinstance(parameter, AnyParameter):
-            need(type.code == codes[parameter.name], f"{label} is {type.name}, the first is {type_name(codes[parameter.name])}", BadDataError)
+            need(
+                type.code == codes[parameter.name],
+                f"{label} is {type.name}, the first is {type_name(codes[parameter.name])}",
+                BadDataError,
+            )
         level = max(accepted[type.code], parameter.since)
-        facets.append(Facet(level, f"{label} is {type.name}" if accepted[type.code] >= parameter.since else f"{label} is given"))
+        facets.append(
+            Facet(level, f"{label} is {type.name}" if accepted[type.code] >= parameter.since else f"{label} is given")
+        )
         if isinstance(parameter, TensorParameter) and type.rank and not parameter.late_rank:
             rank_level = parameter.rank_level(type.rank)
             need(
@@ -286,16 +301,3 @@ def _match_slot(slot: Slot, types: Sequence[OperandType], codes: dict[str, int])
                 BadDataError,
             )
     return facets
-
-
-__all__ = [
-    "REGISTRY",
-    "Arguments",
-    "Facet",
-    "Form",
-    "Kernel",
-    "Match",
-    "Operation",
-    "ScalarParameter",
-    "Shape",
-]

@@ -62,7 +62,9 @@ class Parameter:
     def describe(self, codes: Mapping[str, int]) -> str:
         """The accepted types in words."""
         names = " or ".join(type_name(code) for code in self.accepts(codes)) or "no type at all"
-        return f"{names} (as {self.like} is {type_name(codes[self.like])})" if self.like in codes else names
+        if self.like is None or self.like not in codes:
+            return names
+        return f"{names} (as {self.like} is {type_name(codes[self.like])})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,7 @@ def _levels(types: Levels | int | None, since: int) -> Levels:
     return {types: since} if isinstance(types, int) else dict(types or {})
 
 
-def Tensor(  # noqa: N802 - declarations read like types
+def Tensor(
     name: str,
     types: Levels | int | None = None,
     *,
@@ -171,16 +173,21 @@ def Tensor(  # noqa: N802 - declarations read like types
     )  # fmt: skip
 
 
-def Values(  # noqa: N802
+def Values(
     name: str, *, rank: Ranks = 1, late_rank: bool = True, optional: bool = False, since: int = 1
 ) -> ValuesParameter:
     """Declare a TENSOR_INT32 whose numbers decide the shape; see :class:`ValuesParameter`."""
     return ValuesParameter(
-        name=name, types={OperandCode.TENSOR_INT32: since}, rank=rank, late_rank=late_rank, optional=optional, since=since
+        name=name,
+        types={OperandCode.TENSOR_INT32: since},
+        rank=rank,
+        late_rank=late_rank,
+        optional=optional,
+        since=since,
     )
 
 
-def Scalar(  # noqa: N802
+def Scalar(
     name: str,
     types: Levels | int | None = None,
     *,
@@ -193,16 +200,23 @@ def Scalar(  # noqa: N802
 ) -> ScalarParameter:
     """Declare a scalar: of one type, of several by level, or following another parameter."""
     return ScalarParameter(
-        name=name, types=_levels(types, since), like=like, via=via, optional=optional, default=default, since=since, check=check
+        name=name,
+        types=_levels(types, since),
+        like=like,
+        via=via,
+        optional=optional,
+        default=default,
+        since=since,
+        check=check,
     )
 
 
-def Activation(*, since: int = 1) -> ActivationParameter:  # noqa: N802
+def Activation(*, since: int = 1) -> ActivationParameter:
     """Declare the fused activation."""
     return ActivationParameter(name="activation", types={OperandCode.INT32: since}, since=since)
 
 
-def Layout(*, default: Any = False, since: int = 3) -> LayoutParameter:  # noqa: N802
+def Layout(*, default: Any = False, since: int = 3) -> LayoutParameter:
     """Declare the layout flag; ``default=REQUIRED`` where it cannot be left off."""
     return LayoutParameter(name="layout", types={OperandCode.BOOL: since}, default=default, since=since)
 

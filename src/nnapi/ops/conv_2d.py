@@ -52,7 +52,12 @@ def convolved(
     (n, h, w, depth), (channels, kh, kw, filter_depth) = input.shape, filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
     check_operands(input, filter, bias, channels)
-    return n, windows(h, kh, stride[0], padding[0], dilation[0]), windows(w, kw, stride[1], padding[1], dilation[1]), channels
+    return (
+        n,
+        windows(h, kh, stride[0], padding[0], dilation[0]),
+        windows(w, kw, stride[1], padding[1], dilation[1]),
+        channels,
+    )
 
 
 @CONV_2D.kernel(scaled=("input", "filter"))
@@ -67,5 +72,3 @@ def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: 
     y = cells @ filter.reshape(channels, -1).T
     y += bias
     return y.reshape(x.shape[0], rows, columns, channels)
-
-

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.errors import NnapiError, need
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Kernel
@@ -48,7 +47,11 @@ def specialise(call: Call, constants: Mapping[int, Array]) -> Step:
     for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True):
         if operand in constants:
             _place(fixed, name, i, convert(constants[operand]) if convert else constants[operand])
-    open_ = [(name, i, convert) for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True) if operand not in constants]
+    open_ = [
+        (name, i, convert)
+        for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True)
+        if operand not in constants
+    ]
     inputs = tuple(operand for _, _, operand in tensors if operand not in constants)
     function = partial(kernel.function, call) if kernel.kind == "exact" else kernel.function
     return Step(call, inputs, call.outputs, _runner(function, fixed, open_, _storers(call, kernel)))
@@ -67,7 +70,12 @@ def _runner(
         names = [(name, convert) for name, _, convert in open_]
 
         def run(*arrays: Array) -> Sequence[Array]:
-            result = bound(**{name: convert(array) if convert else array for (name, convert), array in zip(names, arrays, strict=True)})
+            result = bound(
+                **{
+                    name: convert(array) if convert else array
+                    for (name, convert), array in zip(names, arrays, strict=True)
+                }
+            )
             return _stored(result, store)
 
         return run
@@ -227,11 +235,3 @@ def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:
     """Run a call once on known arrays: constant folding, tests."""
     with np.errstate(all="ignore"):
         return specialise(call, arrays).run()
-
-
-def locate(error: NnapiError, call: Call, index: int) -> NnapiError:
-    """The error with the operation's name and place in front."""
-    return error.at(f"{call.operation.name} (#{index})")
-
-
-__all__ = ["Step", "evaluate", "locate", "need", "specialise"]

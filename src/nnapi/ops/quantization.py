@@ -5,11 +5,13 @@ Rounding is to the nearest code, halves away from zero, as the specification's a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperandCode
+from nnapi.codes import FuseCode
 from nnapi.model.operand import Array, OperandType
 
 Convert = Callable[[Array], Array]
@@ -26,9 +28,9 @@ EXACT_FLOAT32 = 2**24
 """Integers up to here, and sums that never pass it, are exact in float32."""
 
 
-def round_half_away(x: Array) -> Array:
+def round_half_away(x: float) -> int:
     """Nearest integer, halves away from zero."""
-    return np.trunc(x + np.copysign(x.dtype.type(0.5), x))
+    return int(math.copysign(math.floor(abs(x) + 0.5), x))
 
 
 def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
@@ -36,9 +38,9 @@ def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -
     limits = np.iinfo(type.dtype)
     low, high = BOUNDS[activation]
     if low > -np.inf:
-        low = type.zero_point + float(round_half_away(np.float64(low / type.scale)))
+        low = type.zero_point + round_half_away(low / type.scale)
     if high < np.inf:
-        high = type.zero_point + float(round_half_away(np.float64(high / type.scale)))
+        high = type.zero_point + round_half_away(high / type.scale)
     return int(max(low, limits.min)), int(min(high, limits.max))
 
 
@@ -53,11 +55,11 @@ def dequantize(type: OperandType, codes: Array) -> Array:
     return real
 
 
-def offset(type: OperandType, codes: Array, dtype: type[np.floating] = np.float32) -> Array:  # type: ignore[type-arg,valid-type]
+def offset(type: OperandType, codes: Array, dtype: Any = np.float32) -> Array:
     """Codes less their zero point, as floats: the integers that products are summed of."""
     real = codes.astype(dtype)
     if type.zero_point:
-        real -= dtype(type.zero_point)  # type: ignore[misc]
+        real -= dtype(type.zero_point)
     return real
 
 
@@ -83,8 +85,3 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
         return np.clip(y, low, high, out=y).astype(type.dtype)
 
     return requantize
-
-
-def is_quantized(type: OperandType) -> bool:
-    """Whether values of the type are codes with a scale of their own."""
-    return type.is_quantized and type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL

@@ -17,7 +17,10 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     """Extents of two tensors combined element by element, aligned at the last axis."""
     rank = max(len(a), len(b))
     long, short = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    need(all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)), f"shapes {list(a)} and {list(b)} do not broadcast")
+    need(
+        all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)),
+        f"shapes {list(a)} and {list(b)} do not broadcast",
+    )
     return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
 
 
@@ -39,7 +42,9 @@ def windows(extent: int, size: int, stride: int, padding: Pair, dilation: int = 
     return max(0, (extent + sum(padding) - ((size - 1) * dilation + 1)) // stride + 1)
 
 
-def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1), limit: bool = True) -> Arguments:
+def spatial(
+    arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1), limit: bool = True
+) -> Arguments:
     """Replace a form's padding and stride scalars by ``padding`` and ``stride`` pairs.
 
     ``limit`` refuses explicit padding as large as the window, which would pool nothing but padding.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nnapi.codes import OperandCode as O  # noqa: E741
+from nnapi.codes import OperandCode as O
+from nnapi.model.parameter import Levels
 
 FLOAT32, FLOAT16, INT32 = O.TENSOR_FLOAT32, O.TENSOR_FLOAT16, O.TENSOR_INT32
 QUANT8, QUANT8_SIGNED = O.TENSOR_QUANT8_ASYMM, O.TENSOR_QUANT8_ASYMM_SIGNED
@@ -25,18 +26,23 @@ def numbers(level: int = 1, quant8: int = 1, int32: int = 4) -> dict[int, int]:
     return reals(level, quant8) | {INT32: int32}
 
 
-FLOAT_SCALAR = {
+FLOAT_SCALAR: dict[int, int | Levels] = {
     FLOAT32: O.FLOAT32, FLOAT16: O.FLOAT16, QUANT8: O.FLOAT32, QUANT8_SIGNED: O.FLOAT32, INT32: O.FLOAT32,
     QUANT16: O.FLOAT32,
 }  # fmt: skip
 """A float scalar beside a tensor: float16 beside float16, else float32."""
 
-FILTER = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: {QUANT8: 1, PER_CHANNEL: 3}, QUANT8_SIGNED: {QUANT8_SIGNED: 4, PER_CHANNEL: 4}}
+FILTER: dict[int, int | Levels] = {
+    FLOAT32: FLOAT32,
+    FLOAT16: FLOAT16,
+    QUANT8: {QUANT8: 1, PER_CHANNEL: 3},
+    QUANT8_SIGNED: {QUANT8_SIGNED: 4, PER_CHANNEL: 4},
+}
 """A convolution's filter beside its input."""
 
-BIAS = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
+BIAS: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
 """A bias beside the input."""
 
 # Output quantisation that an operation fixes.
-UNIT_INTERVAL = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}
-SIGNED_UNIT = {QUANT8: (1 / 128, 128), QUANT8_SIGNED: (1 / 128, 0)}
+UNIT_INTERVAL: dict[int, tuple[float, int]] = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}
+SIGNED_UNIT: dict[int, tuple[float, int]] = {QUANT8: (1 / 128, 128), QUANT8_SIGNED: (1 / 128, 0)}

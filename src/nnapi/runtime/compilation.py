@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import PrepareOptions, Prepared, Request
+from nnapi.drivers.base import Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, combine
@@ -43,7 +43,9 @@ class Compilation:
     def set_preference(self, preference: PreferenceCode) -> None:
         """Low power, fast single answer (the default) or sustained speed (``..._setPreference``)."""
         self._need_preparing("set the preference")
-        need(preference in PreferenceCode.__members__.values(), f"preference is {preference}, must be 0..2", BadDataError)
+        need(
+            preference in PreferenceCode.__members__.values(), f"preference is {preference}, must be 0..2", BadDataError
+        )
         self._preference = PreferenceCode(preference)
 
     def finish(self) -> None:
@@ -59,7 +61,9 @@ class Compilation:
         except NnapiError:
             raise
         except Exception as error:
-            raise OpFailedError(f"{self._device.name} failed to prepare the model: {type(error).__name__}: {error}") from error
+            raise OpFailedError(
+                f"{self._device.name} failed to prepare the model: {type(error).__name__}: {error}"
+            ) from error
         self._state = "ready"
 
     def _choose(self) -> Device:
@@ -145,7 +149,11 @@ class Result(Event):
 
 def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
     """The inputs as arrays of the storage types; BadDataError naming the one that does not fit."""
-    need(len(inputs) == len(model.inputs), f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}", BadDataError)
+    need(
+        len(inputs) == len(model.inputs),
+        f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}",
+        BadDataError,
+    )
     return [_checked_input(model, index, value) for index, value in zip(model.inputs, inputs, strict=True)]
 
 
@@ -156,7 +164,11 @@ def _checked_input(model: Model, index: int, value: Any) -> Array | None:
     array = value if isinstance(value, np.ndarray) else np.asarray(value, operand.type.dtype)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    need(array.dtype == operand.type.dtype, f"{operand} stores {operand.type.dtype}, got an array of {array.dtype}", BadDataError)
+    need(
+        array.dtype == operand.type.dtype,
+        f"{operand} stores {operand.type.dtype}, got an array of {array.dtype}",
+        BadDataError,
+    )
     if operand.type.is_scalar:
         need(array.size == 1, f"{operand} is a scalar, got {list(array.shape)}", BadDataError)
         return array.reshape(())
@@ -165,12 +177,21 @@ def _checked_input(model: Model, index: int, value: Any) -> Array | None:
     return array
 
 
-def compile(model: Model, devices: Sequence[Device | str] | None = None, preference: PreferenceCode | None = None) -> Compilation:
+def compile(
+    model: Model, devices: Sequence[Device | str] | None = None, preference: PreferenceCode | None = None
+) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
     ``devices`` restricts the choice (names or Device objects); ``preference`` is PREFER_FAST_SINGLE_ANSWER unless given.
     """
-    chosen = None if devices is None else [device(d) if isinstance(d, str) else d for d in ([devices] if isinstance(devices, str | Device) else devices)]
+    chosen = (
+        None
+        if devices is None
+        else [
+            device(d) if isinstance(d, str) else d
+            for d in ([devices] if isinstance(devices, str | Device) else devices)
+        ]
+    )
     compilation = Compilation(model, chosen)
     if preference is not None:
         compilation.set_preference(preference)

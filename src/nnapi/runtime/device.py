@@ -85,7 +85,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
                     loaded = entry.load()
                     driver = loaded if isinstance(loaded, Driver) else loaded()
                     available.append(Device(driver))
-                except Exception as error:  # noqa: BLE001 - whatever an engine raises must not take the others along
+                except Exception as error:
                     broken.append(Unavailable(entry.name, f"{type(error).__name__}: {error}"))
             available.sort(key=lambda device: device.type == DeviceTypeCode.DEVICE_CPU)
             _found = available, broken

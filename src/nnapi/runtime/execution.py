@@ -131,7 +131,11 @@ class Execution:
         return self._inputs if role == "input" else self._outputs
 
     def _set(self, role: str, index: int, buffer: Any, type: OperandType | None, length: int | None) -> None:
-        need(buffer is not None or not length, f"no buffer, but a length of {length}, for {role} {index}", UnexpectedNullError)
+        need(
+            buffer is not None or not length,
+            f"no buffer, but a length of {length}, for {role} {index}",
+            UnexpectedNullError,
+        )
         self._need_preparation(f"set {role} {index}")
         operand = self._operand(role, index)
         if buffer is None:

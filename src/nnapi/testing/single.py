@@ -37,7 +37,9 @@ def run_single(
     model = single(code, inputs, outputs, constant=constant)
     tensors = [value for type, value in inputs if _is_input(type, value, False)]
     given = tensors[: len(model.inputs)]
-    arrays = [np.asarray(value, model.operands[index].type.dtype) for index, value in zip(model.inputs, given, strict=True)]
+    arrays = [
+        np.asarray(value, model.operands[index].type.dtype) for index, value in zip(model.inputs, given, strict=True)
+    ]
     return compile(model, devices).run(*arrays)
 
 
@@ -46,9 +48,12 @@ def single(
 ) -> Model:
     """The finished model of one operation; with ``constant`` every tensor but the first is a constant."""
     model = Model(code.name)
-    indices, model_inputs = [], []
+    indices: list[int] = []
+    model_inputs: list[int] = []
     for position, (type, value) in enumerate(inputs):
-        index = model.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), f"input{position}")
+        index = model.add_operand(
+            OperandType(type.code, type.dimensions, type.scale, type.zero_point), f"input{position}"
+        )
         if type.channel:
             model.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
         if _is_input(type, value, constant and bool(model_inputs)):

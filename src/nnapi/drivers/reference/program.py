@@ -67,9 +67,7 @@ class Program:
                 self.types[index] = type
         return step
 
-    def _specialise(
-        self, call: OperationCall, types: dict[int, OperandType | None], known: dict[int, Array]
-    ) -> Step:
+    def _specialise(self, call: OperationCall, types: dict[int, OperandType | None], known: dict[int, Array]) -> Step:
         assert call.match is not None
         operands = self.model.operands
 
@@ -132,7 +130,11 @@ class Program:
         return results
 
     def _control_flow(self, call: OperationCall, values: list[Array | None], context: Context) -> Sequence[Array]:
-        references = [self.prepared.referenced(self.model.operands[i].value) for i in call.inputs if self.model.operands[i].lifetime == Lifetime.SUBGRAPH]
+        references = [
+            self.prepared.referenced(self.model.operands[i].value)
+            for i in call.inputs
+            if self.model.operands[i].lifetime == Lifetime.SUBGRAPH
+        ]
         arrays = [values[i] for i in call.inputs if self.model.operands[i].lifetime != Lifetime.SUBGRAPH]
         run = run_if if call.code == OperationCode.IF else run_while
         try:
@@ -212,7 +214,9 @@ class PreparedReference:
 
     def _make(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Program | NnapiError:
         declared = [self.model.operands[index].type for index in self.model.inputs]
-        types = [None if shape is None else type.with_dimensions(shape) for type, shape in zip(declared, shapes, strict=True)]
+        types = [
+            None if shape is None else type.with_dimensions(shape) for type, shape in zip(declared, shapes, strict=True)
+        ]
         try:
             return Program(self.model, types, self)
         except NnapiError as error:
