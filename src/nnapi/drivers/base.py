@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
+from nnapi.errors import MissedDeadlineTransientError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 
@@ -45,15 +46,27 @@ class Performance(NamedTuple):
     power_usage: float = 1.0
 
 
+REFERENCE = Performance()
+
+
 @dataclass(frozen=True)
 class Capabilities:
-    """Declared performance: by operand code where it differs from ``default``, and for control flow."""
+    """Declared performance: by operand code where it differs from ``default``, and for control flow.
 
-    default: Performance = Performance()
+    ``launch_seconds`` is the fixed price of handing the device a tensor, ``seconds_per_byte`` that of moving its bytes.
+    """
+
+    default: Performance = REFERENCE
     by_type: Mapping[int, Performance] = field(default_factory=dict)
-    relaxed: Performance = Performance()
-    if_: Performance = Performance()
-    while_: Performance = Performance()
+    relaxed: Performance = REFERENCE
+    launch_seconds: float = 2e-6
+    seconds_per_byte: float = 1e-10
+    if_: Performance = REFERENCE
+    while_: Performance = REFERENCE
+
+
+class LoopTimeoutError(MissedDeadlineTransientError):
+    """A WHILE ran longer than its limit: final, nobody falls back from it."""
 
 
 class Verdict(NamedTuple):

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nnapi.errors import MissedDeadlineTransientError, need
+from nnapi.drivers.base import LoopTimeoutError
+from nnapi.errors import need
 from nnapi.model.operand import Array
 
 if TYPE_CHECKING:
@@ -26,14 +27,14 @@ def run_while(
 ) -> Sequence[Array]:
     """The body for as long as the condition holds; the results are the first ``outputs`` of the state.
 
-    Raises MissedDeadlineTransientError when the loop is to go on beyond its time limit.
+    Raises LoopTimeoutError when the loop is to go on beyond its time limit.
     """
     condition, body = references
     end = time.monotonic_ns() + context.loop_timeout
     state = list(arrays)
     while _truth(condition.run(state, context)[0]):
         if time.monotonic_ns() > end:
-            raise MissedDeadlineTransientError(f"the loop ran longer than {context.loop_timeout} ns")
+            raise LoopTimeoutError(f"the loop ran longer than {context.loop_timeout} ns")
         results = body.run(state, context)
         state[: len(results)] = results
     need(all(array is not None for array in state[:outputs]), "an input that becomes an output is omitted")

@@ -1,0 +1,127 @@
+"""A device that fails on purpose: what a runtime must survive."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
+from nnapi.errors import DeadObjectError, OpFailedError, UnavailableDeviceError
+from nnapi.model.model import Model
+
+
+class Fault(Enum):
+    """What goes wrong."""
+
+    REFUSES = "says it is busy"
+    FAILS = "reports a general failure"
+    DIES = "is gone, now and for good"
+    HANGS = "does not answer"
+    SLOW = "answers late"
+    LIES = "claims every operation and cannot prepare some"
+    WRONG = "answers with wrong values"
+    RAISES = "raises something that is no NnapiError"
+
+
+class Phase(Enum):
+    PREPARE = "prepare"
+    EXECUTE = "execute"
+
+
+@dataclass(eq=False)
+class Faulty:
+    """Another driver with a fault.
+
+    The fault strikes in one phase, at models that hold an operation of code ``operation`` (any model where None),
+    with probability ``rate``. ``seconds`` is how late SLOW is, and when HANGS gives up at last.
+    """
+
+    driver: Driver
+    fault: Fault
+    phase: Phase = Phase.EXECUTE
+    operation: int | None = None
+    rate: float = 1.0
+    seconds: float = 0.05
+    seed: int = 0
+    struck: int = 0
+    _dead: bool = False
+    _random: random.Random = field(init=False)
+    released: threading.Event = field(default_factory=threading.Event)
+    """Set it to let what HANGS go."""
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self.driver.info
+
+    def capabilities(self) -> Capabilities:
+        return self.driver.capabilities()
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        if self.fault is Fault.LIES:
+            return [Verdict(True)] * len(model.operations)
+        return self.driver.verdicts(model)
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        self.strike(Phase.PREPARE, model)
+        return _FaultyPrepared(self, model, self.driver.prepare(model, options))
+
+    def strike(self, phase: Phase, model: Model) -> bool:
+        """Do the harm that is due; true when values are to be spoilt."""
+        if self._dead:
+            raise DeadObjectError(f"{self.info.name} has died")
+        hit = self.operation is None or any(call.code == self.operation for call in model.operations)
+        if phase is not self.phase or not hit or self._random.random() >= self.rate:
+            return False
+        self.struck += 1
+        harm: dict[Fault, Callable[[], None]] = {
+            Fault.REFUSES: self._refuse,
+            Fault.FAILS: self._fail,
+            Fault.LIES: self._fail,
+            Fault.DIES: self._die,
+            Fault.HANGS: self._hang,
+            Fault.SLOW: lambda: time.sleep(self.seconds),
+            Fault.RAISES: self._raise,
+        }
+        if self.fault in harm:
+            harm[self.fault]()
+        return self.fault is Fault.WRONG
+
+    def _refuse(self) -> None:
+        raise UnavailableDeviceError(f"{self.info.name} is busy")
+
+    def _fail(self) -> None:
+        raise OpFailedError(f"{self.info.name} reports a general failure")
+
+    def _die(self) -> None:
+        self._dead = True
+        raise DeadObjectError(f"{self.info.name} has died")
+
+    def _hang(self) -> None:
+        self.released.wait(self.seconds)
+
+    def _raise(self) -> None:
+        raise ZeroDivisionError("a driver's mistake")
+
+
+class _FaultyPrepared:
+    def __init__(self, faulty: Faulty, model: Model, prepared: Prepared) -> None:
+        self._faulty, self._model, self._prepared = faulty, model, prepared
+
+    def execute(self, request: Request) -> Outcome:
+        spoil = self._faulty.strike(Phase.EXECUTE, self._model)
+        outcome = self._prepared.execute(request)
+        if spoil:
+            outcome.outputs = [np.bitwise_not(array.view(np.uint8)).view(array.dtype) for array in outcome.outputs]
+        return outcome
+
+    def close(self) -> None:
+        self._prepared.close()

@@ -1,0 +1,51 @@
+"""A device that takes less: for planning against a phone, and for testing partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
+from nnapi.model.model import Model, OperationCall
+
+Refuses = Callable[[Model, OperationCall], str | None]
+"""Why an operation is refused, in a sentence; None when it is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limited:
+    """Another driver under another name, with operations refused, other capabilities or a lower feature level."""
+
+    driver: Driver
+    name: str
+    refuses: Refuses | None = None
+    declared: Capabilities | None = None
+    feature_level: int | None = None
+
+    @property
+    def info(self) -> DeviceInfo:
+        inner = self.driver.info
+        level = inner.feature_level if self.feature_level is None else self.feature_level
+        return replace(inner, name=self.name, type=DeviceTypeCode.DEVICE_ACCELERATOR, feature_level=level)
+
+    def capabilities(self) -> Capabilities:
+        return self.driver.capabilities() if self.declared is None else self.declared
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        inner = self.driver.verdicts(model)
+        return [
+            Verdict(False, reason) if verdict.supported and (reason := self._reason(model, call)) else verdict
+            for call, verdict in zip(model.operations, inner, strict=True)
+        ]
+
+    def _reason(self, model: Model, call: OperationCall) -> str | None:
+        if call.match and call.match.level > self.info.feature_level:
+            facet = max(call.match.facets, key=lambda facet: facet.level)
+            return (
+                f"{call} needs feature level {facet.level} ({facet.reason}), {self.name} has {self.info.feature_level}"
+            )
+        return self.refuses(model, call) if self.refuses else None
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return self.driver.prepare(model, options)

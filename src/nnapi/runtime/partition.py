@@ -1,0 +1,182 @@
+"""Which device runs which operation: a pure function from costs to an assignment.
+
+The cost of an assignment is what the operations take where they are, plus, for every tensor and every device other
+than its producer's that reads it, one move: a launch and a transfer by size. Charging launches to the tensors that
+cross makes the best assignment to two devices a minimum cut (Stone 1977, with an auxiliary node for each tensor so
+that several readers share one move); more devices are improved pair by pair until no pair can be (the swap moves
+of Boykov, Veksler and Zabih 2001), starting from the best of the simpler assignments.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+HOST = -1
+"""Where model inputs come from and model outputs go."""
+FORBIDDEN = math.inf
+"""Cost of an operation on a device that refuses it."""
+RESOLUTION = 10**9
+"""Steps into which the cost of the assignment to beat is divided: capacities of the flow are integers."""
+UNCUTTABLE = 2 * RESOLUTION
+
+Assignment = tuple[int, ...]
+"""The device of each operation."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A tensor between operations: who writes it (None: it comes from the host), who reads it, how large it is."""
+
+    producer: int | None
+    consumers: tuple[int, ...]
+    nbytes: int
+    to_host: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters it and
+    ``per_byte[device]`` for what enters or leaves it."""
+
+    compute: Sequence[Sequence[float]]
+    flows: Sequence[Flow]
+    launch: Sequence[float]
+    per_byte: Sequence[float]
+
+    @property
+    def devices(self) -> range:
+        return range(len(self.launch))
+
+    def move(self, flow: Flow, source: int, target: int) -> float:
+        """Seconds to bring a tensor from one place to another."""
+        if source == target:
+            return 0.0
+        per_byte = sum(self.per_byte[place] for place in (source, target) if place != HOST)
+        return per_byte * flow.nbytes + (self.launch[target] if target != HOST else 0.0)
+
+    def cost(self, assignment: Sequence[int]) -> float:
+        """Predicted seconds of an assignment; FORBIDDEN where it gives an operation to a device that refuses it."""
+        total = sum(costs[device] for costs, device in zip(self.compute, assignment, strict=True))
+        for flow in self.flows:
+            source = HOST if flow.producer is None else assignment[flow.producer]
+            targets = {assignment[consumer] for consumer in flow.consumers} | ({HOST} if flow.to_host else set())
+            total += sum(self.move(flow, source, target) for target in targets)
+        return total
+
+
+def partition(problem: Problem) -> Assignment | None:
+    """The cheapest assignment found; None when some operation is refused by every device.
+
+    Exact for two devices; never worse than the best single device.
+    """
+    candidates = list(starts(problem))
+    if not candidates:
+        return None
+    best = min(candidates, key=problem.cost)
+    if len(problem.devices) == 1:
+        return best
+    improved = True
+    while improved:
+        improved = False
+        for pair in itertools.combinations(problem.devices, 2):
+            swapped = swap(problem, best, *pair)
+            if problem.cost(swapped) < problem.cost(best) * (1 - 1e-9):
+                best, improved = swapped, len(problem.devices) > 2
+    return best
+
+
+def starts(problem: Problem) -> Iterable[Assignment]:
+    """Assignments to begin from: each device alone where it takes everything, and the cheapest for each operation."""
+    for device in problem.devices:
+        if all(costs[device] < FORBIDDEN for costs in problem.compute):
+            yield (device,) * len(problem.compute)
+    greedy = tuple(min(problem.devices, key=costs.__getitem__) for costs in problem.compute)
+    if all(costs[device] < FORBIDDEN for costs, device in zip(problem.compute, greedy, strict=True)):
+        yield greedy
+
+
+def swap(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment:
+    """The best assignment in which the operations now on ``a`` or ``b`` are on either, and all others stay."""
+    free = [operation for operation, device in enumerate(assignment) if device in (a, b)]
+    if not free:
+        return assignment
+    graph = _Cut({operation: node for node, operation in enumerate(free, start=2)})
+    for operation in free:
+        graph.choose(operation, problem.compute[operation][a], problem.compute[operation][b])
+    for flow in problem.flows:
+        _add_flow(graph, problem, assignment, flow, a, b)
+    on_a = graph.solve(problem.cost(assignment))
+    return tuple(
+        (a if operation in on_a else b) if device in (a, b) else device for operation, device in enumerate(assignment)
+    )
+
+
+def _add_flow(graph: _Cut, problem: Problem, assignment: Assignment, flow: Flow, a: int, b: int) -> None:
+    readers = [consumer for consumer in flow.consumers if consumer in graph.nodes]
+    if flow.producer is None or flow.producer not in graph.nodes:
+        source = HOST if flow.producer is None else assignment[flow.producer]
+        graph.pay_if_any_on_a(readers, problem.move(flow, source, a))
+        graph.pay_if_any_on_b(readers, problem.move(flow, source, b))
+        return
+    fixed = {assignment[consumer] for consumer in flow.consumers} - {a, b} | ({HOST} if flow.to_host else set())
+    graph.choose(
+        flow.producer,
+        sum(problem.move(flow, a, target) for target in fixed),
+        sum(problem.move(flow, b, target) for target in fixed),
+    )
+    graph.pay_if_any_on_b(readers, problem.move(flow, a, b), writer=flow.producer)
+    graph.pay_if_any_on_a(readers, problem.move(flow, b, a), writer=flow.producer)
+
+
+class _Cut:
+    """A flow network whose minimum cut is the choice: nodes on the source's side are on ``a``, the others on ``b``."""
+
+    SOURCE, SINK = 0, 1
+
+    def __init__(self, nodes: dict[int, int]) -> None:
+        self.nodes = nodes
+        self._count = len(nodes) + 2
+        self._edges: list[tuple[int, int, float]] = []
+
+    def choose(self, operation: int, on_a: float, on_b: float) -> None:
+        """Pay ``on_a`` if the operation is on ``a``, else ``on_b``."""
+        self._edges.append((self.nodes[operation], self.SINK, on_a))
+        self._edges.append((self.SOURCE, self.nodes[operation], on_b))
+
+    def pay_if_any_on_b(self, readers: Sequence[int], price: float, writer: int | None = None) -> None:
+        """Pay once if any reader is on ``b`` (while the writer is on ``a``, where one is given)."""
+        if not readers or not price:
+            return
+        self._edges.append((self.SOURCE if writer is None else self.nodes[writer], self._count, price))
+        self._edges += [(self._count, self.nodes[reader], FORBIDDEN) for reader in readers]
+        self._count += 1
+
+    def pay_if_any_on_a(self, readers: Sequence[int], price: float, writer: int | None = None) -> None:
+        """Pay once if any reader is on ``a`` (while the writer is on ``b``, where one is given)."""
+        if not readers or not price:
+            return
+        self._edges.append((self._count, self.SINK if writer is None else self.nodes[writer], price))
+        self._edges += [(self.nodes[reader], self._count, FORBIDDEN) for reader in readers]
+        self._count += 1
+
+    def solve(self, bound: float) -> set[int]:
+        """The operations on ``a`` in a cheapest cut; ``bound`` is the cost of some finite cut."""
+        import numpy as np
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+        unit = RESOLUTION / max(bound, 1e-300)
+        heads, tails, prices = zip(*self._edges, strict=True)
+        capacities = np.minimum(np.array(prices) * unit, UNCUTTABLE)
+        shape = (self._count, self._count)
+        network = csr_array((capacities, (heads, tails)), shape=shape)  # parallel edges add up
+        network.data = np.rint(np.minimum(network.data, UNCUTTABLE)).astype(np.int32)
+        flow = maximum_flow(network, self.SOURCE, self.SINK).flow
+        residual = csr_array(network - flow)
+        residual.data = np.maximum(residual.data, 0)
+        residual.eliminate_zeros()
+        reached = set(breadth_first_order(residual, self.SOURCE, return_predecessors=False).tolist())
+        return {operation for operation, node in self.nodes.items() if node in reached}

@@ -1,0 +1,178 @@
+"""Plans: who computes what, in which order, and why. Values; nothing here runs anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nnapi.drivers.base import Verdict
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.operand import OperandType
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Why an operation is where it is: each device's verdict and predicted seconds, and the device chosen."""
+
+    number: int
+    operation: str
+    chosen: str
+    verdicts: tuple[tuple[str, Verdict], ...]
+    costs: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One device computes a part of the model, itself a model. ``inputs`` and ``outputs`` are the whole's operands."""
+
+    device: str
+    model: Model
+    operations: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class If:
+    """The runtime evaluates the condition (an operand) and runs one of two plans."""
+
+    operation: int
+    condition: int
+    then: Plan
+    otherwise: Plan
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class While:
+    """The runtime runs ``body`` for as long as ``condition`` gives true."""
+
+    operation: int
+    condition: Plan
+    body: Plan
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+Step = Run | If | While
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that was considered: what it would be, and its predicted seconds."""
+
+    description: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a model in order, the decision for each operation, and what else was considered."""
+
+    model: Model
+    steps: tuple[Step, ...]
+    decisions: tuple[Decision, ...]
+    predicted: float
+    alternatives: tuple[Alternative, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Names of the devices that compute, each once, in the order of the steps."""
+        names: dict[str, None] = {}
+        for step in self.steps:
+            for name in _step_devices(step):
+                names[name] = None
+        return tuple(names)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether one device runs the whole model unsplit."""
+        return len(self.steps) == 1 and isinstance(self.steps[0], Run) and self.steps[0].model is self.model
+
+
+def _step_devices(step: Step) -> tuple[str, ...]:
+    if isinstance(step, Run):
+        return (step.device,)
+    plans = (step.then, step.otherwise) if isinstance(step, If) else (step.condition, step.body)
+    return tuple(name for plan in plans for name in plan.devices)
+
+
+def grouped(model: Model, assignment: dict[int, object]) -> list[tuple[object, list[OperationCall]]]:
+    """Operations in an order that keeps those of one owner together as long as their inputs allow.
+
+    ``assignment`` maps an operation's number to its owner.
+    """
+    done = {o.index for o in model.operands if o.lifetime not in (Lifetime.TEMPORARY, Lifetime.OUTPUT)}
+    waiting = list(model.operations)
+    groups: list[tuple[object, list[OperationCall]]] = []
+    while waiting:
+        ready = [call for call in waiting if done.issuperset(call.inputs)]
+        owner = max(
+            {assignment[call.number]: None for call in ready},
+            key=lambda owner: _reach(waiting, done, assignment, owner),
+        )
+        taken = _closure(waiting, done, assignment, owner)
+        groups.append((owner, taken))
+        done.update(index for call in taken for index in call.outputs)
+        chosen = {call.number for call in taken}
+        waiting = [call for call in waiting if call.number not in chosen]
+    return groups
+
+
+def _closure(
+    waiting: list[OperationCall], done: set[int], assignment: dict[int, object], owner: object
+) -> list[OperationCall]:
+    """Everything the owner can run now without waiting for another."""
+    known, taken = set(done), []
+    for call in waiting:  # in run order, so one pass is enough
+        if assignment[call.number] == owner and known.issuperset(call.inputs):
+            taken.append(call)
+            known.update(call.outputs)
+    return taken
+
+
+def _reach(waiting: list[OperationCall], done: set[int], assignment: dict[int, object], owner: object) -> int:
+    return len(_closure(waiting, done, assignment, owner))
+
+
+def submodel(model: Model, calls: list[OperationCall]) -> tuple[Model, tuple[int, ...], tuple[int, ...]]:
+    """The calls as a model of their own, with the operands of the whole that are its inputs and outputs.
+
+    Constants are shared, not copied.
+    """
+    written = {index for call in calls for index in call.outputs}
+    read_elsewhere = {i for call in model.operations if call not in calls for i in call.inputs} | set(model.outputs)
+    part = Model(f"{model.name}[{', '.join(str(call.number) for call in calls[:3])}{'…' if calls[3:] else ''}]")
+    places: dict[int, int] = {}
+    for call in calls:
+        for index in (*call.inputs, *call.outputs):
+            if index not in places:
+                places[index] = _copy_operand(model, index, part)
+    inputs = tuple(i for i in places if i not in written and _is_open(model, i))
+    outputs = tuple(i for i in places if i in written and i in read_elsewhere)
+    for call in calls:
+        part.add_operation(call.code, [places[i] for i in call.inputs], [places[i] for i in call.outputs])
+    part.identify_inputs_and_outputs([places[i] for i in inputs], [places[i] for i in outputs])
+    part.relax_computation_float32_to_float16(model.relaxed)
+    part.finish()
+    return part, inputs, outputs
+
+
+def _is_open(model: Model, index: int) -> bool:
+    return model.operands[index].lifetime in (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
+
+
+def _copy_operand(model: Model, index: int, part: Model) -> int:
+    operand = model.operands[index]
+    type = operand.type
+    place = part.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), operand.name)
+    if type.channel:
+        part.set_operand_symm_per_channel_quant_params(place, type.channel.dimension, type.channel.scales)
+    if operand.lifetime == Lifetime.CONSTANT:
+        part.set_operand_value(place, operand.value)
+    elif operand.lifetime == Lifetime.NO_VALUE:
+        part.set_operand_value(place, None)
+    elif operand.lifetime == Lifetime.SUBGRAPH:
+        part.set_operand_value_from_model(place, operand.value)
+    return place

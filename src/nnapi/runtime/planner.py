@@ -1,0 +1,195 @@
+"""Making a plan: ask the devices what they take, predict what it costs, choose, and put the choice in order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from nnapi.codes import DeviceTypeCode, OperationCode, PreferenceCode
+from nnapi.drivers.base import Verdict
+from nnapi.errors import BadDataError, need
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.runtime.costs import operation_seconds
+from nnapi.runtime.device import Device
+from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
+from nnapi.runtime.plan import Alternative, Decision, If, Plan, Run, Step, While, grouped, submodel
+
+log = logging.getLogger("nnapi.ExecutionPlan")
+
+Exclusions = Mapping[tuple[str, int], str]
+"""(device name, operation number) to the reason why the device is not to be asked again."""
+
+
+def make_plan(
+    model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
+) -> Plan:
+    """The plan for a finished model. Raises BadDataError, with each device's reason, for operations nobody takes."""
+    verdicts = [_verdicts(model, device, exclusions or {}) for device in devices]
+    _need_taken(model, devices, verdicts)
+    problem = _problem(model, devices, verdicts, preference)
+    assignment = partition(problem)
+    assert assignment is not None
+    predicted = problem.cost(assignment)
+    owners: dict[int, object] = {call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)}
+    steps = _steps(model, devices, owners, preference)
+    _tell(model, devices, assignment)
+    return Plan(
+        model, tuple(steps), tuple(_decisions(model, devices, verdicts, problem, assignment)), predicted,
+        tuple(_alternatives(problem, devices)), tuple(dict.fromkeys((exclusions or {}).values())),
+    )  # fmt: skip
+
+
+def whole(model: Model, device: Device) -> Plan:
+    """The plan that gives the whole model to one device without asking about costs."""
+    owners: dict[int, object] = dict.fromkeys(range(len(model.operations)), device)
+    verdicts = [_verdicts(model, device, {})]
+    _need_taken(model, [device], verdicts)
+    steps = _steps(model, [device], owners, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
+    decisions = tuple(
+        Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
+        for call, verdict in zip(model.operations, verdicts[0], strict=True)
+    )
+    return Plan(model, tuple(steps), decisions, 0.0)
+
+
+def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
+    verdicts = list(device.driver.verdicts(model))
+    for position, call in enumerate(model.operations):
+        if (device.name, call.number) in exclusions:
+            verdicts[position] = Verdict(False, exclusions[device.name, call.number])
+        elif device.type != DeviceTypeCode.DEVICE_CPU and _has_open_control_flow(model, call):
+            verdicts[position] = Verdict(False, f"{call}: control flow on unknown extents runs on the CPU only")
+    return verdicts
+
+
+def _need_taken(model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]]) -> None:
+    for position, call in enumerate(model.operations):
+        refusals = [
+            f"{device.name}: {answers[position].reason}" for device, answers in zip(devices, verdicts, strict=True)
+        ]
+        taken = any(answers[position].supported for answers in verdicts)
+        need(taken, f"no device takes {call}; " + "; ".join(refusals), BadDataError)
+
+
+def _problem(
+    model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]], preference: PreferenceCode
+) -> Problem:
+    capabilities = [device.driver.capabilities() for device in devices]
+    compute = [
+        [
+            operation_seconds(model, call, declared, preference) if answers[position].supported else FORBIDDEN
+            for declared, answers in zip(capabilities, verdicts, strict=True)
+        ]
+        for position, call in enumerate(model.operations)
+    ]
+    return Problem(
+        compute, _flows(model), [c.launch_seconds for c in capabilities], [c.seconds_per_byte for c in capabilities]
+    )
+
+
+def _flows(model: Model) -> list[Flow]:
+    producers = {index: position for position, call in enumerate(model.operations) for index in call.outputs}
+    consumers: dict[int, list[int]] = {}
+    for position, call in enumerate(model.operations):
+        for index in dict.fromkeys(call.inputs):
+            consumers.setdefault(index, []).append(position)
+    moving = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
+    return [
+        Flow(producers.get(o.index), tuple(consumers.get(o.index, ())), o.type.nbytes, o.index in model.outputs)
+        for o in model.operands
+        if o.lifetime in moving
+    ]
+
+
+def _alternatives(problem: Problem, devices: Sequence[Device]) -> list[Alternative]:
+    singles = [
+        Alternative(f"everything on {device.name}", problem.cost((d,) * len(problem.compute)))
+        for d, device in enumerate(devices)
+    ]
+    return sorted((a for a in singles if a.seconds < FORBIDDEN), key=lambda alternative: alternative.seconds)
+
+
+def _decisions(
+    model: Model,
+    devices: Sequence[Device],
+    verdicts: Sequence[Sequence[Verdict]],
+    problem: Problem,
+    assignment: Sequence[int],
+) -> list[Decision]:
+    names = [device.name for device in devices]
+    return [
+        Decision(
+            call.number,
+            call.name,
+            names[assignment[position]],
+            tuple((name, answers[position]) for name, answers in zip(names, verdicts, strict=True)),
+            tuple(zip(names, problem.compute[position], strict=True)),
+        )
+        for position, call in enumerate(model.operations)
+    ]
+
+
+def _steps(
+    model: Model, devices: Sequence[Device], owners: dict[int, object], preference: PreferenceCode
+) -> list[Step]:
+    """The steps in order. Control flow that the CPU is best at is taken apart, so that other devices can have what
+    is inside."""
+    split = {
+        call.number: object()
+        for call in model.operations
+        if len(devices) > 1 and _is_divisible(model, call, owners[call.number])
+    }
+    if not split and len(set(map(id, owners.values()))) == 1:
+        device = next(iter(owners.values()))
+        assert isinstance(device, Device)
+        everything = tuple(call.number for call in model.operations)
+        return [Run(device.name, model, everything, model.inputs, model.outputs)]
+    steps: list[Step] = []
+    for owner, calls in grouped(model, owners | split):
+        if isinstance(owner, Device):
+            part, inputs, outputs = submodel(model, calls)
+            steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
+        else:
+            steps += [_control_flow_step(model, call, devices, preference) for call in calls]
+    return steps
+
+
+def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
+    return (
+        call.code in (OperationCode.IF, OperationCode.WHILE)
+        and isinstance(owner, Device)
+        and owner.type == DeviceTypeCode.DEVICE_CPU
+        and not _has_open_control_flow(model, call)
+    )
+
+
+def _has_open_control_flow(model: Model, call: OperationCall) -> bool:
+    """Whether a control-flow operation has an operand of unknown size, outside or at the border of its models."""
+    if call.code not in (OperationCode.IF, OperationCode.WHILE):
+        return False
+    operands = [model.operands[index] for index in (*call.inputs, *call.outputs)]
+    for referenced in [operand.value for operand in operands if isinstance(operand.value, Model)]:
+        operands += [referenced.operands[index] for index in (*referenced.inputs, *referenced.outputs)]
+    return any(not o.type.is_known for o in operands if not isinstance(o.value, Model))
+
+
+def _control_flow_step(
+    model: Model, call: OperationCall, devices: Sequence[Device], preference: PreferenceCode
+) -> Step:
+    operands = model.operands
+    plans = [
+        make_plan(operands[i].value, devices, preference) for i in call.inputs if isinstance(operands[i].value, Model)
+    ]
+    rest = tuple(index for index in call.inputs if not isinstance(operands[index].value, Model))
+    if call.code == OperationCode.IF:
+        return If(call.number, rest[0], plans[0], plans[1], rest[1:], call.outputs)
+    return While(call.number, plans[0], plans[1], rest, call.outputs)
+
+
+def _tell(model: Model, devices: Sequence[Device], assignment: Sequence[int]) -> None:
+    """The messages that the NNAPI guide tells people to look for."""
+    if len(set(assignment)) == 1:
+        log.info("ModelBuilder::partitionTheWork: only one best device: %s", devices[assignment[0]].name)
+    if log.isEnabledFor(logging.INFO):
+        for call, device in zip(model.operations, assignment, strict=True):
+            log.info("ModelBuilder::findBestDeviceForEachOperation(%s): = %d", call.name, device)

@@ -1,0 +1,175 @@
+"""Plans made ready: what a compilation runs.
+
+Each is a Prepared like a driver's: a plan of several steps, and one with another to fall back on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnapi.drivers.base import LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.errors import (
+    MissedDeadlineTransientError,
+    NnapiError,
+    OpFailedError,
+    OutputInsufficientSizeError,
+    need,
+)
+from nnapi.model.model import Lifetime
+from nnapi.model.operand import Array
+from nnapi.runtime.plan import If, Plan, Run, Step
+
+log = logging.getLogger("nnapi.ExecutionBuilder")
+
+Prepare = Callable[[Run], Prepared]
+
+
+class PreparedPlan:
+    """The steps of a plan, each made ready by ``prepare``, run one after the other."""
+
+    def __init__(self, plan: Plan, prepare: Prepare) -> None:
+        self.plan = plan
+        self._constants = {o.index: o.value for o in plan.model.operands if o.lifetime == Lifetime.CONSTANT}
+        self._steps = [_ready(step, prepare) for step in plan.steps]
+
+    def execute(self, request: Request) -> Outcome:
+        model = self.plan.model
+        values: dict[int, Array | None] = dict(self._constants)
+        values.update(zip(model.inputs, request.inputs, strict=True))
+        for step in self._steps:
+            if request.deadline is not None and time.monotonic_ns() > request.deadline:
+                raise MissedDeadlineTransientError("the time limit passed between two steps")
+            inputs = [values.get(index) for index in step.inputs]
+            values.update(zip(step.outputs, step.run(inputs, request), strict=True))
+        return Outcome([_present(values[index]) for index in model.outputs])
+
+    def close(self) -> None:
+        for step in self._steps:
+            step.close()
+
+
+@dataclass(frozen=True)
+class _ReadyRun:
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    prepared: Prepared
+
+    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+        return self.prepared.execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
+
+    def close(self) -> None:
+        self.prepared.close()
+
+
+@dataclass(frozen=True)
+class _ReadyIf:
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    then: PreparedPlan
+    otherwise: PreparedPlan
+
+    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+        branch = self.then if _truth(inputs[0]) else self.otherwise
+        return branch.execute(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
+
+    def close(self) -> None:
+        self.then.close()
+        self.otherwise.close()
+
+
+@dataclass(frozen=True)
+class _ReadyWhile:
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    condition: PreparedPlan
+    body: PreparedPlan
+
+    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+        end = time.monotonic_ns() + request.loop_timeout
+        state = list(inputs)
+        while True:
+            turn = Request(state, request.deadline, request.loop_timeout)
+            goes_on = _truth(self.condition.execute(turn).outputs[0])
+            if time.monotonic_ns() > end:
+                raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns")
+            if not goes_on:
+                return [_present(array) for array in state[: len(self.outputs)]]
+            results = self.body.execute(turn).outputs
+            state[: len(results)] = results
+
+    def close(self) -> None:
+        self.condition.close()
+        self.body.close()
+
+
+def _ready(step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
+    if isinstance(step, Run):
+        return _ReadyRun(step.inputs, step.outputs, prepare(step))
+    if isinstance(step, If):
+        inputs = (step.condition, *step.inputs)
+        return _ReadyIf(inputs, step.outputs, PreparedPlan(step.then, prepare), PreparedPlan(step.otherwise, prepare))
+    return _ReadyWhile(
+        step.inputs, step.outputs, PreparedPlan(step.condition, prepare), PreparedPlan(step.body, prepare)
+    )
+
+
+def _truth(condition: Array | None) -> bool:
+    need(condition is not None, "the condition of control flow is omitted")
+    assert condition is not None
+    return bool(condition.reshape(-1)[0])
+
+
+def _present(array: Array | None) -> Array:
+    need(array is not None, "an omitted operand became an output")
+    assert array is not None
+    return array if array.flags.owndata and array.flags.writeable else np.array(array)
+
+
+class Fallback:
+    """A Prepared, and a second one, made at the first need, that repeats what the first fails at.
+
+    What the caller must decide (buffers too small, loops too long) is final. The repetition knows no deadline.
+    """
+
+    def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared]) -> None:
+        self._what, self._first, self._make_second = what, first, make_second
+        self._second: Prepared | None = None
+
+    def execute(self, request: Request) -> Outcome:
+        try:
+            return self._first.execute(request)
+        except (OutputInsufficientSizeError, LoopTimeoutError):
+            raise
+        except Exception as error:
+            log.warning("%s failed, falling back to the CPU: %s", self._what, error)
+            if self._second is None:
+                self._second = self._make_second()
+            return self._second.execute(Request(request.inputs, None, request.loop_timeout))
+
+    def close(self) -> None:
+        self._first.close()
+        if self._second is not None:
+            self._second.close()
+
+
+class Contained:
+    """A driver's Prepared of which nothing but an NnapiError escapes, with the device's name in front."""
+
+    def __init__(self, device: str, prepared: Prepared) -> None:
+        self._device, self._prepared = device, prepared
+
+    def execute(self, request: Request) -> Outcome:
+        try:
+            return self._prepared.execute(request)
+        except NnapiError:
+            raise
+        except Exception as error:
+            raise OpFailedError(f"{self._device} failed: {type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        self._prepared.close()
