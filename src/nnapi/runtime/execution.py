@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OEM_SCALAR
-from nnapi.drivers.base import Request
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -26,6 +26,9 @@ from nnapi.model.model import Operand
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, check_type, combine
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
+
+MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
+"""Nanoseconds that a WHILE may run at most, whatever the execution asks for."""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class Execution:
         self.model = compilation.model
         self._inputs: list[Argument | None] = [None] * len(self.model.inputs)
         self._outputs: list[Argument | None] = [None] * len(self.model.outputs)
+        self._loop_timeout = DEFAULT_LOOP_TIMEOUT
         self._state = "preparation"
         self._lock = threading.Lock()
         self._error: NnapiError | None = None
@@ -92,6 +96,11 @@ class Execution:
     ) -> None:
         """Bind a region of a memory to an output (``ANeuralNetworksExecution_setOutputFromMemory``)."""
         self._set_from_memory("output", index, memory, offset, length, type)
+
+    def set_loop_timeout(self, duration: int) -> None:
+        """Nanoseconds that each WHILE may run (``ANeuralNetworksExecution_setLoopTimeout``); at most 15 s are kept."""
+        self._need_preparation("set the loop timeout")
+        self._loop_timeout = min(duration, MAXIMUM_LOOP_TIMEOUT)
 
     # Running
 
@@ -216,7 +225,7 @@ class Execution:
     def _run(self) -> None:
         try:
             arrays = [self._input_array(index) for index in range(len(self._inputs))]
-            outcome = self._prepared.execute(Request(arrays))
+            outcome = self._prepared.execute(Request(arrays, loop_timeout=self._loop_timeout))
             self._deliver(outcome.outputs)
         except NnapiError as error:
             self._error = error

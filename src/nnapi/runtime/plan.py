@@ -22,7 +22,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Run:
-    """One device computes a part of the model, itself a model. ``inputs`` and ``outputs`` are the whole's operands."""
+    """One device computes a part of the model, itself a model.
+
+    ``operations[k]`` is the number in the whole of the part's operation ``k``; ``inputs`` and ``outputs`` are operands
+    of the whole.
+    """
 
     device: str
     model: Model
@@ -142,7 +146,9 @@ def submodel(model: Model, calls: list[OperationCall]) -> tuple[Model, tuple[int
     Constants are shared, not copied.
     """
     written = {index for call in calls for index in call.outputs}
-    read_elsewhere = {i for call in model.operations if call not in calls for i in call.inputs} | set(model.outputs)
+    numbers = {call.number for call in calls}
+    read_elsewhere = {i for call in model.operations if call.number not in numbers for i in call.inputs}
+    read_elsewhere.update(model.outputs)
     part = Model(f"{model.name}[{', '.join(str(call.number) for call in calls[:3])}{'…' if calls[3:] else ''}]")
     places: dict[int, int] = {}
     for call in calls:

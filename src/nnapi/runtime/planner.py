@@ -16,8 +16,8 @@ from nnapi.runtime.plan import Alternative, Decision, If, Plan, Run, Step, While
 
 log = logging.getLogger("nnapi.ExecutionPlan")
 
-Exclusions = Mapping[tuple[str, int], str]
-"""(device name, operation number) to the reason why the device is not to be asked again."""
+Exclusions = Mapping[tuple[str, Model, int], str]
+"""(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
 
 
 def make_plan(
@@ -31,7 +31,7 @@ def make_plan(
     assert assignment is not None
     predicted = problem.cost(assignment)
     owners: dict[int, object] = {call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)}
-    steps = _steps(model, devices, owners, preference)
+    steps = _steps(model, devices, owners, preference, exclusions or {})
     _tell(model, devices, assignment)
     return Plan(
         model, tuple(steps), tuple(_decisions(model, devices, verdicts, problem, assignment)), predicted,
@@ -44,7 +44,7 @@ def whole(model: Model, device: Device) -> Plan:
     owners: dict[int, object] = dict.fromkeys(range(len(model.operations)), device)
     verdicts = [_verdicts(model, device, {})]
     _need_taken(model, [device], verdicts)
-    steps = _steps(model, [device], owners, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
+    steps = _steps(model, [device], owners, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, {})
     decisions = tuple(
         Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
         for call, verdict in zip(model.operations, verdicts[0], strict=True)
@@ -55,8 +55,8 @@ def whole(model: Model, device: Device) -> Plan:
 def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
     verdicts = list(device.driver.verdicts(model))
     for position, call in enumerate(model.operations):
-        if (device.name, call.number) in exclusions:
-            verdicts[position] = Verdict(False, exclusions[device.name, call.number])
+        if (device.name, model, call.number) in exclusions:
+            verdicts[position] = Verdict(False, exclusions[device.name, model, call.number])
         elif device.type != DeviceTypeCode.DEVICE_CPU and _has_open_control_flow(model, call):
             verdicts[position] = Verdict(False, f"{call}: control flow on unknown extents runs on the CPU only")
     return verdicts
@@ -130,7 +130,11 @@ def _decisions(
 
 
 def _steps(
-    model: Model, devices: Sequence[Device], owners: dict[int, object], preference: PreferenceCode
+    model: Model,
+    devices: Sequence[Device],
+    owners: dict[int, object],
+    preference: PreferenceCode,
+    exclusions: Exclusions,
 ) -> list[Step]:
     """The steps in order. Control flow that the CPU is best at is taken apart, so that other devices can have what
     is inside."""
@@ -142,7 +146,7 @@ def _steps(
     if not split and len(set(map(id, owners.values()))) == 1:
         device = next(iter(owners.values()))
         assert isinstance(device, Device)
-        everything = tuple(call.number for call in model.operations)
+        everything = tuple(range(len(model.operations)))
         return [Run(device.name, model, everything, model.inputs, model.outputs)]
     steps: list[Step] = []
     for owner, calls in grouped(model, owners | split):
@@ -150,7 +154,7 @@ def _steps(
             part, inputs, outputs = submodel(model, calls)
             steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
         else:
-            steps += [_control_flow_step(model, call, devices, preference) for call in calls]
+            steps += [_control_flow_step(model, call, devices, preference, exclusions) for call in calls]
     return steps
 
 
@@ -174,11 +178,13 @@ def _has_open_control_flow(model: Model, call: OperationCall) -> bool:
 
 
 def _control_flow_step(
-    model: Model, call: OperationCall, devices: Sequence[Device], preference: PreferenceCode
+    model: Model, call: OperationCall, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions
 ) -> Step:
     operands = model.operands
     plans = [
-        make_plan(operands[i].value, devices, preference) for i in call.inputs if isinstance(operands[i].value, Model)
+        make_plan(operands[i].value, devices, preference, exclusions)
+        for i in call.inputs
+        if isinstance(operands[i].value, Model)
     ]
     rest = tuple(index for index in call.inputs if not isinstance(operands[index].value, Model))
     if call.code == OperationCode.IF:

@@ -26,7 +26,8 @@ from nnapi.runtime.plan import If, Plan, Run, Step
 
 log = logging.getLogger("nnapi.ExecutionBuilder")
 
-Prepare = Callable[[Run], Prepared]
+Prepare = Callable[[Plan, Run], Prepared]
+"""Makes one step of a plan ready."""
 
 
 class PreparedPlan:
@@ -35,7 +36,7 @@ class PreparedPlan:
     def __init__(self, plan: Plan, prepare: Prepare) -> None:
         self.plan = plan
         self._constants = {o.index: o.value for o in plan.model.operands if o.lifetime == Lifetime.CONSTANT}
-        self._steps = [_ready(step, prepare) for step in plan.steps]
+        self._steps = [_ready(plan, step, prepare) for step in plan.steps]
 
     def execute(self, request: Request) -> Outcome:
         model = self.plan.model
@@ -107,9 +108,9 @@ class _ReadyWhile:
         self.body.close()
 
 
-def _ready(step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
+def _ready(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
     if isinstance(step, Run):
-        return _ReadyRun(step.inputs, step.outputs, prepare(step))
+        return _ReadyRun(step.inputs, step.outputs, prepare(plan, step))
     if isinstance(step, If):
         inputs = (step.condition, *step.inputs)
         return _ReadyIf(inputs, step.outputs, PreparedPlan(step.then, prepare), PreparedPlan(step.otherwise, prepare))
