@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
-from nnapi.codes import OperationCode
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Tensor, Values, upto
+from nnapi.model.parameter import Scalar, Tensor, Values, upto
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.types import numbers, reals
 
@@ -23,6 +25,13 @@ SQUEEZE = Operation(
     OperationCode.SQUEEZE,
     inputs=(Tensor("input", reals(2), rank=upto(4)), Values("dims", optional=True, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
+)
+
+EXPAND_DIMS = Operation(
+    OperationCode.EXPAND_DIMS,
+    inputs=(Tensor("input", numbers(3, int32=3)), Scalar("axis", OperandCode.INT32, since=3)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
 )
 
 
@@ -52,6 +61,17 @@ def squeezed(input: OperandType, dims: Array | None) -> Shape:
 def squeeze(input: Array, dims: Array | None) -> Array:
     kept = input.squeeze(_dropped(input.shape, dims))
     return kept.reshape(kept.shape or (1,))
+
+
+@EXPAND_DIMS.shape
+def expanded(input: OperandType, axis: int) -> Shape:
+    axis = axis_of(axis, input.rank + 1)
+    return (*input.shape[:axis], 1, *input.shape[axis:])
+
+
+@EXPAND_DIMS.kernel(kind="raw")
+def expand_dims(input: Array, axis: int) -> Array:
+    return np.expand_dims(input, axis)
 
 
 def _dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:

@@ -1,0 +1,45 @@
+"""ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT: one number in, one number out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Levels, Ranks, Tensor, upto
+from nnapi.ops.types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats
+
+
+def _elementwise(
+    code: OperationCode, function: Callable[[Array], Array], types: Levels, rank: Ranks = None
+) -> Operation:
+    operation = Operation(code, inputs=(Tensor("input", types, rank=rank),), outputs=(Tensor("out", like="input"),))
+
+    @operation.shape
+    def same_as_input(input: OperandType) -> Shape:
+        return input.shape
+
+    @operation.kernel(kind="pointwise")
+    def each(input: Array) -> Array:
+        return function(input)
+
+    return operation
+
+
+ABS = _elementwise(OperationCode.ABS, np.abs, floats(3) | {INT32: 4})
+EXP = _elementwise(OperationCode.EXP, np.exp, floats(3))
+FLOOR = _elementwise(OperationCode.FLOOR, np.floor, floats(), rank=upto(4))
+LOG = _elementwise(OperationCode.LOG, np.log, floats(3))
+LOGICAL_NOT = _elementwise(OperationCode.LOGICAL_NOT, np.logical_not, {BOOL8: 3})
+NEG = _elementwise(OperationCode.NEG, np.negative, floats(3) | {INT32: 3})
+RSQRT = _elementwise(OperationCode.RSQRT, lambda x: 1 / np.sqrt(x), floats(3) | {QUANT8: 7, QUANT8_SIGNED: 7})
+SIN = _elementwise(OperationCode.SIN, np.sin, floats(3))
+SQRT = _elementwise(OperationCode.SQRT, np.sqrt, floats(3))
+
+
+@RSQRT.kernel(kind="pointwise", types=(QUANT8, QUANT8_SIGNED))
+def rsqrt_saturated(input: Array) -> Array:
+    return 1 / np.sqrt(np.maximum(input, 0))  # codes have no NaN: what is below 0 gives the highest, as 0 does

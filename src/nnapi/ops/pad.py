@@ -1,0 +1,127 @@
+"""PAD, PAD_V2, MIRROR_PAD: a tensor surrounded by zeros, by one value, by its own reflection."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Facet, Operation
+from nnapi.model.parameter import Levels, Scalar, Tensor, Values, one_of, upto
+from nnapi.ops.quantization import same_quantization
+from nnapi.ops.types import FLOAT16, FLOAT32, QUANT8, QUANT8_SIGNED, numbers, reals
+
+FILL_SCALAR: dict[int, int | Levels] = {
+    FLOAT32: OperandCode.FLOAT32,
+    FLOAT16: OperandCode.FLOAT16,
+    QUANT8: OperandCode.INT32,
+    QUANT8_SIGNED: OperandCode.INT32,
+}
+"""The value to pad with beside the input: a code where that is quantised."""
+MODES: tuple[Literal["reflect"], Literal["symmetric"]] = ("reflect", "symmetric")
+
+PAD = Operation(
+    OperationCode.PAD,
+    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("paddings", rank=2, since=2)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
+)
+
+PAD_V2 = Operation(
+    OperationCode.PAD_V2,
+    inputs=(
+        Tensor("input", reals(3), rank=upto(4)),
+        Values("paddings", rank=2, since=3),
+        Scalar("pad_value", like="input", via=FILL_SCALAR, since=3),
+    ),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
+)
+
+MIRROR_PAD = Operation(
+    OperationCode.MIRROR_PAD,
+    inputs=(
+        Tensor("input", numbers(7, int32=7)),
+        Values("paddings", rank=2, late_rank=False, since=7),
+        Scalar("mode", OperandCode.INT32, since=7, check=one_of(0, 1)),
+    ),
+    outputs=(Tensor("out", like="input", quant="input", since=7),),
+)
+
+
+def zero_point_facet(input: OperandType) -> list[Facet]:
+    """Before level 3 the padding of quantised tensors was specified for zero point 0 only."""
+    if input.code == QUANT8 and input.zero_point:
+        return [Facet(3, "input has a zero point other than 0")]
+    return []
+
+
+def padded(shape: Shape, paddings: Array) -> Shape:
+    """Extents with ``paddings`` [rank, 2], before and after each axis, added; OpFailedError where those do not fit."""
+    need(paddings.shape == (len(shape), 2), f"paddings has shape {list(paddings.shape)}, must be {[len(shape), 2]}")
+    need(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} must not be negative")
+    return tuple(extent + sum(around) for extent, around in zip(shape, paddings.tolist(), strict=True))
+
+
+PAD.facets(zero_point_facet)
+
+
+@PAD.shape
+def padded_with_zeros(input: OperandType, paddings: Array) -> Shape:
+    return padded(input.shape, paddings)
+
+
+@PAD.kernel(kind="exact")
+def pad(call: Call, input: Array, paddings: Array) -> Array:
+    return np.pad(input, paddings, constant_values=call.arguments["input"].zero_point)
+
+
+@PAD_V2.shape
+def padded_with_value(input: OperandType, paddings: Array, pad_value: float) -> Shape:
+    return padded(input.shape, paddings)
+
+
+@PAD_V2.kernel(kind="raw")
+def pad_v2(input: Array, paddings: Array, pad_value: float) -> Array:
+    return np.pad(input, paddings, constant_values=np.array(pad_value).astype(input.dtype))
+
+
+@MIRROR_PAD.check
+def fits_input(input: OperandType, paddings: OperandType, out: OperandType) -> None:
+    need(
+        same_quantization(input, out),
+        f"out is {out}, must have the scale and zero point of input, {input}",
+        BadDataError,
+    )
+    if paddings.rank:
+        rows, columns = paddings.shape
+        need(
+            columns in (0, 2) and (not rows or not input.rank or rows == input.rank),
+            f"paddings has shape {list(paddings.shape)}, must be [rank of input, 2]",
+            BadDataError,
+        )
+    need(
+        not input.rank or not out.rank or input.rank == out.rank,
+        f"out has rank {out.rank}, must have that of input, {input.rank}",
+        BadDataError,
+    )
+
+
+@MIRROR_PAD.shape
+def mirrored(input: OperandType, paddings: Array, mode: int) -> Shape:
+    shape = padded(input.shape, paddings)
+    limits = np.array(input.shape) - (1 - mode)
+    need(
+        bool((paddings <= limits[:, None]).all()),
+        f"paddings {paddings.tolist()} must not be above {limits.tolist()} in mode {mode} ({MODES[mode].upper()})",
+    )
+    return shape
+
+
+@MIRROR_PAD.kernel(kind="raw")
+def mirror_pad(input: Array, paddings: Array, mode: int) -> Array:
+    return np.pad(input, paddings, mode=MODES[mode])

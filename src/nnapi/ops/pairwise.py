@@ -1,0 +1,58 @@
+"""LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, POW: two numbers in, one out, sizes of 1 stretched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, NnapiError
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Levels, Tensor
+from nnapi.ops.shapes import broadcast
+from nnapi.ops.types import BOOL8, floats, numbers
+
+
+def pairwise(
+    code: OperationCode,
+    function: Callable[[Array, Array], Array],
+    types: Levels,
+    *,
+    names: tuple[str, str] = ("x", "y"),
+    out: Levels | None = None,
+    failure: type[NnapiError] | None = None,
+) -> Operation:
+    """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
+
+    Quantised operands may differ in scale and zero point from each other and from the result.
+    """
+    first, second = names
+    operation = Operation(
+        code,
+        inputs=(Tensor(first, types), Tensor(second, like=first)),
+        outputs=(Tensor("out", out) if out else Tensor("out", like=first),),
+        failure=failure,
+    )
+
+    @operation.shape
+    def broadcast_both(**operands: OperandType) -> Shape:
+        return broadcast(operands[first].shape, operands[second].shape)
+
+    @operation.kernel
+    def each_pair(**operands: Array) -> Array:
+        return function(operands[first], operands[second])
+
+    return operation
+
+
+def _extreme(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
+    return pairwise(code, function, numbers(3, int32=3), names=("a", "b"), failure=BadDataError)
+
+
+LOGICAL_AND = pairwise(OperationCode.LOGICAL_AND, np.logical_and, {BOOL8: 3})
+LOGICAL_OR = pairwise(OperationCode.LOGICAL_OR, np.logical_or, {BOOL8: 3})
+MAXIMUM = _extreme(OperationCode.MAXIMUM, np.maximum)
+MINIMUM = _extreme(OperationCode.MINIMUM, np.minimum)
+POW = pairwise(OperationCode.POW, np.power, floats(3), names=("base", "exponent"), failure=BadDataError)

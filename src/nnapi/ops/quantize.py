@@ -1,0 +1,47 @@
+"""QUANTIZE, DEQUANTIZE: between real numbers and codes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Tensor, upto
+from nnapi.ops.quantization import code_bounds
+from nnapi.ops.types import PER_CHANNEL, QUANT8, QUANT8_SIGNED, QUANT8_SYMM, floats
+
+DEQUANTIZE = Operation(
+    OperationCode.DEQUANTIZE,
+    inputs=(Tensor("input", {QUANT8: 1, QUANT8_SYMM: 3, PER_CHANNEL: 3, QUANT8_SIGNED: 4}, rank=upto(4)),),
+    outputs=(Tensor("out", floats()),),
+    zero_sized=True,
+)
+
+QUANTIZE = Operation(
+    OperationCode.QUANTIZE,
+    inputs=(Tensor("input", floats(3)),),
+    outputs=(Tensor("out", {QUANT8: 3, QUANT8_SIGNED: 4}),),
+    zero_sized=True,
+)
+
+
+@DEQUANTIZE.shape
+@QUANTIZE.shape
+def same_as_input(input: OperandType) -> Shape:
+    return input.shape
+
+
+@DEQUANTIZE.kernel
+def dequantize(input: Array) -> Array:
+    return input
+
+
+@QUANTIZE.kernel(kind="exact")
+def quantize(call: Call, input: Array) -> Array:
+    out = call.results[0]
+    quotient = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
+    rounded = np.trunc(quotient + np.copysign(0.5, quotient))
+    low, high = code_bounds(out)
+    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # not a number: the highest code

@@ -1,0 +1,72 @@
+"""MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_SUM: many numbers to one, along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
+
+
+def _reduction(
+    code: OperationCode, function: Callable[..., Any], types: Levels, *, kind: str = "real", **more: Any
+) -> Operation:
+    """Declare a reduction by a NumPy function that takes ``axis`` and ``keepdims``; axes may repeat."""
+    level = min(types.values())
+    operation = Operation(
+        code,
+        inputs=(
+            Tensor("input", types, rank=upto(4)),
+            Values("axes", since=level),
+            Scalar("keep_dims", OperandCode.INT32 if code == OperationCode.MEAN else OperandCode.BOOL, since=level),
+        ),
+        outputs=(Tensor("out", like="input", quant="input"),),
+        **more,
+    )
+
+    @operation.shape
+    def reduced(input: OperandType, axes: Array, keep_dims: int) -> Shape:
+        drop = _axes(input.rank, axes)
+        if keep_dims > 0:
+            return tuple(1 if axis in drop else extent for axis, extent in enumerate(input.shape))
+        return tuple(extent for axis, extent in enumerate(input.shape) if axis not in drop) or (1,)
+
+    operation.kernel(kind=kind)(_along_axes(function))
+    return operation
+
+
+def _along_axes(function: Callable[..., Any]) -> Callable[..., Array]:
+    def reduce(input: Array, axes: Array, keep_dims: int) -> Array:
+        out = function(input, axis=_axes(input.ndim, axes), keepdims=keep_dims > 0)
+        return out.reshape(out.shape or (1,))
+
+    return reduce
+
+
+def _axes(rank: int, axes: Array) -> tuple[int, ...]:
+    return tuple({axis_of(int(axis), rank, "axes") for axis in axes})
+
+
+def _mean_of_codes(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    """The highest code not above the mean, as the conformance examples have it."""
+    count = math.prod(input.shape[i] for i in axis)
+    return (input.sum(axis, np.int64, keepdims=keepdims) // count).astype(input.dtype)
+
+
+MEAN = _reduction(OperationCode.MEAN, np.mean, reals(2), failure=BadDataError)
+MEAN.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))(_along_axes(_mean_of_codes))
+REDUCE_ALL = _reduction(OperationCode.REDUCE_ALL, np.all, {BOOL8: 3})
+REDUCE_ANY = _reduction(OperationCode.REDUCE_ANY, np.any, {BOOL8: 3})
+REDUCE_MAX = _reduction(OperationCode.REDUCE_MAX, np.max, reals(3), kind="raw")
+REDUCE_MIN = _reduction(OperationCode.REDUCE_MIN, np.min, reals(3), kind="raw")
+REDUCE_PROD = _reduction(OperationCode.REDUCE_PROD, np.prod, floats(3))
+REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, np.sum, floats(3))

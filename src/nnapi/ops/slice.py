@@ -1,0 +1,98 @@
+"""SLICE, STRIDED_SLICE: a block of a tensor, or every n-th element of it."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, Values, upto
+from nnapi.ops.types import numbers, reals
+
+SLICE = Operation(
+    OperationCode.SLICE,
+    inputs=(Tensor("input", numbers(3, int32=3)), Values("begin", since=3), Values("size", since=3)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    zero_sized=True,
+)
+
+STRIDED_SLICE = Operation(
+    OperationCode.STRIDED_SLICE,
+    inputs=(
+        Tensor("input", reals(2), rank=upto(4)),
+        *(Values(name, since=2) for name in ("begin", "end", "strides")),
+        *(Scalar(name, OperandCode.INT32, since=2) for name in ("begin_mask", "end_mask", "shrink_axis_mask")),
+    ),
+    outputs=(Tensor("out", like="input", quant="input"),),
+)
+
+
+def _need_one_per_axis(rank: int, **values: Array) -> None:
+    for name, given in values.items():
+        need(len(given) == rank, f"{name} holds {len(given)} values, must hold {rank}, one for each axis of input")
+
+
+@SLICE.shape
+def block(input: OperandType, begin: Array, size: Array) -> Shape:
+    _need_one_per_axis(input.rank, begin=begin, size=size)
+    for axis, (extent, first, count) in enumerate(zip(input.shape, begin, size, strict=True)):
+        need(
+            0 <= first <= extent and -1 <= count <= extent - first,
+            f"begin {first} and size {count} leave axis {axis}, which has extent {extent}",
+        )
+    return tuple(int(c) if c >= 0 else extent - int(b) for extent, b, c in zip(input.shape, begin, size, strict=True))
+
+
+@SLICE.kernel(kind="raw")
+def slice_block(input: Array, begin: Array, size: Array) -> Array:
+    return input[tuple(slice(b, b + c if c >= 0 else None) for b, c in zip(begin.tolist(), size.tolist(), strict=True))]
+
+
+@STRIDED_SLICE.shape
+def strided(
+    input: OperandType, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int, shrink_axis_mask: int
+) -> Shape:
+    _need_one_per_axis(input.rank, begin=begin, end=end, strides=strides)
+    need(bool(strides.all()), f"strides are {strides.tolist()}, must not be 0")
+    shape = []
+    for axis, steps in enumerate(_steps(input.shape, begin, end, strides, begin_mask, end_mask)):
+        if shrink_axis_mask >> axis & 1:
+            need(
+                steps.step > 0 and len(steps) == 1,
+                f"axis {axis} is dropped by shrink_axis_mask, but is sliced to {len(steps)} with stride {steps.step}, "
+                "must be sliced to 1 with a stride above 0",
+            )
+        else:
+            shape.append(len(steps))
+    return tuple(shape) or (1,)
+
+
+@STRIDED_SLICE.kernel(kind="raw")
+def strided_slice(
+    input: Array, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int, shrink_axis_mask: int
+) -> Array:
+    steps = _steps(input.shape, begin, end, strides, begin_mask, end_mask)
+    out = input[tuple(_as_slice(s) for s in steps)]
+    shape = tuple(len(s) for axis, s in enumerate(steps) if not shrink_axis_mask >> axis & 1)
+    return out.reshape(shape or (1,))
+
+
+def _steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
+    """The indices taken along each axis."""
+    ranges = []
+    for axis, (extent, first, last, step) in enumerate(
+        zip(shape, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
+    ):
+        low, high = (0, extent) if step > 0 else (-1, extent - 1)
+        from_end, to_end = (low, high) if step > 0 else (high, low)
+        start = from_end if begin_mask >> axis & 1 else min(max(first + extent * (first < 0), low), high)
+        stop = to_end if end_mask >> axis & 1 else min(max(last + extent * (last < 0), low), high)
+        ranges.append(range(start, stop, step))
+    return ranges
+
+
+def _as_slice(steps: range) -> slice:
+    """The same indices for NumPy, to which a stop of -1 means the last element, not the one before the first."""
+    if not steps:
+        return slice(0)
+    return slice(steps.start, steps.stop if steps.stop >= 0 else None, steps.step)

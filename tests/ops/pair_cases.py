@@ -1,0 +1,41 @@
+"""What tests of operations on two tensors share: pairs that stretch to one shape, and each pair of numbers."""
+
+import numpy as np
+from hypothesis import strategies as st
+from tensor_cases import reals, shapes, stored
+
+
+@st.composite
+def pairs(draw, kinds):
+    """Two inputs of one kind whose shapes stretch to one; quantised ones differ in scale and zero point."""
+    full = draw(shapes(extent=3))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kind = kinds[draw(st.sampled_from(sorted(kinds)))]
+    both = []
+    for scale in (kind.scale, kind.scale * draw(st.sampled_from([1, 0.5, 3]))):
+        shape = tuple(draw(st.sampled_from([1, extent])) for extent in full)
+        shape = shape[draw(st.integers(0, len(shape) - 1)) :]
+        type = type_of(kind, shape, scale)
+        both.append((type, stored(type, random)))
+    return both if draw(st.booleans()) else both[::-1]
+
+
+def type_of(kind, shape, scale):
+    return type(kind)(kind.code, shape, scale, kind.zero_point)
+
+
+def assert_pairs(check, meaning, x, y):
+    """``check`` the results that ``meaning`` gives for each pair of real numbers."""
+    a, b = reals(*x), reals(*y)
+    shape = tuple(
+        max(left, right)
+        for left, right in zip((1,) * (b.ndim - a.ndim) + a.shape, (1,) * (a.ndim - b.ndim) + b.shape, strict=True)
+    )
+    real = np.empty(shape)
+    for index in np.ndindex(*shape):
+        real[index] = meaning(_stretched(a, index).item(), _stretched(b, index).item())
+    check(real)
+
+
+def _stretched(x, index):
+    return x[tuple(i if extent > 1 else 0 for i, extent in zip(index[len(index) - x.ndim :], x.shape, strict=True))]

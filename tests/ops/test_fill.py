@@ -1,0 +1,41 @@
+"""FILL."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensor_cases import assert_same, ints, level, quickly, refuses_to_add, refuses_to_compute, run, shapes
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+
+FILL = OperationCode.FILL
+SCALARS = {"float32": OperandCode.FLOAT32, "float16": OperandCode.FLOAT16, "int32": OperandCode.INT32}
+
+
+def test_literal():
+    out = run(FILL, ints(2, 3), scalar(OperandCode.FLOAT32, 1.5), out=tensor("float32"))
+    assert_same(out, np.float32([[1.5, 1.5, 1.5], [1.5, 1.5, 1.5]]))
+
+
+@quickly
+@given(st.sampled_from(sorted(SCALARS)), shapes(most=5), st.integers(-(2**31), 2**31 - 1))
+def test_every_element_is_the_value(kind, shape, value):
+    value = np.asarray(value if kind == "int32" else value / 2**20, kind)
+    out = run(FILL, ints(*shape), scalar(SCALARS[kind], value), out=tensor(kind))
+    assert out.shape == shape
+    assert out.dtype == value.dtype
+    assert set(out.ravel().tolist()) == {value.item()}
+
+
+def test_refusals():
+    one = scalar(OperandCode.FLOAT32, 1)
+    refuses_to_compute("dims [2, -1] must not be negative", FILL, ints(2, -1), one, outs=[tensor("float32")])
+    refuses_to_compute("dims has rank 2, must have rank 1", FILL, ints([2, 1]), one, outs=[tensor("float32")])
+    refuses_to_add("out is TENSOR_FLOAT16, must be TENSOR_FLOAT32", FILL, ints(2), one, outs=[tensor("float16")])
+
+
+@pytest.mark.parametrize("kind", sorted(SCALARS))
+def test_level(kind):
+    assert level(FILL, ints(1), scalar(SCALARS[kind], 1), out=tensor(kind)) == 4
