@@ -1,0 +1,280 @@
+"""Memories that belong to the runtime: opaque ones made from a descriptor, hardware buffers, copies between them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Allocates, Buffer
+from nnapi.errors import (
+    BadDataError,
+    BadStateError,
+    NnapiError,
+    OpFailedError,
+    UnexpectedNullError,
+    UnmappableError,
+    need,
+)
+from nnapi.model.memory import PROTECTIONS, Memory
+from nnapi.model.operand import Array, OperandType, Shape, combine
+from nnapi.runtime.compilation import Compilation
+
+
+@dataclass(frozen=True)
+class Role:
+    """A use of a memory: this input or output of this compilation."""
+
+    compilation: Compilation
+    kind: str
+    index: int
+
+
+class MemoryDesc:
+    """What an opaque memory will be used for (``ANeuralNetworksMemoryDesc``): roles first, then :meth:`finish`."""
+
+    def __init__(self) -> None:
+        self.roles: list[Role] = []
+        self.type: OperandType | None = None
+        """Type of the operands in all roles, with the extents known so far."""
+        self._dimensions: Shape = ()
+        self._finished = False
+
+    def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
+        """It will be this input of this compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
+        self._add_role(compilation, "input", index, frequency)
+
+    def add_output_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
+        """It will be this output of this compilation (``..._addOutputRole``)."""
+        self._add_role(compilation, "output", index, frequency)
+
+    def set_dimensions(self, dimensions: Sequence[int]) -> None:
+        """What is known of its extents; 0 is unknown, several calls add up (``..._setDimensions``)."""
+        need(dimensions is not None, "dimensions are None", UnexpectedNullError)
+        self._need_open("set dimensions")
+        scalar = self.type is not None and self.type.is_scalar
+        need(not (scalar and len(dimensions)), "the roles are scalars, which have no dimensions", BadDataError)
+        self._dimensions = self._combined(tuple(dimensions))
+
+    def finish(self) -> None:
+        """Freeze the descriptor (``..._finish``). Raises BadDataError, and stays open, without a role."""
+        self._need_open("finish")
+        need(self.roles, "the descriptor has no role", BadDataError)
+        self._finished = True
+
+    def create_memory(self) -> DeviceMemory:
+        """The memory (``ANeuralNetworksMemory_createFromDesc``).
+
+        The device that all roles have in common allocates it; else it is ordinary shared memory, where the size is
+        known and no role belongs to a compilation for chosen devices. Raises OpFailedError otherwise.
+        """
+        need(self._finished, "the descriptor is not finished", BadStateError)
+        assert self.type is not None
+        return DeviceMemory(self, self.type.with_dimensions(self._dimensions), self._allocate())
+
+    def _allocate(self) -> Buffer | None:
+        assert self.type is not None
+        type = self.type.with_dimensions(self._dimensions)
+        devices = {id(device): device for role in self.roles for device in role.compilation.devices}
+        reason = "its roles are on several devices"
+        if len(devices) == 1:
+            (device,) = devices.values()
+            try:
+                if isinstance(device.driver, Allocates):
+                    return device.driver.allocate(type)
+                reason = f"{device.name} allocates no memory"
+            except NnapiError as error:
+                reason = str(error)
+        explicit = any(role.compilation.is_explicit for role in self.roles)
+        only_cpu = all(device.type == DeviceTypeCode.DEVICE_CPU for device in devices.values())
+        need(
+            type.is_known,
+            f"memory of unknown extents {list(type.dimensions)} cannot be shared; {reason}",
+            OpFailedError,
+        )
+        need(not explicit or only_cpu, f"no device allocates the memory: {reason}", OpFailedError)
+        return None
+
+    def _add_role(self, compilation: Compilation, kind: str, index: int, frequency: float) -> None:
+        need(compilation is not None, "compilation is None", UnexpectedNullError)
+        self._need_open("add a role")
+        need(Role(compilation, kind, index) not in self.roles, f"{kind} {index} was added already", BadDataError)
+        need(compilation.is_ready, f"{compilation!r} is not ready", BadDataError)
+        model = compilation.model
+        indices = model.inputs if kind == "input" else model.outputs
+        need(0 <= index < len(indices), f"{kind} {index} does not exist, the model has {len(indices)}", BadDataError)
+        operand = model.operands[indices[index]]
+        bare = replace(operand.type, dimensions=())
+        same = self.type is None or replace(self.type, dimensions=()) == bare
+        need(same, f"{operand} differs from {self.type}, the type of the roles added before", BadDataError)
+        need(
+            not (bare.is_scalar and self._dimensions), f"{operand} is a scalar, dimensions have been set", BadDataError
+        )
+        dimensions = self._combined(operand.type.dimensions)
+        need(0 < frequency <= 1, f"frequency is {frequency}, must be in (0, 1]", BadDataError)
+        self.type, self._dimensions = bare, dimensions
+        self.roles.append(Role(compilation, kind, index))
+
+    def _combined(self, dimensions: Shape) -> Shape:
+        both = combine(self._dimensions, dimensions)
+        need(both is not None, f"extents {list(dimensions)} contradict {list(self._dimensions)}", BadDataError)
+        assert both is not None
+        return both
+
+    def _need_open(self, what: str) -> None:
+        need(not self._finished, f"cannot {what}: the descriptor is finished", BadStateError)
+
+
+class DeviceMemory(Memory):
+    """An opaque memory: its bytes are the device's business, only its roles may use it, always as a whole.
+
+    It starts without data. What a run leaves in it stays where it is: the next run reads it without a copy.
+    """
+
+    def __init__(self, desc: MemoryDesc, type: OperandType, buffer: Buffer | None) -> None:
+        self.roles = tuple(desc.roles)
+        self.declared = type
+        self._buffer = buffer
+        self._contents: Array | None = None
+        super().__init__(type.nbytes if type.is_known else 0, PROTECTIONS, np.empty(0, np.uint8))
+
+    @property
+    def has_data(self) -> bool:
+        return self._contents is not None if self._buffer is None else self._buffer.has_data
+
+    @property
+    def dimensions(self) -> Shape:
+        """Extents of the data, or those declared while there is none."""
+        contents = self.load() if self.has_data else None
+        return self.declared.dimensions if contents is None or self.declared.is_scalar else contents.shape
+
+    def load(self) -> Array:
+        """The data, not to be written to; OpFailedError while there is none."""
+        need(self.has_data, "the memory holds no data", OpFailedError)
+        contents = self._contents if self._buffer is None else self._buffer.load()
+        assert contents is not None
+        return contents
+
+    def store(self, array: Array) -> None:
+        """Make an array the data, without copying it."""
+        if self._buffer is None:
+            self._contents = array
+        else:
+            self._buffer.store(array)
+
+    def invalidate(self) -> None:
+        """Forget the data: a computation that was to write it failed."""
+        if self._buffer is None:
+            self._contents = None
+        else:
+            self._buffer.clear()
+
+    def need_role(self, compilation: Compilation, kind: str, index: int) -> None:
+        """Raise BadDataError unless the memory was made for this use."""
+        need(
+            Role(compilation, kind, index) in self.roles,
+            f"the memory was not made to be {kind} {index} of this compilation",
+            BadDataError,
+        )
+
+    def view(self, offset: int = 0, length: int | None = None) -> Array:
+        raise BadDataError("a memory made from a descriptor is opaque: it cannot be used by the byte")
+
+    def check_region(self, offset: int, length: int) -> None:
+        raise BadDataError("a memory made from a descriptor is opaque: it has no regions and holds no constants")
+
+    def __repr__(self) -> str:
+        return f"<nnapi.DeviceMemory of {self.declared}, {'with' if self.has_data else 'without'} data>"
+
+
+def copy_memory(source: Memory, target: Memory) -> None:
+    """Copy the whole of one memory into another (``ANeuralNetworksMemory_copy``).
+
+    Raises BadDataError where sizes or types do not fit or the source holds no data; an opaque target is without data
+    after a failure.
+    """
+    need(source is not None and target is not None, "a memory is None", UnexpectedNullError)
+    if source is target:
+        return
+    try:
+        _copy(source, target)
+    except NnapiError:
+        if isinstance(target, DeviceMemory):
+            target.invalidate()
+        raise
+
+
+def _copy(source: Memory, target: Memory) -> None:
+    if isinstance(source, DeviceMemory):
+        need(source.has_data, "the source holds no data", BadDataError)
+        contents = source.load()
+        if isinstance(target, DeviceMemory):
+            same = replace(source.declared, dimensions=()) == replace(target.declared, dimensions=())
+            need(same, f"{source.declared} cannot be copied into {target.declared}", BadDataError)
+            fits = target.declared.is_scalar or combine(contents.shape, target.declared.dimensions) is not None
+            need(fits, f"extents {list(contents.shape)} do not fit {list(target.declared.dimensions)}", BadDataError)
+            target.store(contents.copy())
+            return
+        need(contents.nbytes == target.size, f"{contents.nbytes} bytes into a memory of {target.size}", BadDataError)
+        target.view()[:] = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
+        return
+    if isinstance(target, DeviceMemory):
+        type = target.declared
+        need(type.is_known and source.size == type.nbytes, f"{source.size} bytes into a memory of {type}", BadDataError)
+        target.store(source.view().view(type.dtype).reshape(type.dimensions).copy())
+        return
+    need(source.size == target.size, f"{source.size} bytes into a memory of {target.size}", BadDataError)
+    need(target.writable, "the target cannot be written to", UnmappableError)
+    target.view()[:] = source.view()
+
+
+class HardwareBufferFormat(IntEnum):
+    """Formats of AHardwareBuffer that this runtime knows of."""
+
+    BLOB = 0x21
+
+
+class HardwareBuffer:
+    """A buffer as Android's AHardwareBuffer of format BLOB: ``width`` bytes in an anonymous shared file.
+
+    Other formats are refused with BadDataError: nothing on this machine would understand their pixels.
+    """
+
+    def __init__(self, width: int, height: int = 1, layers: int = 1, format: int = HardwareBufferFormat.BLOB) -> None:
+        need(
+            format == HardwareBufferFormat.BLOB, f"format {format:#x} is not BLOB, the only one supported", BadDataError
+        )
+        need(
+            width > 0 and height == 1 and layers == 1,
+            "a BLOB has a width above 0, and height and layers 1",
+            BadDataError,
+        )
+        self.width, self.height, self.layers, self.format = width, height, layers, format
+        fd = os.memfd_create("nnapi-hardware-buffer")
+        try:
+            os.ftruncate(fd, width)
+            self._memory = Memory.from_fd(width, PROTECTIONS, fd)
+            self._mapping = mmap.mmap(fd, width)
+        finally:
+            os.close(fd)
+        self._locked = False
+
+    def lock(self) -> memoryview:
+        """The bytes, for the CPU to read and write until :meth:`unlock` (``AHardwareBuffer_lock``)."""
+        need(not self._locked, "the buffer is locked already", BadStateError)
+        self._locked = True
+        return memoryview(self._mapping)
+
+    def unlock(self) -> None:
+        """End what :meth:`lock` began (``AHardwareBuffer_unlock``)."""
+        need(self._locked, "the buffer is not locked", BadStateError)
+        self._locked = False
+
+    def memory(self) -> Memory:
+        """A memory over the buffer, for any input, output or constant (``..._createFromAHardwareBuffer``)."""
+        return self._memory

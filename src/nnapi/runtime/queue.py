@@ -1,0 +1,58 @@
+"""Whose turn it is on a device: as many at a time as it has room for, by priority, then by arrival."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nnapi.codes import PriorityCode
+from nnapi.errors import MissedDeadlinePersistentError
+
+
+class Turnstile:
+    """Lets ``room`` executions in at once; of those that wait, the one of the highest priority first."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[int, int, threading.Event]] = []
+        self._arrivals = itertools.count()
+
+    @contextmanager
+    def turn(self, priority: PriorityCode, deadline: int | None = None) -> Iterator[None]:
+        """Hold a place. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
+        self.enter(priority, deadline)
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def enter(self, priority: PriorityCode, deadline: int | None = None) -> None:
+        with self._lock:
+            if self._room > 0 and not self._waiting:
+                self._room -= 1
+                return
+            called = threading.Event()
+            ticket = (-priority, next(self._arrivals), called)
+            heapq.heappush(self._waiting, ticket)
+        if not called.wait(None if deadline is None else max(0.0, (deadline - time.monotonic_ns()) / 1e9)):
+            self._give_up(ticket)
+
+    def leave(self) -> None:
+        with self._lock:
+            if self._waiting:
+                heapq.heappop(self._waiting)[2].set()
+            else:
+                self._room += 1
+
+    def _give_up(self, ticket: tuple[int, int, threading.Event]) -> None:
+        with self._lock:
+            if ticket[2].is_set():  # called in the last moment: the place is ours
+                return
+            self._waiting.remove(ticket)
+            heapq.heapify(self._waiting)
+        raise MissedDeadlinePersistentError("the time limit passed while others were computing")
