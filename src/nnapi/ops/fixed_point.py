@@ -1,0 +1,134 @@
+"""Fixed-point arithmetic as the integer LSTMs fix it, down to the rounding of every product.
+
+Numbers are integers in int64 arrays that stay within ``bits`` (16 or 32) with sign; one with ``m`` integer bits is
+worth ``code / 2**(bits - 1 - m)``. Products round halves up, divisions round halves away from zero, both saturate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.model.operand import Array
+
+ONE = 2**15 - 1
+"""The largest 16-bit number without integer bits stands for 1."""
+
+
+class Multiplier(NamedTuple):
+    """Real numbers above 0 as ``mantissa / 2**31 * 2**exponent``, the mantissa a 32-bit code."""
+
+    mantissa: Array | int
+    exponent: Array | int
+
+
+def power_of_two(scale: float) -> int | None:
+    """The exponent of a scale that is a power of two but for the rounding of its decimals, else None."""
+    exponent = math.log2(scale)
+    return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None
+
+
+def multiplier(real: float) -> Multiplier:
+    """The nearest multiplier, its mantissa in [2**30, 2**31); 0 for what is below 2**-32."""
+    fraction, exponent = math.frexp(real)
+    mantissa = math.floor(fraction * 2**31 + 0.5)
+    if mantissa == 2**31:
+        mantissa, exponent = 2**30, exponent + 1
+    return Multiplier(0, 0) if exponent < -31 else Multiplier(mantissa, exponent)
+
+
+def multiply(x: Array, by: Multiplier) -> Array:
+    """32-bit codes times a real number, rounded twice: after the product and after the shift."""
+    product = times(x << np.maximum(by.exponent, 0), by.mantissa, 32)
+    return divide(product, np.maximum(-by.exponent, 0))
+
+
+def saturate(x: Array, bits: int = 16) -> Array:
+    return np.clip(x, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def times(a: Array, b: Array | int, bits: int = 16) -> Array:
+    """Product of two numbers; their integer bits add up."""
+    return np.minimum((a * b + 2 ** (bits - 2)) >> (bits - 1), 2 ** (bits - 1) - 1)
+
+
+def divide(x: Array, exponent: Array | int) -> Array:
+    """``x / 2**exponent``."""
+    return np.sign(x) * ((np.abs(x) + (np.left_shift(1, exponent) >> 1)) >> exponent)
+
+
+def shift_left(x: Array, by: Array | int, bits: int = 16) -> Array:
+    """``x * 2**by``, which is the same number with ``by`` fewer integer bits."""
+    return saturate(x << by, bits)
+
+
+def sums(x: Array, weights: Array) -> Array:
+    """Exact sums of products of codes, ``x @ weights.T``."""
+    product: Array = x.astype(np.float64) @ weights.astype(np.float64).T
+    return product.astype(np.int64)
+
+
+def _constant(real: float, integer_bits: int = 0, bits: int = 16) -> int:
+    return round(real * 2 ** (bits - 1 - integer_bits))
+
+
+def logistic(x: Array, integer_bits: int = 3) -> Array:
+    """1 / (1 + exp(-x)) of 16-bit numbers; the result has no integer bits."""
+    positive = shift_left(_half_reciprocal(_exp(-np.abs(x), integer_bits)), 1)
+    return np.where(x == 0, 2**14, np.where(x > 0, positive, ONE - positive))
+
+
+def tanh(x: Array, integer_bits: int) -> Array:
+    """tanh of 16-bit numbers; the result has no integer bits."""
+    doubled = integer_bits + 1  # the same code read with one more integer bit is 2x
+    magnitude = shift_left(_half_reciprocal(_exp(-np.abs(x), doubled)) - _constant(1, 2), 2)
+    return np.sign(x) * magnitude
+
+
+def _exp(x: Array, integer_bits: int) -> Array:
+    """exp(x) for x <= 0: a polynomial for the rest of x by 1/4, times exp(-2**k) for every bit of its multiple."""
+    quarter = 1 << (13 - integer_bits)
+    rest = (x & (quarter - 1)) - quarter
+    result = _exp_near_zero(shift_left(rest, integer_bits))
+    multiple = rest - x
+    for k in range(-2, min(integer_bits, 5)):
+        is_set = multiple & (quarter << (k + 2)) != 0
+        result = np.where(is_set, times(result, _constant(math.exp(-(2.0**k)))), result)
+    if integer_bits > 5:
+        result = np.where(x < -(32 << (15 - integer_bits)), 0, result)
+    return np.where(x == 0, ONE, result)
+
+
+def _exp_near_zero(x: Array) -> Array:
+    """exp(x) for x in [-1/4, 0): the Taylor series around -1/8 up to the fourth power."""
+    center = _constant(math.exp(-1 / 8))
+    x = x + _constant(1 / 8)
+    x2 = times(x, x)
+    x3, x4 = times(x2, x), times(x2, x2)
+    higher = divide(times(divide(x4, 2) + x3, _constant(1 / 3)) + x2, 1)
+    return saturate(center + times(x + higher, center))
+
+
+def _half_reciprocal(x: Array) -> Array:
+    """2 / (1 + x) for x in [0, 1], with two integer bits, by three steps of Newton's method."""
+    half = (x + ONE + 1) >> 1
+    y = _constant(48 / 17, 2) + times(half, _constant(-32 / 17, 2))
+    for _ in range(3):
+        y = y + shift_left(times(y, _constant(1, 2) - times(half, y)), 2)
+    return y
+
+
+def inverse_square_root(x: Array) -> Multiplier:
+    """1 / sqrt(x) of 32-bit integers x >= 1: five steps of Newton's method on x brought into [1/4, 1) by steps of 4."""
+    length = np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    pairs = (29 - length) // 2
+    y = (x << 2 * np.maximum(pairs, 0)) >> 2 * np.maximum(-pairs, 0)
+    half = divide(y >> 1, 1)
+    root = np.full_like(x, _constant(1, 3, 32))
+    for _ in range(5):
+        cube = shift_left(times(times(root, root, 32), root, 32), 6, 32)
+        root = shift_left(times(root, _constant(1.5, 3, 32), 32) - times(half, cube, 32), 3, 32)
+    root = times(root, _constant(math.sqrt(0.5), 0, 32), 32)
+    return Multiplier(shift_left(root, np.maximum(pairs - 11, 0), 32), np.minimum(pairs - 11, 0))

@@ -1,0 +1,72 @@
+"""LSTM: one time step of a long short-term memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Form, Operation
+from nnapi.model.parameter import Tensor
+from nnapi.ops.lstm_cell import Options, lstm_step
+from nnapi.ops.lstm_parameters import (
+    cell_of,
+    cell_parameters,
+    check_cell,
+    norm_parameters,
+    option_parameters,
+    state_parameters,
+)
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.types import floats
+
+LSTM = Operation(
+    OperationCode.LSTM,
+    forms=(
+        Form(
+            "default",
+            (
+                Tensor("input", floats(), rank=2, late_rank=True),
+                *cell_parameters(),
+                *state_parameters("output_state_in", "cell_state_in"),
+                *option_parameters(),
+                *norm_parameters(since=3, default=None),
+            ),
+            lengths=(23, 27),
+        ),
+    ),
+    outputs=tuple(
+        Tensor(name, like="input") for name in ("scratch_buffer", "output_state_out", "cell_state_out", "output")
+    ),
+)
+
+
+@LSTM.shape
+def lstm_shapes(
+    input: OperandType, output_state_in: OperandType, cell_state_in: OperandType, **operands: Any
+) -> list[Shape]:
+    batch, input_size = input.shape
+    units, output_size = check_cell(operands, input_size)
+    need_shape("output_state_in", output_state_in, (batch, output_size))
+    need_shape("cell_state_in", cell_state_in, (batch, units))
+    gates = 3 if cell_of(operands).is_coupled else 4
+    return [(batch, gates * units), (batch, output_size), (batch, units), (batch, output_size)]
+
+
+@LSTM.kernel
+def lstm(
+    input: Array,
+    output_state_in: Array,
+    cell_state_in: Array,
+    activation: int,
+    cell_clip: float,
+    proj_clip: float,
+    **operands: Any,
+) -> list[Array]:
+    cell = cell_of(operands)
+    options = Options(activation, cell_clip, proj_clip)
+    h, c = lstm_step(cell, options, input, None, output_state_in, cell_state_in)
+    scratch = np.zeros((len(input), (3 if cell.is_coupled else 4) * c.shape[1]), np.float32)
+    return [scratch, h, c, h]

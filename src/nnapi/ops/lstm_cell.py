@@ -1,0 +1,81 @@
+"""One step of an LSTM cell in real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from nnapi.model.operand import Array
+from nnapi.ops.lstm_parameters import Cell
+
+EPSILON = 1e-8
+"""What layer normalisation takes for the variance of a constant."""
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _identity(x: Array) -> Array:
+    return x
+
+
+ACTIVATIONS: Mapping[int, Callable[[Array], Array]] = {
+    0: _identity,
+    1: partial(np.clip, a_min=0, a_max=None),
+    3: partial(np.clip, a_min=0, a_max=6),
+    4: np.tanh,
+    6: sigmoid,
+}
+"""Activation of candidate and output, by the family's own codes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Activation code and clips; a clip of 0 does not clip."""
+
+    activation: int
+    cell_clip: float
+    proj_clip: float
+
+
+def lstm_step(
+    cell: Cell[Array], options: Options, x: Array, aux: Array | None, h: Array, c: Array
+) -> tuple[Array, Array]:
+    """The next output [batch, output_size] and cell state [batch, units] from input x, aux and states h, c."""
+    activate = ACTIVATIONS[options.activation]
+
+    def gate(name: str, state: Array, squash: Callable[[Array], Array] = sigmoid) -> Array:
+        z = x @ cell.input[name].T + h @ cell.recurrent[name].T
+        if aux is not None:
+            z += aux @ cell.aux[name].T
+        if name in cell.peephole:
+            z += state * cell.peephole[name]
+        if cell.norm:
+            z = normalised(z) * cell.norm[name]
+        return squash(z + cell.bias[name])
+
+    forget = gate("forget", c)
+    input = 1 - forget if cell.is_coupled else gate("input", c)
+    c = clipped(forget * c + input * gate("cell", c, activate), options.cell_clip)
+    h = gate("output", c) * activate(c)
+    if cell.projection is not None:
+        h = h @ cell.projection.T
+        if cell.projection_bias is not None:
+            h += cell.projection_bias
+        h = clipped(h, options.proj_clip)
+    return h, c
+
+
+def normalised(z: Array) -> Array:
+    """Rows shifted and scaled to mean 0 and variance 1."""
+    z = z - z.mean(-1, keepdims=True)
+    variance = (z * z).mean(-1, keepdims=True)
+    return z / np.sqrt(np.where(variance == 0, np.float32(EPSILON), variance))
+
+
+def clipped(x: Array, limit: float) -> Array:
+    return np.clip(x, -np.float32(limit), np.float32(limit)) if limit else x

@@ -1,0 +1,183 @@
+"""Operands of an LSTM cell: how they are called, declared, grouped and checked.
+
+Every operation of the family lists the same operands, the bidirectional one twice under the prefixes ``fw_`` and
+``bw_``. Rank, extents and presence are tested when computing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from nnapi.codes import OperandCode
+from nnapi.errors import need
+from nnapi.model.operand import OperandType
+from nnapi.model.parameter import REQUIRED, Levels, Scalar, Slot, Tensor, not_negative, one_of
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.types import FLOAT_SCALAR
+
+T = TypeVar("T")
+GATES = ("input", "forget", "cell", "output")
+SQUASHED = ("input", "forget", "output")
+"""The gates proper: those between 0 and 1, which may look at the cell's state through a peephole."""
+
+
+@dataclass(frozen=True)
+class Cell(Generic[T]):
+    """The learnt operands of one cell, by role and gate; what is omitted is missing from its mapping.
+
+    ``input`` [units, input_size], ``recurrent`` [units, output_size], ``aux`` [units, aux_size], ``peephole``,
+    ``norm`` and ``bias`` [units], ``projection`` [output_size, units], ``projection_bias`` [output_size].
+    """
+
+    input: dict[str, T]
+    recurrent: dict[str, T]
+    aux: dict[str, T]
+    peephole: dict[str, T]
+    norm: dict[str, T]
+    bias: dict[str, T]
+    projection: T | None
+    projection_bias: T | None
+
+    @property
+    def is_coupled(self) -> bool:
+        """Whether input and forget gate are coupled (CIFG): there is no input gate, it is 1 - forget gate."""
+        return "input" not in self.input
+
+
+def operand_name(role: str, gate: str) -> str:
+    """What the specification calls an operand of a cell: ``operand_name("peephole", "input")``."""
+    if role == "bias":
+        return "cell_bias" if gate == "cell" else f"{gate}_gate_bias"
+    pattern = {
+        "input": "input_to_{}_weights",
+        "recurrent": "recurrent_to_{}_weights",
+        "aux": "aux_input_to_{}_weights",
+        "peephole": "cell_to_{}_weights",
+        "norm": "{}_layer_norm_weights",
+    }[role]
+    return pattern.format(gate)
+
+
+def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
+    """Group a cell's operands, types or arrays, out of a call's arguments."""
+
+    def role(name: str) -> dict[str, Any]:
+        found = {gate: operands.get(prefix + operand_name(name, gate)) for gate in GATES}
+        return {gate: operand for gate, operand in found.items() if operand is not None}
+
+    return Cell(
+        input=role("input"),
+        recurrent=role("recurrent"),
+        aux=role("aux"),
+        peephole=role("peephole"),
+        norm=role("norm"),
+        bias=role("bias"),
+        projection=operands.get(f"{prefix}projection_weights"),
+        projection_bias=operands.get(f"{prefix}projection_bias"),
+    )
+
+
+# Declaration. Types of None follow the input.
+
+
+def cell_parameters(
+    prefix: str = "",
+    *,
+    since: int = 1,
+    weights: Levels | None = None,
+    peephole: Levels | None = None,
+    bias: Levels | None = None,
+) -> tuple[Slot, ...]:
+    """Weights, peepholes, biases and projection: the first 17 operands of a cell."""
+
+    def tensor(name: str, types: Levels | None, rank: int, optional: bool) -> Slot:
+        return _tensor(prefix + name, types, rank, since, optional)
+
+    return (
+        *(tensor(operand_name("input", gate), weights, 2, gate == "input") for gate in GATES),
+        *(tensor(operand_name("recurrent", gate), weights, 2, gate == "input") for gate in GATES),
+        *(tensor(operand_name("peephole", gate), peephole, 1, True) for gate in SQUASHED),
+        *(tensor(operand_name("bias", gate), bias, 1, gate == "input") for gate in GATES),
+        tensor("projection_weights", weights, 2, True),
+        tensor("projection_bias", bias, 1, True),
+    )
+
+
+def aux_parameters(prefix: str, *, since: int = 1) -> tuple[Slot, ...]:
+    """Weights of the auxiliary input."""
+    return tuple(_tensor(prefix + operand_name("aux", gate), None, 2, since, True) for gate in GATES)
+
+
+def norm_parameters(
+    prefix: str = "", *, since: int = 1, types: Levels | None = None, default: Any = REQUIRED
+) -> tuple[Slot, ...]:
+    """Weights of the layer normalisation; with a ``default`` of None they may be left off the list."""
+    return tuple(_tensor(prefix + operand_name("norm", gate), types, 1, since, True, default) for gate in GATES)
+
+
+def state_parameters(*names: str, since: int = 1) -> tuple[Slot, ...]:
+    """States [batch, size] of the input's type."""
+    return tuple(_tensor(name, None, 2, since, False) for name in names)
+
+
+def option_parameters(*, since: int = 1) -> tuple[Slot, ...]:
+    """Activation, which has codes of its own here, and the two clips, 0 for none."""
+    return (
+        Scalar("activation", OperandCode.INT32, since=since, check=one_of(0, 1, 3, 4, 6)),
+        Scalar("cell_clip", like="input", via=FLOAT_SCALAR, since=since, check=not_negative),
+        Scalar("proj_clip", like="input", via=FLOAT_SCALAR, since=since, check=not_negative),
+    )
+
+
+def _tensor(name: str, types: Levels | None, rank: int, since: int, optional: bool, default: Any = REQUIRED) -> Slot:
+    like = None if types else "input"
+    return Tensor(name, types, like=like, rank=rank, late_rank=True, optional=optional, since=since, default=default)
+
+
+# Checks
+
+
+def check_cell(operands: Mapping[str, Any], input_size: int, prefix: str = "", aux_size: int = 0) -> tuple[int, int]:
+    """(units, output_size) of a cell; raises OpFailedError where its operands do not fit together."""
+    cell: Cell[OperandType] = cell_of(operands, prefix)
+    units, output_size = cell.input["output"].shape[0], cell.recurrent["output"].shape[1]
+    matrices = {"input": input_size, "recurrent": output_size, "aux": aux_size}
+    for role in ("input", "recurrent", "aux", "peephole", "norm", "bias"):
+        want = (units, matrices[role]) if role in matrices else (units,)
+        for gate, type in getattr(cell, role).items():
+            need_shape(prefix + operand_name(role, gate), type, want)
+    need_shape(f"{prefix}projection_weights", cell.projection, (output_size, units))
+    need_shape(f"{prefix}projection_bias", cell.projection_bias, (output_size,))
+    _check_presence(cell, prefix)
+    need(
+        cell.projection is not None or units == output_size,
+        f"{prefix}recurrent_to_output_weights is for {output_size} outputs, {units} units without "
+        f"{prefix}projection_weights give {units}",
+    )
+    return units, output_size
+
+
+def _check_presence(cell: Cell[OperandType], prefix: str) -> None:
+    coupled, first = cell.is_coupled, prefix + operand_name("input", "input")
+    for role in ("recurrent", "bias"):
+        name, given = prefix + operand_name(role, "input"), "input" in getattr(cell, role)
+        need(given != coupled, f"{name} is {_words(given)}, but {first} is {_words(not coupled)}")
+    for role, gates in (("norm", GATES), ("aux", GATES), ("peephole", SQUASHED)):
+        given = getattr(cell, role)
+        for gate in gates:
+            name = prefix + operand_name(role, gate)
+            if coupled and gate == "input":
+                # A peephole into the gate that coupling removes is of no use, but does no harm either.
+                need(gate not in given or role == "peephole", f"{name} is given, but {first} is omitted")
+            else:
+                need(gate in given or not given, f"{name} is omitted, but others of its kind are given")
+    need(
+        cell.projection is not None or cell.projection_bias is None,
+        f"{prefix}projection_bias is given, but {prefix}projection_weights is omitted",
+    )
+
+
+def _words(given: bool) -> str:
+    return "given" if given else "omitted"

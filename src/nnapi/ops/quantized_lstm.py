@@ -1,0 +1,162 @@
+"""QUANTIZED_LSTM: one time step of an LSTM in integers, signed 8-bit activations and 16-bit state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import need
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
+from nnapi.ops.fixed_point import (
+    ONE,
+    Multiplier,
+    divide,
+    inverse_square_root,
+    logistic,
+    multiplier,
+    multiply,
+    power_of_two,
+    saturate,
+    sums,
+    tanh,
+)
+from nnapi.ops.lstm_parameters import (
+    GATES,
+    Cell,
+    cell_of,
+    cell_parameters,
+    check_cell,
+    norm_parameters,
+)
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
+
+FLOAT = OperandCode.FLOAT32
+GATE_SCALE = 2.0**-12
+"""Of a gate before it is squashed: 16 bits, 3 of them integer bits."""
+
+QUANTIZED_LSTM = Operation(
+    OperationCode.QUANTIZED_LSTM,
+    inputs=(
+        Tensor("input", {QUANT8_SIGNED: 4}, rank=2, late_rank=True),
+        *cell_parameters(since=4, weights={QUANT8_SYMM: 4}, peephole={QUANT16_SYMM: 4}, bias={INT32: 4}),
+        Tensor("output_in", {QUANT8_SIGNED: 4}, rank=2, late_rank=True),
+        Tensor("cell_state_in", {QUANT16_SYMM: 4}, rank=2, late_rank=True),
+        *norm_parameters(since=4, types={QUANT16_SYMM: 4}),
+        *(Scalar(name, FLOAT, since=4, optional=True, check=not_negative) for name in ("cell_clip", "proj_clip")),
+        *(Scalar(f"{gate}_intermediate_scale", FLOAT, since=4) for gate in GATES),
+        Scalar("hidden_state_zero_point", OperandCode.INT32, since=4),
+        Scalar("hidden_state_scale", FLOAT, since=4, check=positive),
+    ),
+    outputs=(
+        Tensor("output_state_out", {QUANT8_SIGNED: 4}),
+        Tensor("cell_state_out", {QUANT16_SYMM: 4}),
+        Tensor("output", {QUANT8_SIGNED: 4}),
+    ),
+)
+
+
+@QUANTIZED_LSTM.shape
+def step_shapes(input: OperandType, output_in: OperandType, cell_state_in: OperandType, **operands: Any) -> list[Shape]:
+    batch, input_size = input.shape
+    units, output_size = check_cell(operands, input_size)
+    need_shape("output_in", output_in, (batch, output_size))
+    need_shape("cell_state_in", cell_state_in, (batch, units))
+    need(
+        power_of_two(cell_state_in.scale) in range(-15, -8),
+        f"cell_state_in has scale {cell_state_in.scale:g}, must be a power of two from 2^-15 to 2^-9",
+    )
+    for gate in cell_of(operands).norm:
+        scale = operands[f"{gate}_intermediate_scale"]
+        need(scale > 0, f"{gate}_intermediate_scale is {scale:g}, must be above 0 with layer normalisation")
+    return [output_in.shape, cell_state_in.shape, output_in.shape]
+
+
+@QUANTIZED_LSTM.kernel(kind="exact")
+def quantized_lstm(
+    call: Call,
+    input: Array,
+    output_in: Array,
+    cell_state_in: Array,
+    cell_clip: float | None,
+    proj_clip: float | None,
+    hidden_state_zero_point: int,
+    hidden_state_scale: float,
+    **operands: Any,
+) -> tuple[Array, Array, Array]:
+    cell: Cell[Array] = cell_of(operands)
+    types: Cell[OperandType] = cell_of(call.arguments)
+    x_type, h_type, c_type = (call.arguments[name] for name in ("input", "output_in", "cell_state_in"))
+    x, h = _less_zero_point(input, x_type), _less_zero_point(output_in, h_type)
+    c = cell_state_in.astype(np.int64)
+    exponent = power_of_two(c_type.scale)
+    assert exponent is not None
+    state_bits, state_scale = exponent + 15, 2.0**exponent
+
+    def gate(name: str, c: Array) -> Array:
+        target = operands[f"{name}_intermediate_scale"] if cell.norm else GATE_SCALE
+        # Without normalisation the bias is in units of the input's products, else in those of the normalised gate.
+        bias = 0 if cell.norm else cell.bias[name]
+        z = saturate(_rescaled(sums(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
+        z = saturate(z + _rescaled(sums(h, cell.recurrent[name]), types.recurrent[name].scale, h_type.scale, target))
+        if name in cell.peephole:
+            peeped = c * cell.peephole[name].astype(np.int64)
+            z = saturate(z + _rescaled(peeped, types.peephole[name].scale, state_scale, target))
+        return _normalised(z, cell.norm[name], cell.bias[name], types.norm[name].scale) if cell.norm else z
+
+    forget = logistic(gate("forget", c))
+    candidate = tanh(gate("cell", c), 3)
+    added = ONE - forget if cell.is_coupled else logistic(gate("input", c))
+    c = saturate(divide(forget * c, 15) + divide(added * candidate, 15 + state_bits))
+    c = _clipped(c, cell_clip, c_type.scale)
+    output = logistic(gate("output", c)) * tanh(c, state_bits)
+    hidden = multiply(output, multiplier(float(np.float32(2.0**-30 / hidden_state_scale))))
+    h = saturate(hidden + hidden_state_zero_point, 8)
+    if cell.projection is not None and types.projection is not None:
+        total = sums(h - hidden_state_zero_point, cell.projection)
+        total += 0 if cell.projection_bias is None else cell.projection_bias
+        projected = _rescaled(total, types.projection.scale, hidden_state_scale, h_type.scale)
+        h = saturate(_clipped(projected, proj_clip, h_type.scale) + h_type.zero_point, 8)
+    h = h.astype(np.int8)
+    return h, c.astype(np.int16), h
+
+
+def _less_zero_point(codes: Array, type: OperandType) -> Array:
+    return codes.astype(np.int64) - type.zero_point
+
+
+def _rescaled(total: Array, weights_scale: float, scale: float, target: float) -> Array:
+    """Sums in units of weights_scale × scale as codes of scale ``target``; the factor is a float32, as specified."""
+    factor = np.float32(weights_scale) * np.float32(scale) / np.float32(target)
+    return multiply(total, multiplier(float(factor)))
+
+
+def _clipped(codes: Array, clip: float | None, scale: float) -> Array:
+    limit = int(np.float32(clip) / np.float32(scale)) if clip else 0
+    return np.clip(codes, -limit, limit) if limit else codes
+
+
+def _normalised(z: Array, weights: Array, bias: Array, scale: float) -> Array:
+    """Rows shifted and scaled to mean 0 and variance 1 (with 10 fraction bits), weighted, biased, as gate codes.
+
+    The mean is rounded towards 0 and the variance's division by the length is that of 2**20 first, as specified,
+    which is exact for lengths that are powers of two.
+    """
+    size = z.shape[-1]
+    mean = _quotient(z.sum(-1, keepdims=True) << 10, size)
+    variance = _quotient((z * z).sum(-1, keepdims=True) * (2**20 // size) - mean * mean, 2**20)
+    least = max(1, int(10000 * scale))
+    inverse = inverse_square_root(np.where(variance < 1, least, variance))
+    weighted = multiply((z << 10) - mean, inverse) * weights.astype(np.int64) + bias
+    mantissa, exponent = multiplier(scale)
+    return saturate(multiply(divide(weighted, 10), Multiplier(mantissa, exponent + 12)))
+
+
+def _quotient(x: Array, by: int) -> Array:
+    """Division that rounds towards 0."""
+    return np.sign(x) * (np.abs(x) // by)

@@ -1,0 +1,188 @@
+"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: a fully connected layer that sees its last output."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode, OperationCode
+from nnapi.errors import BadDataError
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
+from nnapi.ops.quantization import BOUNDS
+from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, linked, over_time
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.types import floats
+
+
+def _cell(prefix: str = "", since: int = 1) -> tuple[Slot, ...]:
+    ranks = {"weights": 2, "recurrent_weights": 2, "bias": 1, "hidden_in": 2}
+    return tuple(
+        Tensor(prefix + name, like="input", rank=rank, late_rank=True, since=since) for name, rank in ranks.items()
+    )
+
+
+def _activation(since: int = 1) -> Slot:
+    # A plain scalar, because the activation is part of the recurrence.
+    return Scalar("activation", OperandCode.INT32, since=since, check=one_of(*FuseCode))
+
+
+def _optional(name: str, rank: int) -> Slot:
+    return Tensor(name, like="input", rank=rank, late_rank=True, optional=True, since=3)
+
+
+RNN = Operation(
+    OperationCode.RNN,
+    inputs=(Tensor("input", floats(), rank=2, late_rank=True), *_cell(), _activation()),
+    outputs=(Tensor("hidden_out", like="input"), Tensor("output", like="input")),
+    failure=BadDataError,
+)
+
+UNIDIRECTIONAL_SEQUENCE_RNN = Operation(
+    OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN,
+    inputs=(
+        Tensor("input", floats(3), rank=3, late_rank=True),
+        *_cell(since=3),
+        _activation(3),
+        Scalar("time_major", OperandCode.INT32, since=3, check=one_of(0, 1)),
+    ),
+    outputs=(Tensor("output", like="input"), Tensor("hidden_out", like="input")),
+    output_lengths={1: 3, 2: 4},
+    optional_outputs=1,
+)
+
+BIDIRECTIONAL_SEQUENCE_RNN = Operation(
+    OperationCode.BIDIRECTIONAL_SEQUENCE_RNN,
+    inputs=(
+        Tensor("input", floats(3), rank=3, late_rank=True),
+        *_cell("fw_", since=3),
+        *_cell("bw_", since=3),
+        _optional("aux_input", 3),
+        _optional("fw_aux_weights", 2),
+        _optional("bw_aux_weights", 2),
+        _activation(3),
+        Scalar("time_major", OperandCode.BOOL, since=3),
+        Scalar("merge_outputs", OperandCode.BOOL, since=3),
+    ),
+    outputs=tuple(Tensor(name, like="input") for name in ("fw_output", "bw_output", "fw_hidden_out", "bw_hidden_out")),
+    output_lengths={1: 3, 2: 3, 3: 4, 4: 4},
+    optional_outputs=2,
+)
+
+
+def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: int, aux_size: int = 0) -> int:
+    """The number of units of a cell; raises OpFailedError where its operands do not fit together."""
+    units = operands[f"{prefix}weights"].shape[0]
+    wanted = {
+        "weights": (units, input_size),
+        "recurrent_weights": (units, units),
+        "bias": (units,),
+        "hidden_in": (batch, units),
+        "aux_weights": (units, aux_size),
+    }
+    for name, want in wanted.items():
+        need_shape(prefix + name, operands.get(prefix + name), want)
+    return int(units)
+
+
+def rnn_step(
+    weights: Array,
+    recurrent_weights: Array,
+    bias: Array,
+    aux_weights: Array | None,
+    activation: int,
+    x: Array,
+    aux: Array | None,
+    h: Array,
+) -> tuple[Array]:
+    """The next output, which is the next state too: act(W x + A aux + R h + b)."""
+    z = x @ weights.T + h @ recurrent_weights.T + bias
+    if aux is not None and aux_weights is not None:
+        z += aux @ aux_weights.T
+    return (np.clip(z, *BOUNDS[FuseCode(activation)]),)
+
+
+@RNN.shape
+def rnn_shapes(input: OperandType, activation: int, **operands: Any) -> list[Shape]:
+    batch, input_size = input.shape
+    units = _check_cell(operands, "", batch, input_size)
+    return [(batch, units), (batch, units)]
+
+
+@RNN.kernel
+def rnn(
+    input: Array, weights: Array, recurrent_weights: Array, bias: Array, hidden_in: Array, activation: int
+) -> list[Array]:
+    (h,) = rnn_step(weights, recurrent_weights, bias, None, activation, input, None, hidden_in)
+    return [h, h]
+
+
+@UNIDIRECTIONAL_SEQUENCE_RNN.shape
+def one_direction(input: OperandType, activation: int, time_major: int, **operands: Any) -> list[Shape]:
+    _, batch, input_size = extents(input, time_major)
+    units = _check_cell(operands, "", batch, input_size)
+    return [(*input.shape[:2], units), (batch, units)]
+
+
+@UNIDIRECTIONAL_SEQUENCE_RNN.kernel
+def unidirectional_sequence_rnn(
+    input: Array,
+    weights: Array,
+    recurrent_weights: Array,
+    bias: Array,
+    hidden_in: Array,
+    activation: int,
+    time_major: int,
+) -> list[Array]:
+    step = partial(rnn_step, weights, recurrent_weights, bias, None, activation)
+    outputs, (h,) = over_time(step, by_time(input, time_major), None, (hidden_in,))
+    return [by_time(outputs, time_major), h]
+
+
+@BIDIRECTIONAL_SEQUENCE_RNN.shape
+def two_directions(
+    input: OperandType,
+    aux_input: OperandType | None,
+    activation: int,
+    time_major: bool,
+    merge_outputs: bool,
+    **operands: Any,
+) -> list[Shape]:
+    check_aux(input, aux_input)
+    weighted = (operands[f"{prefix}aux_weights"] is not None for prefix in ("fw_", "bw_"))
+    bw_input, aux = linked(input, aux_input, *weighted)
+    _, batch, input_size = extents(input, time_major)
+    aux_size = aux.shape[2] if aux else 0
+    fw_units = _check_cell(operands, "fw_", batch, input_size, aux_size)
+    bw_units = _check_cell(operands, "bw_", batch, bw_input.shape[2], aux_size)
+    return [*both_shapes(input.shape[:2], fw_units, bw_units, merge_outputs), (batch, fw_units), (batch, bw_units)]
+
+
+@BIDIRECTIONAL_SEQUENCE_RNN.kernel
+def bidirectional_sequence_rnn(
+    input: Array,
+    aux_input: Array | None,
+    fw_aux_weights: Array | None,
+    bw_aux_weights: Array | None,
+    activation: int,
+    time_major: bool,
+    merge_outputs: bool,
+    **operands: Any,
+) -> list[Array]:
+    x = by_time(input, time_major)
+    aux = None if aux_input is None else by_time(aux_input, time_major)
+    bw_x, aux = linked(x, aux, fw_aux_weights is not None, bw_aux_weights is not None)
+
+    def run(prefix: str, x: Array, aux_weights: Array | None, backward: bool) -> tuple[Array, tuple[Array, ...]]:
+        weights, recurrent_weights, bias = (
+            operands[prefix + name] for name in ("weights", "recurrent_weights", "bias")
+        )
+        step = partial(rnn_step, weights, recurrent_weights, bias, aux_weights, activation)
+        return over_time(step, x, aux, (operands[f"{prefix}hidden_in"],), backward)
+
+    fw_outputs, fw_states = run("fw_", x, fw_aux_weights, False)
+    bw_outputs, bw_states = run("bw_", bw_x, bw_aux_weights, True)
+    return [*both_outputs(fw_outputs, bw_outputs, time_major, merge_outputs), *fw_states, *bw_states]

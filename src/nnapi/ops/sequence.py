@@ -1,0 +1,72 @@
+"""What the recurrent operations over time share: the loop, linking of an auxiliary input, results of two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType, Shape
+
+T = TypeVar("T")
+Step = Callable[..., tuple[Array, ...]]
+"""From the input at one time, the auxiliary input or None, and the states to the next states; the first is the
+output."""
+
+
+def extents(input: OperandType, time_major: int) -> tuple[int, int, int]:
+    """(time, batch, size) of a sequence."""
+    first, second, size = input.shape
+    return (first, second, size) if time_major else (second, first, size)
+
+
+def by_time(x: Array, time_major: int) -> Array:
+    """A sequence with time first, or such a one as the operation stores it."""
+    return x if time_major else x.swapaxes(0, 1)
+
+
+def over_time(
+    step: Step, x: Array, aux: Array | None, states: tuple[Array, ...], backward: bool = False
+) -> tuple[Array, tuple[Array, ...]]:
+    """Run a cell along the first axis: all outputs, in the order of the input, and the last states."""
+    times = range(len(x))
+    outputs = []
+    for t in reversed(times) if backward else times:
+        states = step(x[t], None if aux is None else aux[t], *states)
+        outputs.append(states[0])
+    return np.stack(outputs[::-1] if backward else outputs), states
+
+
+def linked(input: T, aux: T | None, fw_weighted: bool, bw_weighted: bool) -> tuple[T, T | None]:
+    """What the backward cell reads, and what both cells read besides their input.
+
+    An auxiliary input without weights is the backward cell's input (parallel linking); one with weights in both
+    directions is read by both cells (cross linking). Raises OpFailedError for any other combination.
+    """
+    need(
+        fw_weighted == bw_weighted,
+        f"aux weights are given {'forwards' if fw_weighted else 'backwards'} only, must be in both directions or none",
+    )
+    need(aux is not None or not fw_weighted, "aux weights are given without aux_input")
+    return (input, aux) if fw_weighted or aux is None else (aux, None)
+
+
+def check_aux(input: OperandType, aux: OperandType | None) -> None:
+    """Raise OpFailedError unless the auxiliary input has the input's time and batch."""
+    need(
+        aux is None or aux.shape[:2] == input.shape[:2],
+        f"aux_input has shape {list(aux.shape if aux else ())}, must begin with {list(input.shape[:2])}",
+    )
+
+
+def both_shapes(outer: Shape, fw_size: int, bw_size: int, merge: bool) -> list[Shape]:
+    """Shapes of the two directions' outputs, or of the merged one."""
+    return [(*outer, fw_size + bw_size)] if merge else [(*outer, fw_size), (*outer, bw_size)]
+
+
+def both_outputs(fw: Array, bw: Array, time_major: int, merge: bool) -> list[Any]:
+    """The two directions' outputs as stored, or the merged one."""
+    outputs = [np.concatenate((fw, bw), -1)] if merge else [fw, bw]
+    return [by_time(output, time_major) for output in outputs]

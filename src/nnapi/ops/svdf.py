@@ -1,0 +1,71 @@
+"""SVDF: a fully connected layer over the last inputs, its weights a sum of products of a feature and a time filter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode, OperationCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, one_of, positive
+from nnapi.ops.quantization import BOUNDS
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.types import floats
+
+SVDF = Operation(
+    OperationCode.SVDF,
+    inputs=(
+        Tensor("input", floats(), rank=2, late_rank=True),
+        Tensor("weights_feature", like="input", rank=2, late_rank=True),
+        Tensor("weights_time", like="input", rank=2, late_rank=True),
+        Tensor("bias", like="input", rank=1, late_rank=True, optional=True),
+        Tensor("state_in", like="input", rank=2, late_rank=True),
+        Scalar("rank", OperandCode.INT32, check=positive),
+        # A plain scalar, because it is the second output that is activated.
+        Scalar("activation", OperandCode.INT32, check=one_of(*FuseCode)),
+    ),
+    outputs=(Tensor("state_out", like="input"), Tensor("output", like="input")),
+)
+
+
+@SVDF.shape
+def svdf_shapes(
+    input: OperandType,
+    weights_feature: OperandType,
+    weights_time: OperandType,
+    bias: OperandType | None,
+    state_in: OperandType,
+    rank: int,
+    activation: int,
+) -> list[Shape]:
+    (batch, size), (filters, memory) = input.shape, weights_time.shape
+    need(filters % rank == 0, f"rank is {rank}, must divide the {filters} filters of weights_time")
+    for name, type, want in (
+        ("weights_feature", weights_feature, (filters, size)),
+        ("bias", bias, (filters // rank,)),
+        ("state_in", state_in, (batch, memory * filters)),
+    ):
+        need_shape(name, type, want)
+    return [state_in.shape, (batch, filters // rank)]
+
+
+@SVDF.kernel
+def svdf(
+    input: Array,
+    weights_feature: Array,
+    weights_time: Array,
+    bias: Array | None,
+    state_in: Array,
+    rank: int,
+    activation: int,
+) -> list[Array]:
+    (batch, _), (filters, memory) = input.shape, weights_time.shape
+    state = state_in.reshape(batch, filters, memory).copy()
+    state[:, :, -1] = input @ weights_feature.T
+    y = (state * weights_time).sum(-1).reshape(batch, -1, rank).sum(-1)
+    if bias is not None:
+        y += bias
+    shifted = np.zeros_like(state)
+    shifted[:, :, :-1] = state[:, :, 1:]
+    return [shifted.reshape(batch, -1), np.clip(y, *BOUNDS[FuseCode(activation)])]

@@ -1,0 +1,68 @@
+"""EMBEDDING_LOOKUP."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recurrent_cases import quickly
+
+from nnapi.codes import OperationCode as Op
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import tensor
+from nnapi.testing.single import run_single, single
+
+TYPES = {
+    "float32": ("float32", 0, 0, 1),
+    "float16": ("float16", 0, 0, 4),
+    "int32": ("int32", 0, 0, 3),
+    "quant8": ("quant8_asymm", 0.5, 3, 3),
+    "quant8_signed": ("quant8_asymm_signed", 0.25, -3, 4),
+}
+
+
+def arguments(lookups, values, kind):
+    name, scale, zero_point, _ = TYPES[kind]
+    type = tensor(name, np.shape(values), scale, zero_point)
+    inputs = [(tensor("int32", np.shape(lookups)), lookups), (type, np.asarray(values, type.dtype))]
+    return Op.EMBEDDING_LOOKUP, inputs, [type.with_dimensions(())]
+
+
+def look_up(lookups, values, kind="float32"):
+    (out,) = run_single(*arguments(lookups, values, kind))
+    return out
+
+
+def test_literal():
+    np.testing.assert_array_equal(look_up([2, 0, 2], [[1, 2], [3, 4], [5, 6]]), [[5, 6], [1, 2], [5, 6]])
+
+
+@quickly
+@given(st.sampled_from(sorted(TYPES)), st.integers(1, 5), st.integers(1, 6), st.integers(2, 4), st.integers(0, 2**32))
+def test_each_row(kind, rows, count, rank, seed):
+    random = np.random.default_rng(seed)
+    values = random.integers(-100 if kind != "quant8" else 0, 100, (rows, *random.integers(1, 4, rank - 1)))
+    lookups = random.integers(0, rows, count)
+    out = look_up(lookups, values, kind)
+    assert out.tolist() == [values.tolist()[row] for row in lookups]
+
+
+@pytest.mark.parametrize("kind", sorted(TYPES))
+def test_levels(kind):
+    code, inputs, (out,) = arguments([0], [[1]], kind)
+    assert single(code, inputs, [out.with_dimensions((1, 1))]).feature_level == TYPES[kind][-1]
+
+
+@pytest.mark.parametrize(
+    ("lookups", "values", "sentence"),
+    [
+        ([0, 3], [[1], [2], [3]], "lookups holds [3], values has rows 0 to 2"),
+        ([-1], [[1]], "lookups holds [-1], values has rows 0 to 0"),
+        ([0], [1, 2], "values has rank 1, must have at least rank 2"),
+        ([[0]], [[1]], "lookups has rank 2, must have rank 1"),
+    ],
+)
+def test_refusals(lookups, values, sentence):
+    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+        look_up(lookups, values)
