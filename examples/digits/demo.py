@@ -51,7 +51,7 @@ def classify(title: str, path: Path, required: float, scans: np.ndarray) -> Answ
         seconds = time.perf_counter() - start
     if answer.scale:
         outputs = (outputs.astype(np.float32) - answer.zero_point) * answer.scale
-    return Answers(title, required, outputs, seconds, list(getattr(compilation, "devices", ())))
+    return Answers(title, required, outputs, seconds, [device.name for device in compilation.devices])
 
 
 def picture(scan: np.ndarray, colour: bool) -> Text:

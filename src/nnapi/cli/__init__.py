@@ -1,1 +1,46 @@
-"""."""
+"""The command ``nnapi``, one file per subcommand."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed
+from typing import Annotated
+
+import typer
+
+from nnapi.cli import check, devices, info, run
+from nnapi.cli.mistake import Nnapi
+
+app = typer.Typer(
+    cls=Nnapi,
+    help="The Android Neural Networks API on this machine: devices, models, runs.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nnapi {installed('nnapi')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(check.check)
+app.command()(devices.devices)
+app.command()(info.info)
+app.command()(run.run)
+
+
+def main() -> None:
+    """Run the command with the process's arguments, and exit."""
+    app(prog_name="nnapi")

@@ -7,11 +7,13 @@ the feature level a call needs, the :class:`Call` with defaults and padding fill
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, overload
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.model.operand import OperandType, type_name
 from nnapi.model.parameter import (
@@ -94,8 +96,9 @@ class Match:
 class Kernel:
     """How a result is computed.
 
-    kind ``real``: arrays of real numbers in and out, quantised operands are converted around it. ``raw``: the stored
-    codes themselves. ``linear``: linear in each tensor of ``scaled``, which are given as codes less zero point, so
+    kind ``real``: arrays of real numbers in and out, quantised operands are converted around it. ``pointwise``: real,
+    and each number of the only result depends on the same place of the only tensor. ``raw``: the stored codes
+    themselves. ``linear``: linear in each tensor of ``scaled``, which are given as codes less zero point, so
     that sums are exact; the result is in units of the product of their scales. ``exact``: raw, and called with the
     Call first, because integer arithmetic needs its scales.
     """
@@ -111,7 +114,8 @@ class Operation:
     """An NNAPI operation: signature, meaning, reference kernel.
 
     ``zero_sized``: accepts inputs without elements. ``failure`` is the error for an operand that is omitted or
-    zero-sized where that is not allowed. ``output_lengths`` maps other legal numbers of outputs to their level.
+    zero-sized where that is not allowed. ``output_lengths`` maps other legal numbers of outputs to their level;
+    ``optional_outputs`` is how many of the last results may be left out, all of them together.
     """
 
     code: OperationCode
@@ -121,6 +125,7 @@ class Operation:
     zero_sized: bool = False
     failure: type[NnapiError] | None = None
     output_lengths: Levels = field(default_factory=dict)
+    optional_outputs: int = 0
     doc: str = ""
     kernels: list[Kernel] = field(default_factory=list)
     shape_function: Callable[..., Any] | None = None
@@ -130,7 +135,7 @@ class Operation:
     def __post_init__(self) -> None:
         if not self.forms:
             self.forms = (Form("default", self.inputs),)
-        REGISTRY[self.code] = self
+        REGISTRY.add(self)
 
     @property
     def name(self) -> str:
@@ -193,9 +198,16 @@ class Operation:
 
         ``references`` are the models behind MODEL operands, position by position.
         """
+        references = references or [None] * len(inputs)
+        legal = {length for form in self.forms for length in form.legal_lengths()}
+        need(
+            len(inputs) in legal or any(form.is_variadic for form in self.forms),
+            f"takes {_counted(tuple(legal), 'input')}, got {len(inputs)}",
+            BadDataError,
+        )
         best: tuple[int, NnapiError] | None = None
         for form in self.forms:
-            progress = [0]
+            progress = [-1]
             try:
                 return self._match_form(form, inputs, outputs, references, progress)
             except BadDataError as error:
@@ -215,6 +227,8 @@ class Operation:
         codes: dict[str, int] = {}
         facets: list[Facet] = []
         spread = form.spread(len(inputs))
+        progress[0] = 0
+        progress[0] += 1  # a wrong type says more than a number that another form takes
         for slot, where in spread:
             facets += _match_slot(slot, inputs[where], codes)
             progress[0] += 1
@@ -243,8 +257,51 @@ class Operation:
         return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.outputs[:count])]
 
 
-REGISTRY: dict[int, Operation] = {}
-"""Every declared operation by code; filled by importing nnapi.ops."""
+class Registry(Mapping[int, Operation]):
+    """Operations by code. They are declared above this layer, in a package that is imported at the first look-up:
+    a program that only asks for devices, say, does not pay for them."""
+
+    def __init__(self, package: str) -> None:
+        self._package: str | None = package
+        self._operations: dict[int, Operation] = {}
+        self._lock = threading.RLock()
+
+    def add(self, operation: Operation) -> None:
+        self._operations[operation.code] = operation
+
+    def _filled(self) -> dict[int, Operation]:
+        if self._package is not None:
+            with self._lock:  # others wait for the whole; the importing thread itself comes back here and passes
+                if self._package is not None:
+                    import_module(self._package)
+                    self._package = None
+        return self._operations
+
+    def __getitem__(self, code: int) -> Operation:
+        return self._filled()[code]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._filled())
+
+    def __len__(self) -> int:
+        return len(self._filled())
+
+
+REGISTRY = Registry("nnapi.ops")
+"""Every declared operation by code."""
+
+
+def _need_channel(label: str, type: OperandType, dimension: int) -> None:
+    """Per-channel scales must be given before the operation is added, along the dimension it wants."""
+    if type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
+        return
+    need(type.channel, f"{label} was not given its scales", BadDataError)
+    assert type.channel is not None
+    need(
+        type.channel.dimension == dimension,
+        f"{label} has its scales along dimension {type.channel.dimension}, must be {dimension}",
+        BadDataError,
+    )
 
 
 def _counted(legal: Sequence[int], noun: str) -> str:
@@ -294,10 +351,6 @@ def _match_slot(slot: Slot, types: Sequence[OperandType], codes: dict[str, int])
                 BadDataError,
             )
             facets.append(Facet(rank_level or 1, f"{label} has rank {type.rank}"))
-        if isinstance(parameter, TensorParameter) and parameter.channel is not None and type.channel:
-            need(
-                type.channel.dimension == parameter.channel,
-                f"{label} has its scales along dimension {type.channel.dimension}, must be {parameter.channel}",
-                BadDataError,
-            )
+        if isinstance(parameter, TensorParameter) and parameter.channel is not None:
+            _need_channel(label, type, parameter.channel)
     return facets

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Driver
@@ -75,6 +74,8 @@ _found: tuple[list[Device], list[Unavailable]] | None = None
 
 
 def _discover() -> tuple[list[Device], list[Unavailable]]:
+    from importlib.metadata import entry_points  # 15 ms that not every import of nnapi should pay
+
     global _found
     with _lock:
         if _found is None:

@@ -1,0 +1,140 @@
+"""What the outputs of a run say, in numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.model import Model, Operand
+from nnapi.model.operand import Array, OperandType
+from nnapi.ops.quantization import dequantize
+
+PROBABILITIES = {OperationCode.SOFTMAX, OperationCode.LOGISTIC}
+TRANSPARENT = {
+    OperationCode.RESHAPE,
+    OperationCode.SQUEEZE,
+    OperationCode.EXPAND_DIMS,
+    OperationCode.QUANTIZE,
+    OperationCode.DEQUANTIZE,
+    OperationCode.CAST,
+}
+"""Operations that change how values are stored, not what they mean."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A class with what the model gives it. ``share`` is its probability, by softmax where the model gives scores."""
+
+    index: int
+    label: str | None
+    share: float
+    score: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The label's first synonym, or the class's number."""
+        return f"class {self.index}" if self.label is None else self.label.split(",")[0]
+
+    def __str__(self) -> str:
+        if self.score is None:
+            return f"{self.name} ({percent(self.share)})"
+        return f"{self.name} (score {self.score:.3g}, {percent(self.share)} by softmax)"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """An output in a few numbers; extremes and mean are of the real values, NaN where it is empty."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    least: float
+    greatest: float
+    mean: float
+
+    def __str__(self) -> str:
+        shape = "×".join(map(str, self.shape)) or "one"
+        if np.prod(self.shape, dtype=int) == 1:
+            return f"{self.name} is {self.mean:.4g}"
+        return f"{self.name} has {shape} values from {self.least:.4g} to {self.greatest:.4g}, mean {self.mean:.4g}"
+
+
+def output_operands(model: Model) -> list[Operand]:
+    return [model.operands[index] for index in model.outputs]
+
+
+def class_count(model: Model) -> int | None:
+    """How many classes the model tells apart; None where it is no classifier.
+
+    A classifier has one output, [N] or [1, N] with N of at least 2, that has not the extents of an input.
+    """
+    if len(model.outputs) != 1:
+        return None
+    dimensions = output_operands(model)[0].type.dimensions
+    count = dimensions[-1] if dimensions and dimensions[:-1] in ((), (1,), (0,)) else 0
+    copies = any(model.operands[index].type.dimensions == dimensions for index in model.inputs)
+    return count if count >= 2 and not copies else None
+
+
+def producer(model: Model) -> int | None:
+    """Code of the operation that gives the first output its meaning."""
+    writers = {index: call for call in model.operations for index in call.outputs}
+    call = writers.get(model.outputs[0])
+    while call and call.code in TRANSPARENT:
+        call = writers.get(call.inputs[0])
+    return call.code if call else None
+
+
+def ranking(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
+    """The ``top`` classes of a classifier's output, likeliest first."""
+    values = real(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
+    code = producer(model)
+    shares = values if code in PROBABILITIES else _softmax(values)
+    scores = None if code in PROBABILITIES or code == OperationCode.LOG_SOFTMAX else values
+    return [
+        Rank(
+            int(index),
+            labels[index] if labels else None,
+            float(shares[index]),
+            None if scores is None else float(scores[index]),
+        )
+        for index in np.argsort(-values, kind="stable")[:top]
+    ]
+
+
+def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
+    """Every output in a few numbers."""
+    return [
+        _summary(operand, f"output {number}", array)
+        for number, (operand, array) in enumerate(zip(output_operands(model), outputs, strict=True))
+    ]
+
+
+def _summary(operand: Operand, name: str, array: Array) -> Summary:
+    values = real(operand.type, array)
+    empty = not values.size
+    figures: tuple[Any, ...] = (np.nan,) * 3 if empty else (values.min(), values.max(), values.mean(dtype=np.float64))
+    least, greatest, mean = map(float, figures)
+    return Summary(operand.name or name, operand.type.name, array.shape, least, greatest, mean)
+
+
+def real(type: OperandType, array: Array) -> Array:
+    """The real numbers behind an output."""
+    return dequantize(type, array) if type.is_quantized else array
+
+
+def _softmax(values: Array) -> Array:
+    powers = np.exp(values - values.max())
+    shares: Array = powers / powers.sum()
+    return shares
+
+
+def percent(share: float) -> str:
+    """A share for people: ``87 %``, ``0.4 %``, ``<0.1 %``."""
+    if 0 < share < 0.001:
+        return "<0.1 %"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

@@ -1,0 +1,150 @@
+"""``nnapi check``: run conformance examples on a device and say where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, counted, duration, table
+from nnapi.testing.conformance import Result, Status, named, run
+from nnapi.testing.corpus import Corpus, CorpusError, Entry
+from nnapi.testing.variants import VARIANTS
+
+SLOWEST = 10
+
+
+def check(
+    corpus: Annotated[Path, typer.Argument(help="A folder of examples, or one .npz file.", show_default=False)],
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", "-d", help="Use this device only; repeat it to share the work between several."),
+    ] = None,
+    variants: Annotated[str, typer.Option(help="What to run, separated by commas.")] = ",".join(VARIANTS),
+    filter: Annotated[
+        str | None, typer.Option(help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes that share the work.")] = 1,
+    strict: Annotated[bool, typer.Option("--strict", help="Let int32 outputs, indices too, not be one off.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the outcome to this file.")] = None,
+) -> None:
+    """Run conformance examples, and list what failed with the first value that is wrong."""
+    chosen = _variants(variants)
+    try:
+        examples = Corpus(corpus)
+        entries = examples.select(named(filter) if filter else None)
+        if not entries:
+            raise Mistake(f"{corpus}: no example is named {filter}")
+        results = _run(examples, entries, device, chosen, jobs, strict)
+    except CorpusError as error:
+        raise Mistake(str(error)) from error
+    _print(console(), results, chosen)
+    if json_file:
+        json_file.write_text(json.dumps(outcome(results, corpus, device, chosen), indent=2) + "\n")
+    if any(result.status == Status.FAILED for result in results):
+        raise typer.Exit(1)
+
+
+def _variants(text: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in VARIANTS]
+    if unknown or not names:
+        raise Mistake(f"no variant {', '.join(unknown) or 'is named'}; there are: {', '.join(VARIANTS)}")
+    return names
+
+
+def _run(
+    corpus: Corpus, entries: Sequence[Entry], devices: list[str] | None, variants: list[str], jobs: int, strict: bool
+) -> list[Result]:
+    wanted = {(entry.file, entry.name) for entry in entries}
+    results = []
+    with progress(console(), len(entries)) as step:
+        ahead = iter(entries)
+        current: Entry | None = None
+        for result in run(
+            corpus, devices, variants, lambda entry: (entry.file, entry.name) in wanted, jobs, strict=strict
+        ):
+            while current is None or (current.file, current.name) != (result.file, result.example):
+                current = next(ahead)
+                step(current.name)
+            results.append(result)
+    return results
+
+
+def outcome(results: Iterable[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
+    """What ``--json`` writes; ``device`` is null where the runtime chose."""
+    results = list(results)
+    counts = _counted(results, lambda result: (result.variant,))
+    return {
+        "device": ",".join(devices) if devices else None,
+        "corpus": str(corpus),
+        "variants": {
+            name: {"total": counts[name].total(), **{str(status): counts[name][status] for status in Status}}
+            for name in variants
+        },
+        "failures": [
+            {"name": result.example, "variant": result.variant, "reason": result.reason}
+            for result in results
+            if result.status == Status.FAILED
+        ],
+    }
+
+
+def _counted(results: Iterable[Result], keys: Callable[[Result], Iterable[str]]) -> defaultdict[str, Counter[Status]]:
+    counts: defaultdict[str, Counter[Status]] = defaultdict(Counter)
+    for result in results:
+        for key in keys(result):
+            counts[key][result.status] += 1
+    return counts
+
+
+def _print(out: Console, results: list[Result], variants: list[str]) -> None:
+    by_operation = _counted(results, lambda result: result.operations)
+    _print_counts(out, "operation", {name: by_operation[name] for name in sorted(by_operation)})
+    _print_slowest(out, results)
+    _print_reasons(out, results)
+    by_variant = _counted(results, lambda result: (result.variant,))
+    _print_counts(out, "variant", {name: by_variant[name] for name in variants})
+    failed = sum(result.status == Status.FAILED for result in results)
+    out.print(f"[red]{counted(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
+
+
+def _print_counts(out: Console, heading: str, counts: dict[str, Counter[Status]]) -> None:
+    rows = table(heading, "total", *Status, right=["total", *Status])
+    for name, count in counts.items():
+        style = "red" if count[Status.FAILED] else ""
+        rows.add_row(name, str(count.total()), *(str(count[status] or "") for status in Status), style=style)
+    out.print(rows)
+    out.print()
+
+
+def _print_slowest(out: Console, results: list[Result]) -> None:
+    seconds: Counter[str] = Counter()
+    for result in results:
+        seconds[result.example] += result.seconds  # type: ignore[assignment]  # a Counter of seconds
+    rows = table("slowest examples", "all variants", right=["all variants"])
+    for name, spent in seconds.most_common(SLOWEST):
+        rows.add_row(escape(name), duration(spent))
+    out.print(rows)
+    out.print()
+
+
+def _print_reasons(out: Console, results: list[Result]) -> None:
+    """Each failure with its reason; what was skipped by reason."""
+    skipped = Counter((result.variant, result.reason) for result in results if result.status == Status.SKIPPED)
+    for (variant, reason), count in skipped.items():
+        out.print(Text(f"{counted(count, 'run')} skipped, {variant}: {reason}", "yellow"))
+    for result in results:
+        if result.status == Status.FAILED:
+            out.print(Text.assemble((f"{result.example}, {result.variant}: ", "bold red"), result.reason))
+    if any(result.status != Status.PASSED for result in results):
+        out.print()

@@ -1,0 +1,128 @@
+"""``nnapi devices``: what this machine offers, and what it could offer but does not."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+import nnapi
+from nnapi.cli.text import console, indented, print_json, table
+from nnapi.codes import OperandCode
+from nnapi.drivers.base import Capabilities, Performance
+
+
+def devices(
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also what each device declares.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the devices, and the drivers that cannot be used with the reason why."""
+    if as_json:
+        print_json(
+            {
+                "devices": [_described(device) for device in nnapi.devices()],
+                "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
+            }
+        )
+        return
+    out = console()
+    out.print(_listed(verbose) if nnapi.devices() else "no device can be used")
+    _print_unavailable(out)
+
+
+def _listed(verbose: bool) -> RenderableType:
+    if not verbose:
+        rows = table("device", "type", "version", "feature level", right=["feature level"])
+        for device in nnapi.devices():
+            rows.add_row(f"[bold]{escape(device.name)}[/]", *_facts(device))
+        return rows
+    parts: list[RenderableType] = []
+    for device in nnapi.devices():
+        type, version, level = _facts(device)
+        parts.append(f"[bold]{escape(device.name)}[/] {version}, {type}, feature level {level}")
+        parts += [indented(_details(device)), ""]
+    return Group(*parts)
+
+
+def _facts(device: nnapi.Device) -> tuple[str, str, str]:
+    return escape(device.type.name.removeprefix("DEVICE_")), escape(device.version), str(device.feature_level.level)
+
+
+def _details(device: nnapi.Device) -> Table:
+    module, path = _home(device)
+    rows = table("", "")
+    rows.show_header = False
+    rows.add_row("driver", Text(module))
+    rows.add_row("path", Text(path))
+    rows.add_row("extensions", Text(", ".join(device.extensions) or "none"))
+    declared = device.driver.capabilities()
+    rows.add_row(
+        "transfer", Text(f"{1e6 * declared.launch_seconds:g} µs and {1e9 * declared.seconds_per_byte:g} ns a byte")
+    )
+    for number, (names, performance) in enumerate(_by_performance(declared)):
+        rows.add_row("" if number else "declares", Text(f"{_performance(performance)} for {', '.join(names)}"))
+    return rows
+
+
+def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
+    """What the device declares, equal figures together."""
+    groups: dict[Performance, list[str]] = {}
+    for name, performance in _figures(declared).items():
+        groups.setdefault(Performance(*performance), []).append(name)
+    return [(["everything"] if len(groups) == 1 else names, performance) for performance, names in groups.items()]
+
+
+def _figures(declared: Capabilities) -> dict[str, Performance]:
+    """Every declared figure by what it is for; ``other types`` are the operand types that are not listed."""
+    return {
+        **{OperandCode(code).name: performance for code, performance in declared.by_type.items()},
+        "other types" if declared.by_type else "all types": declared.default,
+        "relaxed float32": declared.relaxed,
+        "IF": declared.if_,
+        "WHILE": declared.while_,
+    }
+
+
+def _performance(performance: Performance) -> str:
+    return f"{performance.exec_time:g} × the reference's time, {performance.power_usage:g} × its power"
+
+
+def _home(device: nnapi.Device) -> tuple[str, str]:
+    """The module of the driver's class, and the file it was loaded from."""
+    module = type(device.driver).__module__
+    return module, getattr(sys.modules.get(module), "__file__", None) or "unknown"
+
+
+def _described(device: nnapi.Device) -> dict[str, Any]:
+    module, path = _home(device)
+    declared = device.driver.capabilities()
+    return {
+        "name": device.name,
+        "type": device.type.name,
+        "version": device.version,
+        "feature_level": device.feature_level.level,
+        "extensions": list(device.extensions),
+        "capabilities": {
+            name: {"exec_time": figure.exec_time, "power_usage": figure.power_usage}
+            for name, figure in _figures(declared).items()
+        },
+        "launch_seconds": declared.launch_seconds,
+        "seconds_per_byte": declared.seconds_per_byte,
+        "driver": {"module": module, "path": path},
+    }
+
+
+def _print_unavailable(out: Console) -> None:
+    unavailable = nnapi.unavailable_devices()
+    if not unavailable:
+        return
+    rows = table("unavailable", "reason")
+    for entry in unavailable:
+        rows.add_row(f"[yellow]{escape(entry.name)}[/]", Text(entry.reason))
+    out.print()
+    out.print(rows)

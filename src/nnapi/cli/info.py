@@ -1,0 +1,170 @@
+"""``nnapi info``: what a model file asks for and gives, and what a device must be able to do."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+import nnapi
+from nnapi.cli.text import console, counted, indented, print_json, size, table
+from nnapi.model.model import Lifetime, Operand
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.parameter import Several
+
+ANDROID = {1: "Android 8.1", 2: "Android 9", 3: "Android 10", 4: "Android 11", 5: "Android 12"}
+"""The release that a feature level came with; later levels came between releases."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What asks for a feature level: a facet, and the operations of one kind that have it (none for an operand)."""
+
+    operation: str
+    numbers: tuple[int, ...]
+    facet: str
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a model's inputs, outputs and operations, the feature level it needs and what forces it."""
+    loaded = nnapi.load(model)
+    file_size = model.stat().st_size
+    if as_json:
+        print_json(_described(model, loaded, file_size))
+        return
+    out = console()
+    weights = size(_constant_bytes(loaded))
+    out.print(
+        f"[bold]{escape(model.name)}[/]  {size(file_size)}, {counted(len(loaded.operations), 'operation')}, "
+        f"{counted(len(loaded.operands), 'operand')}, {weights} of constants\n"
+    )
+    for title, indices in (("input", loaded.inputs), ("output", loaded.outputs)):
+        _print_operands(out, title, [loaded.operands[index] for index in indices])
+    _print_operations(out, loaded)
+    _print_level(out, loaded)
+
+
+def _print_operands(out: Console, title: str, operands: Sequence[Operand]) -> None:
+    rows = table(title, "type", "extents", "quantisation")
+    for number, operand in enumerate(operands):
+        rows.add_row(
+            Text(operand.name or str(number)), operand.type.name, _extents(operand), Text(_quantisation(operand))
+        )
+    out.print(rows)
+    out.print()
+
+
+def _extents(operand: Operand) -> Text:
+    if operand.type.is_scalar:
+        return Text("scalar")
+    return Text("×".join(str(extent or "?") for extent in operand.type.dimensions) or "any")
+
+
+def _quantisation(operand: Operand) -> str:
+    if not operand.type.scale:
+        return ""
+    return f"scale {operand.type.scale:.6g}, zero point {operand.type.zero_point}"
+
+
+def _print_operations(out: Console, model: nnapi.Model) -> None:
+    rows = table("operation", "count", right=["count"])
+    for name, count in _counts(model).items():
+        rows.add_row(name, str(count))
+    out.print(rows)
+    out.print()
+
+
+def _counts(model: nnapi.Model) -> dict[str, int]:
+    """How often each operation occurs, the most frequent first."""
+    return dict(Counter(call.name for call in model.operations).most_common())
+
+
+def _print_level(out: Console, model: nnapi.Model) -> None:
+    level = model.feature_level
+    came = f" ({ANDROID[level]})" if level in ANDROID else ""
+    out.print(f"[bold]feature level {level}[/]{came}" + (", which every device has" if level == 1 else ", because of"))
+    if level == 1:
+        return
+    rows = table("", "", "")
+    rows.show_header = False
+    for name, reasons in _by_operation(forcing(model, level)).items():
+        numbers = sorted({number for reason in reasons for number in reason.numbers})
+        where = "" if not numbers else f"#{numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
+        rows.add_row(name, f"[dim]{where}[/]", Text(", ".join(reason.facet for reason in reasons)))
+    out.print(indented(rows))
+    out.print(f"\nWithout {'this' if rows.row_count == 1 else 'these'} level {lower_level(model)} would do.")
+
+
+def _by_operation(reasons: Sequence[Reason]) -> dict[str, list[Reason]]:
+    groups: dict[str, list[Reason]] = defaultdict(list)
+    for reason in reasons:
+        groups[reason.operation].append(reason)
+    return groups
+
+
+def forcing(model: nnapi.Model, level: int) -> list[Reason]:
+    """What in the model asks for that level: facets of operations, and where none does, operands."""
+    numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for call in model.operations:
+        is_new = call.code in REGISTRY and first_level(REGISTRY[call.code]) == level
+        for facet in call.match.facets if call.match else ():
+            if facet.level == level:
+                numbers[call.name, "exists from there on" if is_new else facet.reason].add(call.number)
+    if numbers:
+        return [Reason(name, tuple(sorted(where)), facet) for (name, facet), where in numbers.items()]
+    return [Reason("", (), facet.reason) for facet in model.facets if facet.level == level]
+
+
+def first_level(operation: Operation) -> int:
+    """The level that an operation came with: the lowest of its first input's types."""
+    slots = [form.inputs[0] for form in operation.forms]
+    parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
+    return min(min(parameter.types.values(), default=1) for parameter in parameters)
+
+
+def lower_level(model: nnapi.Model) -> int:
+    """The level that would do without what forces the present one."""
+    return max((facet.level for facet in model.facets if facet.level < model.feature_level), default=1)
+
+
+def _constant_bytes(model: nnapi.Model) -> int:
+    return sum(operand.type.nbytes for operand in model.operands if operand.lifetime == Lifetime.CONSTANT)
+
+
+def _described(file: Path, model: nnapi.Model, file_size: int) -> dict[str, Any]:
+    level = model.feature_level
+    return {
+        "model": str(file),
+        "bytes": file_size,
+        "constant_bytes": _constant_bytes(model),
+        "inputs": [_operand(model.operands[index]) for index in model.inputs],
+        "outputs": [_operand(model.operands[index]) for index in model.outputs],
+        "operations": _counts(model),
+        "operands": len(model.operands),
+        "feature_level": level,
+        "forced_by": [
+            {"operation": reason.operation or None, "numbers": list(reason.numbers), "facet": reason.facet}
+            for reason in (forcing(model, level) if level > 1 else ())
+        ],
+        "level_without": lower_level(model),
+    }
+
+
+def _operand(operand: Operand) -> dict[str, Any]:
+    return {
+        "name": operand.name,
+        "type": operand.type.name,
+        "dimensions": list(operand.type.dimensions),
+        "scale": operand.type.scale,
+        "zero_point": operand.type.zero_point,
+    }

@@ -1,0 +1,119 @@
+"""What the model is run on: files, by their content, or random values, as arrays of an input's type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.pictures import Pixels, read_picture
+from nnapi.cli.sounds import read_sound
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.model.model import Model, Operand
+from nnapi.model.operand import Array, OperandType, combine
+from nnapi.ops.quantization import requantizer
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value for one input: where it is from and, in words, what was done to make it fit."""
+
+    array: Array
+    source: str
+    done: str
+    file: Path | None = None
+
+
+def input_operands(model: Model) -> list[Operand]:
+    return [model.operands[index] for index in model.inputs]
+
+
+def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
+    """Which files each run takes: each file a run where the model has one input, else all files one run.
+
+    Raises Mistake where a model with several inputs is given another number of files. No files at all mean one run
+    on random values.
+    """
+    count = len(model.inputs)
+    if count == 1 and files:
+        return [[file] for file in files]
+    if len(files) not in (0, count):
+        names = ", ".join(operand.name or str(operand.index) for operand in input_operands(model))
+        raise Mistake(f"the model has {count} inputs ({names}), so give {count} files or none, not {len(files)}")
+    return [list(files)]
+
+
+def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
+    """The file as a value of the operand; a Mistake, naming both, where it cannot be one."""
+    with file.open("rb") as opened:
+        start = opened.read(16)
+    try:
+        if start.startswith(b"\x93NUMPY"):
+            array, done = _read_array(file, operand.type)
+        elif start.startswith(b"RIFF") and start[8:12] == b"WAVE":
+            array, done = read_sound(file, operand.type)
+        else:
+            array, done = read_picture(file, operand.type, pixels)
+    except Mistake as mistake:
+        raise Mistake(f"{file.name} for {operand}: {mistake}") from None
+    return Given(array, file.name, done, file)
+
+
+def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
+    """A .npy of the stored type, or of numbers that become it; leading extents of 1 may be missing."""
+    try:
+        array = np.load(file, allow_pickle=False)
+    except ValueError as error:
+        raise Mistake(f"no plain .npy: {error}") from None
+    extents = (1,) * (type.rank - array.ndim) + array.shape
+    shape = () if type.is_scalar else combine(type.dimensions, extents)
+    if shape is None or array.size != math.prod(shape):
+        raise Mistake(f"the array has shape {list(array.shape)}")
+    with np.errstate(invalid="ignore"):  # what is not a number is for the model to deal with
+        stored, done = _converted(array, type)
+    return np.require(stored, requirements="C").reshape(shape), done
+
+
+def _converted(array: Array, type: OperandType) -> tuple[Array, str]:
+    """The array as the type stores it: as it is, quantised, or converted where nothing but precision is lost."""
+    found, wanted = array.dtype, type.dtype
+    if found == wanted or (found == np.bool_ and wanted == np.uint8):
+        return array.view(wanted), f"{found} as it is"
+    if found.kind == "f" and type.is_quantized:
+        return to_codes(type, array), f"{found}, quantised"
+    if found.kind in "iufb" and (
+        np.can_cast(found, wanted, "same_kind") or np.array_equal(array.astype(wanted), array)
+    ):
+        return array.astype(wanted), f"{found}, converted to {wanted}"
+    raise Mistake(f"the array is of {found}, the input stores {wanted}")
+
+
+def to_codes(type: OperandType, real: Array) -> Array:
+    """Real numbers as they are stored: codes of a quantised type, else rounded to its precision."""
+    if not type.is_quantized:
+        return real.astype(type.dtype)
+    return requantizer(type, FuseCode.FUSED_NONE, 1.0)(real.astype(np.float32))
+
+
+def random_input(operand: Operand, seed: int) -> Given:
+    """Values of the operand's type, the same for the same seed, operand and NumPy; unknown extents become 1."""
+    type = operand.type
+    if not type.is_scalar and not type.rank:
+        raise Mistake(f"{operand} is of unknown rank: give a .npy file")
+    generator = np.random.default_rng([seed, operand.index])
+    shape = tuple(extent or 1 for extent in type.dimensions)
+    if type.dtype.kind == "f":
+        array, done = generator.uniform(-1, 1, shape).astype(type.dtype), "numbers from -1 to 1"
+    elif type.code in (OperandCode.TENSOR_BOOL8, OperandCode.BOOL):
+        array, done = generator.integers(0, 2, shape).astype(type.dtype), "false and true"
+    elif type.is_quantized:
+        limits = np.iinfo(type.dtype)
+        array = generator.integers(limits.min, limits.max, shape, endpoint=True).astype(type.dtype)
+        done = f"codes from {limits.min} to {limits.max}"
+    else:
+        array, done = generator.integers(0, 10, shape).astype(type.dtype), "integers from 0 to 9"
+    return Given(np.asarray(array), f"random input (seed {seed})", done)

@@ -1,0 +1,65 @@
+"""How the command fails: one line on stderr and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from nnapi.errors import NnapiError
+
+
+class Mistake(Exception):
+    """Something the user can put right; the sentence says what."""
+
+
+class Nnapi(TyperGroup):
+    """The command. Exit code 0 when it did what was asked, 1 when it could not, 2 when it was called wrongly.
+
+    What went wrong is one line on stderr; with NNAPI_DEBUG=1 in the environment the traceback comes before it.
+    """
+
+    def main(  # type: ignore[override]  # the positions of the other arguments differ between versions of Typer
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        try:
+            code = super().main(args, standalone_mode=False, **extra) or 0
+        except typer.Abort:
+            code = _fail("stopped", 130)
+        except Exception as error:
+            if os.environ.get("NNAPI_DEBUG", "0") not in ("", "0"):
+                traceback.print_exc()
+            code = _fail(sentence(error), 2 if _is_usage(error) else 1)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _fail(words: str, code: int) -> int:
+    if words:
+        print(f"nnapi: {words}", file=sys.stderr)
+    return code
+
+
+def _is_usage(error: Exception) -> bool:
+    """Whether the argument parser raised it. Its classes have no public home, so they are known by what they offer."""
+    return hasattr(error, "format_message")
+
+
+def sentence(error: Exception) -> str:
+    """The error in words, on one line unless it is a list; empty where help was printed instead."""
+    if _is_usage(error):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "nnapi"
+        words = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        return f"{words} (see {path} --help)" if words else ""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, Mistake | NnapiError | OSError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"

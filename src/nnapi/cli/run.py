@@ -1,0 +1,218 @@
+"""``nnapi run``: run a model and say what it sees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+import nnapi
+from nnapi.cli.answers import Rank, Summary, class_count, output_operands, percent, ranking, summaries
+from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
+from nnapi.cli.labels import fit_labels, read_labels
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.pictures import Pixels
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, duration, indented, print_json, table
+from nnapi.model.operand import Array
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run: what went in, what came out and what it says."""
+
+    given: list[Given]
+    outputs: list[Array]
+    seconds: float
+    ranks: list[Rank]
+    summaries: list[Summary]
+
+    @property
+    def source(self) -> str:
+        return " + ".join(dict.fromkeys(given.source for given in self.given))
+
+    @property
+    def seen(self) -> str:
+        """The answer in words: the likeliest class, else the outputs, or the first of many, in numbers."""
+        if self.ranks:
+            return str(self.ranks[0])
+        if len(self.summaries) > 2:
+            return f"{len(self.summaries)} outputs, the first: {self.summaries[0]}"
+        return "; ".join(map(str, self.summaries))
+
+
+def run(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="Pictures, .npy or .wav files: one run each, or one for each of several model inputs. "
+            "Random values where there is none.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        list[str] | None, typer.Option("--device", "-d", help="Run on this device only (may be repeated).")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many classes to show.")] = 5,
+    mean: Annotated[
+        str | None,
+        typer.Option(help="Subtracted from pixels 0 to 255, one number or one per channel: 123.7,116.3,103.5."),
+    ] = None,
+    std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Write each output, as the model stores it, to a .npy file in this folder.")
+    ] = None,
+) -> None:
+    """Run a model on pictures, arrays, recordings or random values, and say what it sees.
+
+    Pictures are resized with bilinear interpolation. Inputs of 8 bits take the pixels as codes; floats take them as
+    numbers from -1 to 1 unless --mean and --std say otherwise.
+    """
+    pixels = Pixels(_numbers("--mean", mean), _numbers("--std", std))
+    if pixels.std and 0 in pixels.std:
+        raise typer.BadParameter("must not be 0", param_hint="--std")
+    files = inputs or []
+    out = console()
+    with progress(out, 2 + max(1, len(files))) as step:
+        step("reading the model")
+        loaded = nnapi.load(model)
+        names = _labels(loaded, labels)
+        planned = runs(loaded, files)
+        step("compiling")
+        compilation = nnapi.compile(loaded, device)
+        done: list[Ran] = []
+        for paths in planned:
+            step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
+            done.append(_run(compilation, _given(loaded, paths, pixels, seed), names, top))
+            if output:
+                _write(output, done[-1].outputs, _stem(done[-1], len(planned), len(done)))
+            if not as_json:
+                _show(out, done[-1], compilation)
+    if as_json:
+        print_json(_described(model, compilation, done))
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not one number or several with commas", param_hint=option) from None
+
+
+def _labels(model: nnapi.Model, file: Path | None) -> list[str] | None:
+    if file is None:
+        return None
+    names, count = read_labels(file), class_count(model)
+    if count is None:
+        raise Mistake(f"{file.name} cannot be used: the model does not tell classes apart")
+    return fit_labels(names, count, file.name)
+
+
+def _given(model: nnapi.Model, files: Sequence[Path], pixels: Pixels, seed: int) -> list[Given]:
+    operands = input_operands(model)
+    if not files:
+        return [random_input(operand, seed) for operand in operands]
+    return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
+
+
+def _run(compilation: nnapi.Compilation, given: list[Given], labels: Sequence[str] | None, top: int) -> Ran:
+    start = time.perf_counter()
+    outputs = compilation.run(*(value.array for value in given))
+    seconds = time.perf_counter() - start
+    model = compilation.model
+    ranks = [] if class_count(model) is None else ranking(model, outputs[0], labels, top)
+    return Ran(given, outputs, seconds, ranks, summaries(model, outputs))
+
+
+def _show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
+    devices = ", ".join(device.name for device in compilation.devices)
+    line = f"[bold]{escape(ran.source)}: {escape(ran.seen)}[/]"
+    out.print(f"{line}  [dim]{escape(devices)}, {duration(ran.seconds)}[/]")
+    for given in ran.given:
+        label = f"{given.source}: " if len(ran.given) > 1 else ""
+        out.print(Text(f"  {label}{given.done}", style="dim"))
+    if len(ran.ranks) > 1:
+        out.print(_classes(ran.ranks))
+    elif not ran.ranks:
+        out.print(_outputs(ran.summaries))
+    out.print()
+
+
+def _classes(ranks: Sequence[Rank]) -> RenderableType:
+    rows = table("score", "share", "", "class", right=["score", "share"])
+    rows.show_header = False
+    for rank in ranks:
+        score = "" if rank.score is None else f"{rank.score:.3g}"
+        bar = ProgressBar(total=1, completed=rank.share, width=20)
+        rows.add_row(score, percent(rank.share), bar, Text(rank.label or rank.name))
+    return indented(rows)
+
+
+def _outputs(found: Sequence[Summary]) -> RenderableType:
+    rows = table("output", "type", "shape", "min", "max", "mean", right=["min", "max", "mean"])
+    for one in found:
+        figures = (f"{figure:.6g}" for figure in (one.least, one.greatest, one.mean))
+        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures)
+    return indented(rows)
+
+
+def _stem(ran: Ran, count: int, number: int) -> str:
+    """A file name for the run's outputs: the input's, numbered where several runs might share it."""
+    first = ran.given[0].file
+    stem = first.stem if first else "random"
+    return f"{number}-{stem}" if count > 1 else stem
+
+
+def _write(folder: Path, outputs: Sequence[Array], stem: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, array in enumerate(outputs):
+        np.save(folder / f"{stem}-output{number}.npy", array)
+
+
+def _described(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
+    kinds = [operand.type for operand in output_operands(compilation.model)]
+    return {
+        "model": str(file),
+        "devices": [device.name for device in compilation.devices],
+        "runs": [
+            {
+                "inputs": [{"source": given.source, "done": given.done} for given in ran.given],
+                "seen": ran.seen,
+                "seconds": ran.seconds,
+                "classes": [
+                    {"index": rank.index, "label": rank.label, "probability": rank.share, "score": rank.score}
+                    for rank in ran.ranks
+                ],
+                "outputs": [
+                    {
+                        "name": one.name,
+                        "type": one.type,
+                        "shape": list(one.shape),
+                        "scale": kind.scale,
+                        "zero_point": kind.zero_point,
+                        "min": one.least,
+                        "max": one.greatest,
+                        "mean": one.mean,
+                    }
+                    for one, kind in zip(ran.summaries, kinds, strict=True)
+                ],
+            }
+            for ran in done
+        ],
+    }

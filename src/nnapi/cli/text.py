@@ -1,0 +1,71 @@
+"""Words, numbers and tables as the command prints them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+WIDE = 200
+"""Columns where no terminal sets them: what reads a pipe wants no wrapped lines."""
+
+
+def console() -> Console:
+    """Where results go: the terminal with its colours and width, or a pipe without."""
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
+    return Console(highlight=False, soft_wrap=False, width=wide)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; numbers that JSON lacks (infinities, NaN) become null."""
+    print(json.dumps(_finite(value), indent=2, ensure_ascii=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def table(*headings: str, right: Iterable[str] = ()) -> Table:
+    """An empty table without frame; the headings named in ``right`` are aligned right."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    numbers = set(right)
+    for heading in headings:
+        made.add_column(heading, justify="right" if heading in numbers else "left", overflow="fold")
+    return made
+
+
+def indented(rows: Table) -> Padding:
+    """The table two columns to the right."""
+    return Padding(rows, (0, 0, 0, 2), expand=False)
+
+
+def size(count: float) -> str:
+    """Bytes for people: ``2.65 MB``."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: ``0.213 ms``, ``152 ms``, ``2.31 s``."""
+    return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 input``, ``2 inputs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,37 @@
+"""The benchmark of the reference device runs and measures what it says."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.mark.engine
+def test_digits() -> None:
+    pytest.importorskip("ai_edge_litert")
+    model = REPOSITORY / "examples" / "digits" / "digits_quant.tflite"
+    command = [
+        sys.executable,
+        str(REPOSITORY / "benchmarks" / "reference.py"),
+        str(model),
+        "--seconds",
+        "0.1",
+        "--json",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (one,) = found["models"]
+    assert (one["model"], one["operations"]) == ("digits_quant", 7)
+    assert one["rounds"] >= 10
+    for times in (one["nnapi"], one["litert"], one["load"], one["compile"], found["import"]):
+        assert 0 < times["minimum"] <= times["median"]
+    assert one["ratio"]["median"] == pytest.approx(one["nnapi"]["median"] / one["litert"]["median"])
+    assert 1e6 < one["peak"] < one["limit"]
+    assert one["limit"] == 3 * model.stat().st_size + 8 * 8 * 16 + 4 * 4 * 32 + 60_000_000
+    assert one["difference"] <= 3

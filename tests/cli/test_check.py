@@ -1,0 +1,125 @@
+"""``nnapi check`` as a user calls it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from nnapi.cli import app
+from nnapi.testing.corpus import write
+from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source
+
+
+def relu(name: str, *expected: float) -> Example:
+    """[-1, 2] through RELU; right when [0, 2] is expected."""
+    operands = tuple(
+        OperandSpec("TENSOR_FLOAT32", (2,), lifetime=lifetime, name=lifetime.name.lower())
+        for lifetime in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT)
+    )
+    main = Graph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
+    outputs = {1: np.array(expected, np.float32)}
+    return Example(name, main, {0: np.array([-1, 2], np.float32)}, outputs, harness=Harness(dynamic_output_shape=True))
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Path:
+    write(tmp_path / "right.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2)])
+    return tmp_path / "right.npz"
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    write(tmp_path / "wrong.npz", [relu("relu_one", 0, 2), relu("relu_off", 0, 2.5)])
+    return tmp_path / "wrong.npz"
+
+
+def call(*arguments: object) -> Any:
+    """What came of ``nnapi check`` with these arguments."""
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+def row(text: str, name: str) -> list[str]:
+    """The cells of the table row that begins with a name."""
+    (found,) = re.findall(rf"^{name} +(.*)$", text, re.MULTILINE)
+    return found.split()
+
+
+def test_success(right: Path) -> None:
+    result = call(right, "--device", "nnapi-reference", "--variants", "plain,dynamic,validation")
+    said = result.stdout
+    assert result.exit_code == 0, result.output
+    assert row(said, "plain") == ["2", "2"]
+    assert row(said, "dynamic") == ["2", "2"]
+    assert row(said, "validation") == ["0"]
+    assert row(said, "RELU") == ["4", "4"]
+    assert "nothing failed" in said
+    assert "relu_two" in said.split("slowest examples")[1]
+
+
+def test_failure_names_the_first_difference(wrong: Path) -> None:
+    result = call(wrong, "--variants", "plain")
+    said = result.stdout
+    assert result.exit_code == 1, result.output
+    assert "relu_off, plain: output 0 (subgraph_output)[1] is 2, expected 2.5" in said
+    assert row(said, "plain") == ["2", "1", "1"]
+    assert "1 run failed" in said
+
+
+def test_json(wrong: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    assert call(wrong, "--device", "nnapi-reference", "--variants", "plain,dynamic", "--json", file).exit_code == 1
+    said = json.loads(file.read_text())
+    counts = {"total": 2, "passed": 1, "failed": 1, "skipped": 0}
+    failures = said.pop("failures")
+    assert said == {
+        "device": "nnapi-reference",
+        "corpus": str(wrong),
+        "variants": {"plain": counts, "dynamic": counts},
+    }
+    assert [(failure["name"], failure["variant"]) for failure in failures] == [
+        ("relu_off", "plain"),
+        ("relu_off", "dynamic"),
+    ]
+    assert "is 2, expected 2.5" in failures[0]["reason"]
+
+
+def test_the_device_is_null_where_the_runtime_chooses(right: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    assert call(right, "--variants", "plain", "--json", file).exit_code == 0
+    assert json.loads(file.read_text())["device"] is None
+
+
+def test_filter_and_jobs(wrong: Path) -> None:
+    result = call(wrong, "--filter", "one", "--variants", "plain", "--jobs", "2")
+    assert result.exit_code == 0
+    assert row(result.stdout, "plain") == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["{right}", "--variants", "plane"], "nnapi: no variant plane; there are: plain, dynamic, signed"),
+        (["{right}", "--variants", ","], "nnapi: no variant is named; there are: plain"),
+        (["{right}", "--filter", "conv"], "nnapi: {right}: no example is named conv"),
+        (["{right}", "--device", "mars"], "nnapi: no device 'mars'; there are: "),
+        (["{right}x"], "nnapi: {right}x: no such file or folder"),
+        (["{right}", "--json", "/nowhere/o.json", "--variants", "plain"], "nnapi: /nowhere/o.json: No such file"),
+    ],
+)
+def test_mistakes_are_one_line(right: Path, arguments: list[str], sentence: str) -> None:
+    result = call(*(argument.format(right=right) for argument in arguments))
+    said = result.stderr
+    assert result.exit_code == 1, result.output
+    assert said.startswith(sentence.format(right=right))
+    assert said.count("\n") == 1
+
+
+def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    result = call(tmp_path / "bad.npz")
+    assert result.exit_code == 1
+    assert "bad.npz" in result.stderr

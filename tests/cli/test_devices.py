@@ -1,0 +1,82 @@
+"""`nnapi devices` on the real machine and on an invented one."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.codes import DeviceTypeCode, OperandCode
+from nnapi.drivers.base import Capabilities, DeviceInfo, Performance
+from nnapi.runtime.device import Unavailable
+
+
+@dataclass
+class Npu:
+    """As much of a driver as a list needs."""
+
+    info: DeviceInfo = field(
+        default_factory=lambda: DeviceInfo("npu", "2.1", DeviceTypeCode.DEVICE_ACCELERATOR, 5, ("com.example.tiles",))
+    )
+
+    def capabilities(self) -> Capabilities:
+        fast = Performance(0.1, 0.5)
+        return Capabilities(by_type={OperandCode.TENSOR_FLOAT16: fast, OperandCode.TENSOR_QUANT8_ASYMM: fast})
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nnapi, "devices", lambda: [nnapi.Device(Npu())])  # type: ignore[arg-type]
+    monkeypatch.setattr(nnapi, "unavailable_devices", lambda: [Unavailable("gpu", "ImportError: no CUDA [12]")])
+
+
+def shown(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["devices", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_lists_the_reference() -> None:
+    line = next(line for line in shown().splitlines() if line.startswith("nnapi-reference"))
+    assert [line.split()[1], line.split()[-1]] == ["CPU", "8"]
+
+
+@pytest.mark.usefixtures("invented")
+def test_facts_and_reasons() -> None:
+    lines = shown().splitlines()
+    assert lines[1].split() == ["npu", "ACCELERATOR", "2.1", "5"]
+    assert lines[-1].split(maxsplit=1) == ["gpu", "ImportError: no CUDA [12]"]
+
+
+@pytest.mark.usefixtures("invented")
+def test_verbose() -> None:
+    text = shown("-v")
+    assert "npu 2.1, ACCELERATOR, feature level 5" in text
+    assert "com.example.tiles" in text
+    assert "0.1 × the reference's time, 0.5 × its power for TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM" in text
+    assert "for other types, relaxed float32, IF, WHILE" in text
+    assert Npu.__module__ in text
+    assert __file__ in text
+    assert "no CUDA" in text
+
+
+@pytest.mark.usefixtures("invented")
+def test_json() -> None:
+    found = json.loads(shown("--json"))
+    assert found["unavailable"] == [{"name": "gpu", "reason": "ImportError: no CUDA [12]"}]
+    (device,) = found["devices"]
+    assert (device["name"], device["type"], device["version"], device["feature_level"]) == (
+        "npu",
+        "DEVICE_ACCELERATOR",
+        "2.1",
+        5,
+    )
+    assert device["capabilities"]["TENSOR_FLOAT16"] == {"exec_time": 0.1, "power_usage": 0.5}
+    assert device["driver"] == {"module": Npu.__module__, "path": __file__}
+
+
+def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nnapi, "devices", list)
+    assert shown().startswith("no device can be used")

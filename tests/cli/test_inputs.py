@@ -1,0 +1,174 @@
+"""Files and random values as inputs of a model."""
+
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import nnapi
+from nnapi.cli.inputs import random_input, read, runs
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.pictures import Pixels
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.model import Operand
+from nnapi.model.operand import Array, OperandType
+
+PLAIN = Pixels()
+
+
+def operand(dtype: str, *extents: int, scale: float = 0.0, zero_point: int = 0) -> Operand:
+    return Operand(0, nnapi.tensor(dtype, extents, scale, zero_point), "image")
+
+
+def saved(folder: Path, array: Array) -> Path:
+    np.save(folder / "values.npy", array)
+    return folder / "values.npy"
+
+
+def model_of(inputs: int) -> nnapi.Model:
+    """The concatenation of that many inputs."""
+    model = nnapi.Model()
+    matrix = nnapi.tensor("float32", (1, 2))
+    for number in range(inputs):
+        model.add_operand(matrix, f"part{number}")
+    axis = model.add_operand(OperandType(OperandCode.INT32))
+    model.set_operand_value(axis, 0)
+    whole = model.add_operand(nnapi.tensor("float32", (inputs, 2)))
+    model.add_operation(OperationCode.CONCATENATION, [*range(inputs), axis], [whole])
+    model.identify_inputs_and_outputs(range(inputs), [whole])
+    model.finish()
+    return model
+
+
+A, B, C = Path("a.png"), Path("b.png"), Path("c.png")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "files", "planned"),
+    [
+        (1, [], [[]]),
+        (1, [A], [[A]]),
+        (1, [A, B, C], [[A], [B], [C]]),
+        (2, [], [[]]),
+        (2, [A, B], [[A, B]]),
+    ],
+)
+def test_runs(inputs: int, files: list[Path], planned: list[list[Path]]) -> None:
+    assert runs(model_of(inputs), files) == planned
+
+
+def test_wrong_number_of_files() -> None:
+    with pytest.raises(Mistake, match=r"2 inputs \(part0, part1\), so give 2 files or none, not 3"):
+        runs(model_of(2), [A, B, C])
+
+
+def test_content_decides_not_the_name(tmp_path: Path) -> None:
+    Image.fromarray(np.full((2, 2, 3), 7, np.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "a.png").rename(tmp_path / "a.npy")
+    given = read(tmp_path / "a.npy", operand("uint8", 1, 2, 2, 3, scale=1.0), PLAIN)
+    assert (given.source, given.done) == ("a.npy", "2×2, pixels 0 to 255 as codes")
+    with wave.open(str(tmp_path / "b.png"), "wb") as sound:
+        sound.setparams((1, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(8))
+    assert "8000 Hz" in read(tmp_path / "b.png", operand("float32", 1, 0), PLAIN).done
+
+
+def test_array_of_the_stored_type(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
+    given = read(saved(tmp_path, array), operand("uint8", 1, 2, 3, scale=0.5), PLAIN)
+    assert (given.array == array).all()
+    assert given.done == "uint8 as it is"
+
+
+def test_leading_extents_of_one_may_be_missing(tmp_path: Path) -> None:
+    file = saved(tmp_path, np.zeros((2, 3), np.float32))
+    assert read(file, operand("float32", 1, 1, 2, 3), PLAIN).array.shape == (1, 1, 2, 3)
+    assert read(file, operand("float32", 0, 0, 3), PLAIN).array.shape == (1, 2, 3)
+    assert read(file, operand("float32"), PLAIN).array.shape == (2, 3)
+
+
+def test_real_numbers_are_quantised(tmp_path: Path) -> None:
+    given = read(saved(tmp_path, np.array([-1.0, 0.26, 99.0])), operand("uint8", 3, scale=0.5, zero_point=10), PLAIN)
+    assert given.array.tolist() == [8, 11, 208]
+    assert given.done == "float64, quantised"
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [(np.array([1.5, 2.5]), "float32"), (np.array([1, 2]), "float32"), (np.array([1, 2]), "int32")],
+)
+def test_converted_without_loss(tmp_path: Path, array: Array, dtype: str) -> None:
+    given = read(saved(tmp_path, array), operand(dtype, 2), PLAIN)
+    assert given.array.dtype == np.dtype(dtype)
+    assert given.array.tolist() == array.tolist()
+    assert given.done == f"{array.dtype}, converted to {dtype}"
+
+
+def test_truth_values(tmp_path: Path) -> None:
+    given = read(saved(tmp_path, np.array([True, False])), operand("bool8", 2), PLAIN)
+    assert (given.array.dtype, given.array.tolist()) == (np.uint8, [1, 0])
+
+
+def test_scalar(tmp_path: Path) -> None:
+    scalar = Operand(3, OperandType(OperandCode.INT32), "")
+    assert read(saved(tmp_path, np.array([5], np.int32)), scalar, PLAIN).array.tolist() == 5
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype", "reason"),
+    [
+        (
+            np.zeros((3, 2), np.float32),
+            "float32",
+            r"values.npy for image \(0\): TENSOR_FLOAT32\[2, 3\].*shape \[3, 2\]",
+        ),
+        (np.full((2, 3), 0.5), "int32", "the array is of float64, the input stores int32"),
+        (np.full((2, 3), "x"), "float32", "no plain .npy|the array is of <U1"),
+        (np.array([{}] * 6, object).reshape(2, 3), "float32", "no plain .npy"),
+        (np.zeros((0, 3), np.float32), "float32", r"shape \[0, 3\]"),
+    ],
+)
+def test_array_that_does_not_fit(tmp_path: Path, array: Array, dtype: str, reason: str) -> None:
+    with pytest.raises(Mistake, match=reason):
+        read(saved(tmp_path, array), operand(dtype, 2, 3), PLAIN)
+
+
+def test_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "none.png", operand("float32", 1, 2, 2, 3), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "greatest", "words"),
+    [
+        (operand("float32", 50, 50), -1.0, 1.0, "numbers from -1 to 1"),
+        (operand("float16", 50, 50), -1.0, 1.0, "numbers from -1 to 1"),
+        (operand("uint8", 50, 50, scale=1.0), 0, 255, "codes from 0 to 255"),
+        (operand("int8", 50, 50, scale=1.0), -128, 127, "codes from -128 to 127"),
+        (operand("int32", 50, 50), 0, 9, "integers from 0 to 9"),
+        (operand("bool8", 50, 50), 0, 1, "false and true"),
+    ],
+)
+def test_random(asked: Operand, least: float, greatest: float, words: str) -> None:
+    given = random_input(asked, seed=3)
+    array = given.array
+    assert (array.dtype, array.shape) == (asked.type.dtype, (50, 50))
+    assert least <= array.min() < array.max() <= greatest
+    if array.dtype.kind in "iu":
+        assert (array.min(), array.max()) == (least, greatest)
+    assert (given.source, given.done) == ("random input (seed 3)", words)
+
+
+def test_seed_and_operand_decide_random_values() -> None:
+    asked = operand("float32", 4)
+    assert (random_input(asked, 1).array == random_input(asked, 1).array).all()
+    assert (random_input(asked, 1).array != random_input(asked, 2).array).any()
+    assert (random_input(asked, 1).array != random_input(Operand(1, asked.type, ""), 1).array).any()
+
+
+def test_random_values_of_open_extents_and_rank() -> None:
+    assert random_input(operand("float32", 0, 4), 1).array.shape == (1, 4)
+    with pytest.raises(Mistake, match="unknown rank: give a .npy file"):
+        random_input(operand("float32"), 1)

@@ -1,0 +1,51 @@
+"""The bar that shows only when work lasts."""
+
+import io
+import time
+
+import pytest
+from rich.console import Console
+
+from nnapi.cli.progress import progress
+
+
+def drawn(patience: float, lasting: float, *, terminal: bool = True) -> str:
+    """What a work of two steps draws."""
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=80)
+    with progress(console, 2, patience) as step:
+        step("reading")
+        step("running bird.bmp")
+        time.sleep(lasting)
+        console.print("a result")
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_long_work_shows_its_step() -> None:
+    text = drawn(0.01, 0.3)
+    assert "running bird.bmp" in text
+    assert "a result" in text
+
+
+def test_short_work_shows_nothing() -> None:
+    assert drawn(60, 0) == "a result\n"
+
+
+def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    assert drawn(0.01, 0.2, terminal=False) == "a result\n"
+    assert capsys.readouterr().err == ""
+
+
+def fail_slowly(console: Console) -> None:
+    with progress(console, 1, 0.01) as step:
+        step("failing")
+        time.sleep(0.1)
+        raise ZeroDivisionError
+
+
+def test_stops_when_work_fails() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with pytest.raises(ZeroDivisionError):
+        fail_slowly(console)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().endswith("\x1b[2K")  # the line is cleared

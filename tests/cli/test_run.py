@@ -1,0 +1,223 @@
+"""`nnapi run`: what models say about pictures, arrays and random values."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.cli.inputs import read
+from nnapi.cli.pictures import Pixels
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+FLOAT, QUANT = DIGITS / "digits_float.tflite", DIGITS / "digits_quant.tflite"
+
+
+def invoke(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["run", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def shown(*arguments: str | Path) -> str:
+    code, out, err = invoke(*arguments)
+    assert (code, err) == (0, ""), err
+    return out
+
+
+@pytest.fixture
+def seven(tmp_path: Path) -> Path:
+    """A scan of a 7, as a picture of 0 to 255 four times as large."""
+    with np.load(DIGITS / "digits_test.npz") as split:
+        scan = split["images"][split["labels"].tolist().index(7)]
+    large = np.kron(np.minimum(scan.astype(int) * 16, 255).astype(np.uint8), np.ones((4, 4), np.uint8))
+    Image.fromarray(large).save(tmp_path / "seven.png")
+    return tmp_path / "seven.png"
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> Path:
+    words = "zero one two three four five six seven eight nine"
+    (tmp_path / "names.txt").write_text("\n".join(words.split()))
+    return tmp_path / "names.txt"
+
+
+def test_picture(seven: Path, names: Path) -> None:
+    lines = shown(QUANT, seven, "--labels", names, "--top", "3").splitlines()
+    assert lines[0].startswith("seven.png: seven (")
+    assert "nnapi-reference, " in lines[0]
+    assert lines[0].endswith("ms")
+    assert lines[1] == "  32×32 resized to 8×8 (bilinear), grey, pixels 0 to 255 as codes -128 to 127"
+    assert lines[2].endswith("seven")
+    assert len([line for line in lines if line]) == 5
+
+
+def test_picture_for_a_float_model(seven: Path) -> None:
+    text = shown(FLOAT, seven, "--mean", "0", "--std", "255")
+    assert text.startswith("seven.png: class 7 (")
+    assert "(pixel - 0) / 255" in text
+
+
+def test_several_pictures_are_several_runs(seven: Path) -> None:
+    text = shown(QUANT, seven, seven)
+    assert text.count("seven.png: class 7 (") == 2
+
+
+def test_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "scan.npy", np.zeros((8, 8, 1)))
+    text = shown(QUANT, tmp_path / "scan.npy")
+    assert text.startswith("scan.npy: class ")
+    assert "float64, quantised" in text
+
+
+def test_random_input_says_so() -> None:
+    text = shown(QUANT, "--seed", "4")
+    assert text.startswith("random input (seed 4): class ")
+    assert "codes from -128 to 127" in text
+    assert text.splitlines()[2:] == shown(QUANT, "--seed", "4").splitlines()[2:]
+    assert text.splitlines()[2:] != shown(QUANT, "--seed", "5").splitlines()[2:]
+
+
+def test_json(seven: Path, names: Path) -> None:
+    found = json.loads(shown(QUANT, seven, "--labels", names, "--top", "2", "--json"))
+    assert found["devices"] == ["nnapi-reference"]
+    (run,) = found["runs"]
+    assert run["inputs"][0]["source"] == "seven.png"
+    assert run["seen"].startswith("seven (")
+    assert run["seconds"] > 0
+    assert run["classes"][0]["label"] == "seven"
+    assert len(run["classes"]) == 2
+    assert run["classes"][0]["score"] is None
+    assert run["outputs"][0]["shape"] == [1, 10]
+    assert run["outputs"][0]["max"] == pytest.approx(run["classes"][0]["probability"])
+
+
+def test_outputs_are_written(tmp_path: Path, seven: Path) -> None:
+    shown(QUANT, seven, "--output", tmp_path / "out")
+    array = np.load(tmp_path / "out" / "seven-output0.npy")
+    assert (array.dtype, array.shape, array.argmax()) == (np.int8, (1, 10), 7)
+    shown(QUANT, seven, seven, "--output", tmp_path / "both")
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == [
+        "1-seven-output0.npy",
+        "2-seven-output0.npy",
+    ]
+    shown(QUANT, "--output", tmp_path / "none")
+    assert [path.name for path in (tmp_path / "none").iterdir()] == ["random-output0.npy"]
+
+
+def test_device_by_name() -> None:
+    assert "nnapi-reference" in shown(QUANT, "--device", "nnapi-reference")
+
+
+def both_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file be a model that adds its inputs "left" and "right"."""
+    model = nnapi.Model("sum")
+    for name in ("left", "right"):
+        model.add_operand(nnapi.tensor("float32", (1, 2)), name)
+    model.add_operand(nnapi.OperandType(nnapi.OperandCode.INT32))
+    model.set_operand_value(2, 0)
+    model.add_operand(nnapi.tensor("float32", (1, 2)), "sum")
+    model.add_operation(nnapi.OperationCode.ADD, [0, 1, 2], [3])
+    model.identify_inputs_and_outputs([0, 1], [3])
+    model.finish()
+    monkeypatch.setattr(nnapi, "load", lambda _: model)
+
+
+def test_a_file_for_each_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both_parts(monkeypatch)
+    np.save(tmp_path / "a.npy", np.array([1, 2], np.float32))
+    np.save(tmp_path / "b.npy", np.array([10, 30]))
+    lines = shown("sum.tflite", tmp_path / "a.npy", tmp_path / "b.npy").splitlines()
+    assert lines[0].startswith("a.npy + b.npy: sum has 1×2 values from 11 to 32, mean 21.5  nnapi-reference, ")
+    assert lines[1:3] == ["  a.npy: float32 as it is", "  b.npy: int64, converted to float32"]
+    assert lines[4].split() == ["sum", "TENSOR_FLOAT32", "[1,", "2]", "11", "32", "21.5"]
+
+
+def test_random_values_for_each_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    both_parts(monkeypatch)
+    assert shown("sum.tflite").startswith("random input (seed 0): sum has ")
+
+
+def test_files_and_labels_that_do_not_fit_the_model(monkeypatch: pytest.MonkeyPatch, names: Path) -> None:
+    both_parts(monkeypatch)
+    code, _, err = invoke("sum.tflite", "a.npy")
+    assert (code, err) == (1, "nnapi: the model has 2 inputs (left, right), so give 2 files or none, not 1\n")
+    code, _, err = invoke("sum.tflite", "--labels", names)
+    assert (code, err) == (1, "nnapi: names.txt cannot be used: the model does not tell classes apart\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nowhere.tflite"], 1, "nowhere.tflite: No such file or directory"),
+        ([QUANT, "nowhere.png"], 1, "nowhere.png: No such file or directory"),
+        ([QUANT, "--device", "npu"], 1, "no device 'npu'; there are: "),
+        ([QUANT, FLOAT], 1, "digits_float.tflite for "),
+        ([QUANT, "--labels", FLOAT], 1, "digits_float.tflite is no text"),
+        ([QUANT, "--labels", DIGITS / "README.md"], 1, "the model tells 10 apart"),
+        ([QUANT, "--std", "0"], 2, "must not be 0"),
+        ([QUANT, "--mean", "a,b"], 2, "'a,b' is not one number or several with commas"),
+        ([QUANT, "--mean", "1,2"], 1, ""),
+        ([QUANT, "--top", "0"], 2, "--top"),
+        ([], 2, "Missing argument"),
+    ],
+)
+def test_mistakes(arguments: list[str | Path], code: int, words: str, seven: Path) -> None:
+    if "1,2" in arguments:
+        arguments, words = [*arguments, seven], "2 numbers for 1 channels"
+    found, out, err = invoke(*arguments)
+    assert (found, out) == (code, "")
+    assert err.startswith("nnapi: ")
+    assert words in err
+    assert err.count("\n") == 1
+    assert "should not happen" not in err
+
+
+IMAGENET = {
+    "bird.bmp": "chickadee",
+    "grace_hopper.bmp": "military uniform",
+    "burger.jpg": "cheeseburger",
+    "nns_orange.png": "orange",
+    "cat.bmp": "cat",
+}
+CATS = range(282, 287)
+NETWORKS = [
+    "mobilenet_v1_0.75_192_quant",
+    "mobilenet_v2_1.0_224_quant",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+    "deq_mobilenet_v2_1.0_224_float",
+]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("network", NETWORKS)
+def test_imagenet(shared: Path, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shared)
+    pictures = [f"images/{name}" for name in IMAGENET]
+    found = json.loads(shown(f"models/{network}.tflite", *pictures, "--labels", "images/imagenet_labels.txt", "--json"))
+    for run, (name, expected) in zip(found["runs"], IMAGENET.items(), strict=True):
+        first = run["classes"][0]
+        assert run["seen"].startswith(first["label"].split(",")[0])
+        right = first["index"] in CATS if expected == "cat" else first["label"].split(",")[0] == expected
+        assert right, f"{name}: {run['seen']}"
+
+
+@pytest.mark.shared
+@pytest.mark.engine
+@pytest.mark.parametrize("network", NETWORKS)
+def test_imagenet_as_litert_sees_it(shared: Path, network: str) -> None:
+    interpreters = pytest.importorskip("ai_edge_litert.interpreter")
+    file = shared / "models" / f"{network}.tflite"
+    model = nnapi.load(file)
+    interpreter = interpreters.Interpreter(str(file))
+    interpreter.allocate_tensors()
+    compilation = nnapi.compile(model, "nnapi-reference")
+    for name in IMAGENET:
+        image = read(shared / "images" / name, model.operands[model.inputs[0]], Pixels()).array
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], image)
+        interpreter.invoke()
+        theirs = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        assert compilation.run(image)[0].argmax() == theirs.argmax(), name

@@ -1,0 +1,92 @@
+"""Recordings as inputs."""
+
+import struct
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.sounds import read_sound
+
+
+def recorded(folder: Path, data: bytes, width: int = 2, channels: int = 1, rate: int = 16000) -> Path:
+    file = folder / "word.wav"
+    with wave.open(str(file), "wb") as opened:
+        opened.setsampwidth(width)
+        opened.setnchannels(channels)
+        opened.setframerate(rate)
+        opened.writeframes(data)
+    return file
+
+
+HALF = {1: b"\xc0", 2: struct.pack("<h", 1 << 14), 3: (1 << 22).to_bytes(3, "little"), 4: struct.pack("<i", 1 << 30)}
+"""A sample of 0.5 in each width."""
+MINUS = {1: b"\x00", 2: struct.pack("<h", -(1 << 15)), 3: b"\x00\x00\x80", 4: struct.pack("<i", -(1 << 31))}
+"""A sample of -1."""
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_samples_of_every_width(tmp_path: Path, width: int) -> None:
+    array, words = read_sound(recorded(tmp_path, HALF[width] + MINUS[width], width), nnapi.tensor("float32", (1, 0)))
+    assert array.tolist() == [[0.5, -1.0]]
+    assert words == "0.000125 s at 16000 Hz, samples from -1 to 1"
+
+
+def test_channels_are_averaged(tmp_path: Path) -> None:
+    file = recorded(tmp_path, HALF[2] + MINUS[2], channels=2)
+    array, words = read_sound(file, nnapi.tensor("float32", (0,)))
+    assert array.tolist() == [-0.25]
+    assert "2 channels averaged" in words
+
+
+@pytest.mark.parametrize(("count", "verb"), [(500, "filled up with silence to"), (400, "cut to")])
+def test_cut_or_filled(tmp_path: Path, count: int, verb: str) -> None:
+    file = recorded(tmp_path, HALF[2] * 450)
+    array, words = read_sound(file, nnapi.tensor("float32", (1, count)))
+    assert array.shape == (1, count)
+    assert np.count_nonzero(array) == min(450, count)
+    assert f"{verb} {count} samples" in words
+
+
+def test_quantised(tmp_path: Path) -> None:
+    file = recorded(tmp_path, HALF[2] + MINUS[2])
+    array, words = read_sound(file, nnapi.tensor("int8", (1, 0), 1 / 128, 0))
+    assert array.dtype == np.int8
+    assert array.tolist() == [[64, -128]]
+    assert words.endswith("quantised")
+
+
+@pytest.mark.parametrize(
+    ("type", "reason"),
+    [
+        (nnapi.tensor("float32", (1, 96, 96, 1)), "takes no samples"),
+        (nnapi.tensor("int32", (1, 16000)), "takes no samples"),
+        (nnapi.tensor("float32", (1, 2)), "2 numbers takes no recording"),
+    ],
+)
+def test_no_sound_fits(tmp_path: Path, type: nnapi.OperandType, reason: str) -> None:
+    with pytest.raises(Mistake, match=reason):
+        read_sound(recorded(tmp_path, HALF[2]), type)
+
+
+def test_cut_off_within_a_sample(tmp_path: Path) -> None:
+    file = recorded(tmp_path, HALF[2] * 4, channels=2)
+    file.write_bytes(file.read_bytes()[:-1])
+    array, _ = read_sound(file, nnapi.tensor("float32", (0,)))
+    assert array.tolist() == [0.5]
+
+
+def test_empty(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match="the recording is empty"):
+        read_sound(recorded(tmp_path, b""), nnapi.tensor("float32", (1, 16000)))
+
+
+@pytest.mark.parametrize("data", [b"RIFF\x04\x00\x00\x00WAVE", b"RIFF\x00", b"noise"])
+def test_damaged(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "word.wav"
+    file.write_bytes(data)
+    with pytest.raises(Mistake, match="the recording cannot be read: "):
+        read_sound(file, nnapi.tensor("float32", (1, 16000)))
