@@ -14,39 +14,50 @@ from nnapi.codes import (
 )
 from nnapi.errors import NnapiError
 from nnapi.importers import load
+from nnapi.model.builder import Builder
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
-from nnapi.runtime.compilation import Burst, Compilation, compile
+from nnapi.runtime.burst import Burst
+from nnapi.runtime.compilation import Compilation, compile
 from nnapi.runtime.device import Device, device, devices, unavailable_devices
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
+from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
+from nnapi.runtime.preparation import Partitioning, settings
 
 __all__ = [
+    "Builder",
     "Burst",
     "ChannelQuantization",
     "Compilation",
     "Device",
+    "DeviceMemory",
     "DeviceTypeCode",
     "DurationCode",
     "Event",
     "Execution",
     "FeatureLevelCode",
     "FuseCode",
+    "HardwareBuffer",
     "Memory",
+    "MemoryDesc",
     "Model",
     "NnapiError",
     "OperandCode",
     "OperandType",
     "OperationCode",
     "PaddingCode",
+    "Partitioning",
     "PreferenceCode",
     "PriorityCode",
     "ResultCode",
     "compile",
+    "copy_memory",
     "device",
     "devices",
     "load",
+    "settings",
     "tensor",
     "unavailable_devices",
 ]

@@ -24,18 +24,25 @@ SLOWEST = 10
 
 
 def check(
-    corpus: Annotated[Path, typer.Argument(help="A folder of examples, or one .npz file.", show_default=False)],
+    corpus: Annotated[
+        Path, typer.Argument(metavar="CORPUS", help="A folder of examples, or one .npz file.", show_default=False)
+    ],
     device: Annotated[
         list[str] | None,
         typer.Option("--device", "-d", help="Use this device only; repeat it to share the work between several."),
     ] = None,
     variants: Annotated[str, typer.Option(help="What to run, separated by commas.")] = ",".join(VARIANTS),
     filter: Annotated[
-        str | None, typer.Option(help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D."
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes that share the work.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Let int32 outputs, indices too, not be one off.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the outcome to this file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the outcome to this file.")
+    ] = None,
 ) -> None:
     """Run conformance examples, and list what failed with the first value that is wrong."""
     chosen = _variants(variants)

@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
 from nnapi.errors import MissedDeadlineTransientError
 from nnapi.model.model import Model
-from nnapi.model.operand import Array
+from nnapi.model.operand import Array, OperandType
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 """Nanoseconds that a WHILE may run unless the execution says otherwise."""
@@ -59,10 +59,10 @@ class Capabilities:
     default: Performance = REFERENCE
     by_type: Mapping[int, Performance] = field(default_factory=dict)
     relaxed: Performance = REFERENCE
-    launch_seconds: float = 2e-6
-    seconds_per_byte: float = 1e-10
     if_: Performance = REFERENCE
     while_: Performance = REFERENCE
+    launch_seconds: float = 2e-6
+    seconds_per_byte: float = 1e-10
 
 
 class LoopTimeoutError(MissedDeadlineTransientError):
@@ -114,6 +114,68 @@ class Prepared(Protocol):
     def close(self) -> None:
         """Give back what the device holds; no execute follows."""
         ...
+
+
+class Buffer(Protocol):
+    """Memory of a device that holds one operand's value between runs."""
+
+    @property
+    def has_data(self) -> bool: ...
+
+    def load(self) -> Array:
+        """The value as an array, which nobody writes to."""
+        ...
+
+    def store(self, array: Array) -> None:
+        """Take over an array as the value."""
+        ...
+
+    def clear(self) -> None:
+        """Forget the value."""
+        ...
+
+
+@runtime_checkable
+class Allocates(Protocol):
+    """What a driver adds that has memory of its own to offer."""
+
+    def allocate(self, type: OperandType) -> Buffer:
+        """A buffer for values of the type; OpFailedError where it cannot be had, as for unknown extents."""
+        ...
+
+
+@runtime_checkable
+class Caches(Protocol):
+    """What a driver adds whose preparation is worth keeping in a file."""
+
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        """What :meth:`restore` needs to make ``prepared`` again; None where it is not worth keeping."""
+        ...
+
+    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> Prepared:
+        """Make a prepared model from an entry, without the work of ``prepare``."""
+        ...
+
+
+class HostBuffer:
+    """A buffer of a device that computes in the host's memory: it keeps the array itself."""
+
+    def __init__(self) -> None:
+        self._array: Array | None = None
+
+    @property
+    def has_data(self) -> bool:
+        return self._array is not None
+
+    def load(self) -> Array:
+        assert self._array is not None
+        return self._array
+
+    def store(self, array: Array) -> None:
+        self._array = array
+
+    def clear(self) -> None:
+        self._array = None
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from typing import Any
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.errors import OpFailedError, need
-from nnapi.model.operand import Array, OperandType, Shape, combine
+from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.model.operation import Arguments, Match, Operation
 from nnapi.model.parameter import (
     ActivationParameter,
@@ -85,6 +85,35 @@ def normalise(
     ``value_of`` gives the array behind an operand where it is known. Raises NotYetKnown where a value that matters
     is not; OpFailedError (BadDataError for operations of the old dispatch) with a sentence for bad values.
     """
+    arguments, operands, activation, nchw = _normal_arguments(operation, match, inputs, type_of, value_of)
+    results = _results(operation, arguments, declared)
+    need(
+        not activation or not results or results[0].code != OperandCode.TENSOR_INT32,
+        f"activation {activation.name} cannot be fused into a result of type TENSOR_INT32",
+    )
+    return Call(operation, arguments, operands, outputs, results, activation, nchw)
+
+
+def number_of_results(
+    operation: Operation,
+    match: Match,
+    inputs: tuple[int, ...],
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> int:
+    """How many results a call gives, those included that may be left out; raises as :func:`normalise`."""
+    arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
+    return len(_shapes(operation, arguments))
+
+
+def _normal_arguments(
+    operation: Operation,
+    match: Match,
+    inputs: tuple[int, ...],
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
+    """Arguments in normal form, the operands behind them, the activation, and whether images are stored as NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
     for slot in match.form.inputs:
@@ -103,12 +132,7 @@ def normalise(
         arguments = match.form.normal(arguments)
     arguments.pop("layout", None)
     activation = _fuse_code(arguments.pop("activation", 0)) if _fuses(match) else FuseCode.FUSED_NONE
-    results = _results(operation, arguments, declared)
-    need(
-        not activation or not results or results[0].code != OperandCode.TENSOR_INT32,
-        f"{activation.name} cannot be fused into a result of type TENSOR_INT32",
-    )
-    return Call(operation, arguments, operands, outputs, results, activation, nchw)
+    return arguments, operands, activation, nchw
 
 
 def _fuses(match: Match) -> bool:
@@ -143,7 +167,6 @@ def _tensor(
             need(
                 slot.rank_level(type.rank) is not None,
                 f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}",
-                failure,
             )
     return type
 
@@ -195,23 +218,27 @@ def _fuse_code(value: int) -> FuseCode:
     return FuseCode(value)
 
 
-def _results(operation: Operation, arguments: Arguments, declared: tuple[OperandType, ...]) -> tuple[OperandType, ...]:
+def _shapes(operation: Operation, arguments: Arguments) -> list[tuple[int | None, ...]]:
     assert operation.shape_function is not None, operation
     shapes = operation.shape_function(**arguments)
-    if not isinstance(shapes, list):
-        shapes = [shapes]
+    return shapes if isinstance(shapes, list) else [shapes]
+
+
+def _results(operation: Operation, arguments: Arguments, declared: tuple[OperandType, ...]) -> tuple[OperandType, ...]:
+    shapes = _shapes(operation, arguments)
     need(
-        len(shapes) >= len(declared),
+        len(declared) in (len(shapes), len(shapes) - operation.optional_outputs),
         f"gives {len(shapes)} outputs, {len(declared)} are listed",
         operation.failure or OpFailedError,
     )
     return tuple(
-        _result(_output_slot(operation, position), arguments, shape, type)
+        _result(output_slot(operation, position), arguments, shape, type)
         for position, (shape, type) in enumerate(zip(shapes, declared, strict=False))
     )
 
 
-def _output_slot(operation: Operation, position: int) -> TensorParameter:
+def output_slot(operation: Operation, position: int) -> TensorParameter:
+    """The parameter behind an output; the last one stands for any number where it is a list."""
     slot = operation.outputs[min(position, len(operation.outputs) - 1)]
     parameter = slot.parameter if isinstance(slot, Several) else slot
     assert isinstance(parameter, TensorParameter | ScalarParameter), parameter
@@ -222,19 +249,24 @@ def _result(
     slot: TensorParameter, arguments: Arguments, shape: tuple[int | None, ...], declared: OperandType
 ) -> OperandType:
     dimensions = tuple(UNKNOWN if extent is None else int(extent) for extent in shape)
-    scale, zero_point = declared.scale, declared.zero_point
+    scale, zero_point = fixed_quantization(slot, declared.code, arguments) or (declared.scale, declared.zero_point)
+    return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
+
+
+def fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -> tuple[float, int] | None:
+    """Scale and zero point that an operation gives an output of that type; None where they are free."""
     quant = getattr(slot, "quant", None)
     if isinstance(quant, str):
         leader = arguments[quant][0] if isinstance(arguments[quant], list) else arguments[quant]
-        scale, zero_point = leader.scale, leader.zero_point
-    elif quant and declared.code in quant:
-        scale, zero_point = quant[declared.code]
-    return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
+        return leader.scale, leader.zero_point
+    return quant.get(code) if quant else None
 
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool) -> None:
     """Raise OpFailedError where a result contradicts its declaration: extents always, quantisation of model outputs."""
     known: Shape = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
+    nbytes = result.with_dimensions(known).nbytes
+    need(nbytes <= MAX_BYTES, f"gives {result}, which takes {nbytes} bytes, more than {MAX_BYTES}")
     agrees = combine(known, declared.dimensions) is not None and not (
         0 in result.dimensions
         and len(declared.dimensions) == len(known)

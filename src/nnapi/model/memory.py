@@ -89,6 +89,8 @@ class Memory:
 
     def _map(self) -> Array:
         assert self._fd is not None
+        need(self._finalizer.alive, "the memory has been closed", UnmappableError)
+        need(self.protect & PROTECTIONS, "the memory may be neither read nor written", UnmappableError)
         lead = self._offset % mmap.ALLOCATIONGRANULARITY  # the system maps from page bounds, NNAPI from any byte
         try:
             need(self._offset + self.size <= os.fstat(self._fd).st_size, "the file is too short", UnmappableError)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
@@ -15,8 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode, OperationCode
-from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
-from nnapi.model.memory import Memory
+from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, UnmappableError, need
+from nnapi.model.extension import EXTENSIONS
+from nnapi.model.memory import PROTECTIONS, Memory
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY, Facet, Match
 from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
@@ -88,6 +90,8 @@ class Model:
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
         self.relaxed = False
+        self.notes: tuple[str, ...] = ()
+        """What an importer assumed or changed, in sentences."""
         self._state = "building"
 
     # Describing
@@ -97,8 +101,8 @@ class Model:
 
         ``name`` serves messages only. Raises BadDataError for a type that breaks the rules.
         """
-        self._need_building("add an operand")
         need(type is not None, "type is None", UnexpectedNullError)
+        self._need_building("add an operand")
         check_type(type)
         operand = Operand(len(self.operands), type, name)
         self._operands.append(operand)
@@ -110,32 +114,33 @@ class Model:
         ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. An array
         that nobody can write to is kept as it is, others are copied: at the call up to 128 bytes, at finish above.
         """
+        if value is None and length:
+            raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
         self._need_building("set a value")
         operand = self._operand(index)
         if value is None:
-            need(not length, f"no value, but a length of {length}, for {operand}", UnexpectedNullError)
             operand.lifetime, operand.value = Lifetime.NO_VALUE, None
             return
         array = _as_bytes(operand, value)
-        need(
-            length is None or length == array.nbytes,
-            f"length {length} of a value of {array.nbytes} bytes",
-            BadDataError,
-        )
-        need(array.nbytes > 0, f"an empty value for {operand}", BadDataError)
-        if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and array.flags.writeable:
+        if length is not None and length != array.nbytes:
+            raise BadDataError(f"length {length} of a value of {array.nbytes} bytes")
+        if not array.nbytes:
+            raise BadDataError(f"an empty value for {operand}")
+        self._need_size(operand, array.nbytes)
+        if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and _can_change(array):
             array = array.copy()
-        self._make_constant(operand, array, in_memory=False)
+        operand.lifetime, operand.in_memory, operand.value = Lifetime.CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
         """Make an operand a constant that lives in a memory (``ANeuralNetworksModel_setOperandValueFromMemory``).
 
         The bytes are not copied: the operand is a view of the memory, which must not change from then on.
         """
-        self._need_building("set a value")
         need(memory is not None, "memory is None", UnexpectedNullError)
+        self._need_building("set a value")
         operand = self._operand(index)
-        need(operand.type.code != OEM_SCALAR, f"{operand} cannot live in a memory", BadDataError)
+        if operand.type.code == OEM_SCALAR:
+            raise BadDataError(f"{operand} cannot live in a memory")
         self._need_size(operand, length)
         need(offset or length, "offset and length are both 0", BadDataError)
         memory.check_region(offset, length)
@@ -143,9 +148,10 @@ class Model:
 
     def set_operand_value_from_model(self, index: int, model: Model) -> None:
         """Let a MODEL operand refer to a finished model (``ANeuralNetworksModel_setOperandValueFromModel``)."""
-        self._need_building("set a value")
         need(model is not None, "model is None", UnexpectedNullError)
-        need(model._state == "finished", f"the model referred to is {model._state}, not finished", BadStateError)
+        self._need_building("set a value")
+        if model._state != "finished":
+            raise BadStateError(f"the model referred to is {model._state}, not finished")
         operand = self._operand(index)
         operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
 
@@ -155,17 +161,19 @@ class Model:
         operand = self._operand(index)
         type = operand.type
         need(scales is not None, "scales are None", BadDataError)
-        need(
-            type.code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
-            f"{operand} is not TENSOR_QUANT8_SYMM_PER_CHANNEL",
-            BadDataError,
-        )
-        need(0 <= channel_dim < type.rank, f"{operand} has no dimension {channel_dim}", BadDataError)
+        if type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
+            raise BadDataError(f"{operand} is not TENSOR_QUANT8_SYMM_PER_CHANNEL")
+        if not (0 <= channel_dim < type.rank):
+            raise BadDataError(f"{operand} has no dimension {channel_dim}")
         extent = type.dimensions[channel_dim]
-        need(extent, f"{operand} has an unknown extent along dimension {channel_dim}", BadDataError)
-        need(len(scales) == extent, f"{len(scales)} scales for {extent} channels of {operand}", BadDataError)
-        rounded = tuple(float(scale) for scale in np.asarray(scales, np.float32))
-        need(all(scale > 0 for scale in rounded), f"{operand} has a scale that is not above 0", BadDataError)
+        if not extent:
+            raise BadDataError(f"{operand} has an unknown extent along dimension {channel_dim}")
+        if len(scales) != extent:
+            raise BadDataError(f"{len(scales)} scales for {extent} channels of {operand}")
+        with np.errstate(over="ignore"):
+            rounded = tuple(float(scale) for scale in np.asarray(scales, np.float32))
+        if not all(scale > 0 for scale in rounded):
+            raise BadDataError(f"{operand} has a scale that is not above 0")
         operand.type = replace(type, channel=ChannelQuantization(int(channel_dim), rounded))
 
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -174,12 +182,14 @@ class Model:
         Types, numbers and ranks of operands are tested here; values only when computing. The order of the calls
         does not matter.
         """
-        self._need_building("add an operation")
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
+        self._need_building("add an operation")
         label = f"{operation_name(code)} (#{len(self.operations)})"
-        known = code in REGISTRY or code == OEM_OPERATION or code > 0xFFFF
-        need(known, f"{label}: operation code {code} is not one of NeuralNetworks.h", BadDataError)
-        need(len(inputs) and len(outputs), f"{label}: needs at least one input and one output", BadDataError)
+        known = code in REGISTRY or code == OEM_OPERATION or EXTENSIONS.name(code)
+        if not known:
+            raise BadDataError(f"{label}: operation code {code} is not one of NeuralNetworks.h nor of an extension")
+        if not (len(inputs) and len(outputs)):
+            raise BadDataError(f"{label}: needs at least one input and one output")
         for index in (*inputs, *outputs):
             self._operand(index, label)
         match = self._match(code, inputs, outputs, label) if code in REGISTRY else None
@@ -188,8 +198,8 @@ class Model:
 
     def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Name the operands that are the model's inputs and outputs (``..._identifyInputsAndOutputs``)."""
-        self._need_building("identify inputs and outputs")
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
+        self._need_building("identify inputs and outputs")
         need(len(inputs) and len(outputs), "a model needs at least one input and one output", BadDataError)
         for index in (*inputs, *outputs):
             self._operand(index)
@@ -197,7 +207,8 @@ class Model:
             for index in indices:
                 operand = self.operands[index]
                 free = operand.lifetime == Lifetime.TEMPORARY
-                need(free, f"{operand} is {operand.lifetime.value} already, cannot be {role.value}", BadDataError)
+                if not free:
+                    raise BadDataError(f"{operand} is {operand.lifetime.value} already, cannot be {role.value}")
                 operand.lifetime = role
         self.inputs, self.outputs = tuple(map(int, inputs)), tuple(map(int, outputs))
 
@@ -222,6 +233,17 @@ class Model:
 
     # Asking
 
+    def extension_operand_type(self, extension: str, code: int) -> int:
+        """Number of an operand type of an extension, before or after finish (``..._getExtensionOperandType``).
+
+        Any name is given a number; operands can be of the type only where a driver describes the extension.
+        """
+        return EXTENSIONS.type(extension, code)
+
+    def extension_operation_type(self, extension: str, code: int) -> int:
+        """Number of an operation of an extension, before or after finish (``..._getExtensionOperationType``)."""
+        return EXTENSIONS.type(extension, code)
+
     @property
     def is_finished(self) -> bool:
         return self._state == "finished"
@@ -243,9 +265,11 @@ class Model:
         """
         need(devices is not None, "devices is None", UnexpectedNullError)
         need(len(devices), "no devices are listed", BadDataError)
-        need(self.is_finished, f"the model is {self._state}, not finished", BadStateError)
+        if not self.is_finished:
+            raise BadStateError(f"the model is {self._state}, not finished")
         need(all(device is not None for device in devices), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
+        self.need_mapped()
         supported = [False] * len(self.operations)
         for device in devices:
             for call, answer in zip(self.operations, device.supports(self), strict=True):
@@ -253,7 +277,8 @@ class Model:
         return supported
 
     def __repr__(self) -> str:
-        return f"<nnapi.Model {self.name!r}: {len(self.operations)} operations, {len(self.operands)} operands, {self._state}>"
+        counts = f"{len(self.operations)} operations, {len(self.operands)} operands"
+        return f"<nnapi.Model {self.name!r}: {counts}, {self._state}>"
 
     # Within
 
@@ -267,15 +292,26 @@ class Model:
         assert isinstance(self.operations, list)
         return self.operations
 
+    def need_mapped(self) -> None:
+        """Raise UnmappableError, naming the operand, if a constant lives in a memory that cannot be mapped."""
+        for operand in self.operands:
+            if operand.lifetime == Lifetime.SUBGRAPH:
+                operand.value.need_mapped()
+            elif operand.lifetime == Lifetime.CONSTANT and isinstance(operand.value, tuple):
+                try:
+                    operand.value = _typed(operand, operand.value[0].view(*operand.value[1:]))
+                except UnmappableError as error:
+                    raise error.at(str(operand)) from None
+
     def _need_building(self, what: str) -> None:
-        need(self._state == "building", f"cannot {what}: the model is {self._state}", BadStateError)
+        if self._state != "building":
+            raise BadStateError(f"cannot {what}: the model is {self._state}")
 
     def _operand(self, index: int, label: str = "") -> Operand:
-        need(
-            0 <= index < len(self.operands),
-            f"{label + ': ' if label else ''}operand {index} does not exist, the model has {len(self.operands)}",
-            BadDataError,
-        )
+        if not (0 <= index < len(self.operands)):
+            raise BadDataError(
+                f"{label + ': ' if label else ''}operand {index} does not exist, the model has {len(self.operands)}"
+            )
         return self.operands[index]
 
     def _match(self, code: int, inputs: Sequence[int], outputs: Sequence[int], label: str) -> Match:
@@ -290,40 +326,52 @@ class Model:
 
     def _need_size(self, operand: Operand, length: int) -> None:
         type = operand.type
-        need(type.is_known, f"{operand} has unknown extents and cannot be a constant", BadDataError)
-        if type.code != OEM_SCALAR:
-            need(length == type.nbytes, f"{operand} takes {type.nbytes} bytes, got {length}", BadDataError)
-
-    def _make_constant(self, operand: Operand, array: Array, *, in_memory: bool) -> None:
-        self._need_size(operand, array.nbytes)
-        operand.lifetime, operand.value, operand.in_memory = Lifetime.CONSTANT, array, in_memory
+        if not type.is_known:
+            raise BadDataError(f"{operand} has unknown extents and cannot be a constant")
+        if type.code != OEM_SCALAR and length != type.nbytes:
+            raise BadDataError(f"{operand} takes {type.nbytes} bytes, got {length}")
 
     def _bind_constants(self) -> None:
         """Turn constants into arrays of their type and shape; what a caller could still write to is copied."""
         for operand in self.operands:
-            if operand.lifetime != Lifetime.CONSTANT:
-                continue
-            if operand.in_memory:
-                memory, offset, length = operand.value
-                need(memory.size, f"{operand} lives in a memory of size 0", BadDataError)
-                need(
-                    memory.protect & ~3 == 0,
-                    f"{operand} lives in a memory with protection {memory.protect}",
-                    BadDataError,
-                )
-                operand.value = memory.view(offset, length)
-            elif operand.value.flags.writeable:
-                operand.value = operand.value.copy()
-            if operand.type.code in OperandCode.__members__.values():
-                operand.value = operand.value.view(operand.type.dtype).reshape(operand.type.dimensions)
-            operand.value.flags.writeable = False
+            if operand.lifetime == Lifetime.CONSTANT and operand.in_memory:
+                memory, _, _ = operand.value
+                if not memory.size:
+                    raise BadDataError(f"{operand} lives in a memory of size 0")
+                legal = memory.protect & ~PROTECTIONS == 0
+                if not legal:
+                    raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
+                with suppress(UnmappableError):  # the fault of whoever compiles
+                    operand.value = _typed(operand, memory.view(*operand.value[1:]))
+            elif operand.lifetime == Lifetime.CONSTANT:
+                operand.value = _typed(operand, operand.value.copy() if _can_change(operand.value) else operand.value)
 
 
 def operation_name(code: int) -> str:
     """Name of an operation code, or its number where the header has none."""
     if code in OperationCode.__members__.values():
         return OperationCode(code).name
+    if extension := EXTENSIONS.name(code):
+        return f"operation {code & 0xFFFF} of {extension}"
     return "OEM_OPERATION" if code == OEM_OPERATION else f"operation {code}"
+
+
+def _can_change(array: Array) -> bool:
+    """Whether somebody may still write to the bytes, here or through what the array is a view of."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    return owner is not None and not memoryview(owner).readonly
+
+
+def _typed(operand: Operand, value: Array) -> Array:
+    """Stored bytes as a read-only array of the operand's type and shape."""
+    if operand.type.code in OperandCode.__members__.values():
+        value = value.view(operand.type.dtype).reshape(operand.type.dimensions)
+    value.flags.writeable = False
+    return value
 
 
 def _as_bytes(operand: Operand, value: Any) -> Array:
@@ -337,7 +385,8 @@ def _as_bytes(operand: Operand, value: Any) -> Array:
             array = np.asarray(value, dtype)
         except (OverflowError, ValueError, TypeError) as error:
             raise BadDataError(f"value {value!r} for {operand}: {error}") from None
-    need(array.dtype in (dtype, np.uint8), f"value of {array.dtype} for {operand}, which stores {dtype}", BadDataError)
+    if array.dtype not in (dtype, np.uint8):
+        raise BadDataError(f"value of {array.dtype} for {operand}, which stores {dtype}")
     need(
         array.dtype.byteorder != (">" if sys.byteorder == "little" else "<"),
         "value in foreign byte order",

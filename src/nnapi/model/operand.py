@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -116,7 +116,8 @@ class OperandType:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dimensions", tuple(int(extent) for extent in self.dimensions))
-        object.__setattr__(self, "scale", float(np.float32(self.scale)))
+        with np.errstate(over="ignore"):
+            object.__setattr__(self, "scale", float(np.float32(self.scale)))
 
     @property
     def shape(self) -> Shape:
@@ -175,11 +176,13 @@ class OperandType:
         return text
 
 
+_NAMES = {int(code): code.name for code in OperandCode}
+_NAMES |= {OEM_SCALAR: "OEM_SCALAR", TENSOR_OEM_BYTE: "TENSOR_OEM_BYTE"}
+
+
 def type_name(code: int) -> str:
     """Name of an operand code as in NeuralNetworks.h, or its number where the header has none."""
-    if code in (OEM_SCALAR, TENSOR_OEM_BYTE):
-        return "OEM_SCALAR" if code == OEM_SCALAR else "TENSOR_OEM_BYTE"
-    return OperandCode(code).name if code in OperandCode.__members__.values() else f"extension type {code:#x}"
+    return _NAMES.get(code) or f"extension type {code:#x}"
 
 
 _SHORT_NAMES = {
@@ -213,11 +216,8 @@ def tensor(
     An extent of 0 is unknown, no extents mean unknown rank. Raises BadDataError for a name that means no type.
     """
     if isinstance(dtype, str):
-        need(
-            dtype.lower() in _SHORT_NAMES,
-            f"{dtype!r} names no tensor type; known: {', '.join(_SHORT_NAMES)}",
-            BadDataError,
-        )
+        if dtype.lower() not in _SHORT_NAMES:
+            raise BadDataError(f"{dtype!r} names no tensor type; known: {', '.join(_SHORT_NAMES)}")
         dtype = _SHORT_NAMES[dtype.lower()]
     return OperandType(dtype, tuple(dimensions), scale, zero_point, channel)
 
@@ -225,24 +225,16 @@ def tensor(
 def check_type(type: OperandType) -> None:
     """Raise BadDataError where a type breaks the rules of ANeuralNetworksModel_addOperand."""
     code = type.code
-    need(
-        code in DTYPES or code in SCALARS,
-        f"operand type {code} is not one of NeuralNetworks.h and no driver defines it",
-        BadDataError,
-    )
-    need(
-        not (type.is_scalar and type.dimensions),
-        f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}",
-        BadDataError,
-    )
-    need(
-        all(extent >= 0 for extent in type.dimensions),
-        f"{type.name} has a negative extent: {list(type.dimensions)}",
-        BadDataError,
-    )
+    if not (code in DTYPES or code in SCALARS):
+        raise BadDataError(f"operand type {code} is not one of NeuralNetworks.h and no driver defines it")
+    if type.is_scalar and type.dimensions:
+        raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}")
+    if not all(extent >= 0 for extent in type.dimensions):
+        raise BadDataError(f"{type.name} has a negative extent: {list(type.dimensions)}")
     known = math.prod(extent for extent in type.dimensions if extent)
     itemsize = DTYPES[code].itemsize if code in DTYPES else 0
-    need(known * itemsize <= MAX_BYTES, f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}", BadDataError)
+    if not (known * itemsize <= MAX_BYTES):
+        raise BadDataError(f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}")
     _check_quantization(type)
 
 
@@ -250,16 +242,16 @@ def _check_quantization(type: OperandType) -> None:
     if type.code in (OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE):
         return  # biases carry a scale; tested when the model is finished
     if type.code not in ZERO_POINTS:
-        need(type.scale == 0, f"{type.name} has no scale, got {type.scale:g}", BadDataError)
-        need(type.zero_point == 0, f"{type.name} has no zero point, got {type.zero_point}", BadDataError)
+        if type.scale != 0:
+            raise BadDataError(f"{type.name} has no scale, got {type.scale:g}")
+        if type.zero_point != 0:
+            raise BadDataError(f"{type.name} has no zero point, got {type.zero_point}")
         return
     low, high = ZERO_POINTS[type.code]
-    need(type.scale > 0, f"{type.name} needs a scale above 0, got {type.scale:g}", BadDataError)
-    need(
-        low <= type.zero_point <= high,
-        f"{type.name} needs a zero point in {low}..{high}, got {type.zero_point}",
-        BadDataError,
-    )
+    if not (type.scale > 0):
+        raise BadDataError(f"{type.name} needs a scale above 0, got {type.scale:g}")
+    if not (low <= type.zero_point <= high):
+        raise BadDataError(f"{type.name} needs a zero point in {low}..{high}, got {type.zero_point}")
 
 
 def combine(a: Shape, b: Shape) -> Shape | None:

@@ -65,11 +65,13 @@ class Form:
         """Which of ``count`` positions each slot takes; BadDataError where the number does not fit."""
         if not self.is_variadic:
             legal = self.legal_lengths()
-            need(count in legal, f"takes {_counted(legal, 'input')}, got {count}", BadDataError)
+            if count not in legal:
+                raise BadDataError(f"takes {_counted(legal, 'input')}, got {count}")
             return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.inputs[:count])]
         spare = count - (len(self.inputs) - 1)
         least = next(slot.least for slot in self.inputs if isinstance(slot, Several))
-        need(spare >= least, f"takes at least {len(self.inputs) - 1 + least} inputs, got {count}", BadDataError)
+        if spare < least:
+            raise BadDataError(f"takes at least {len(self.inputs) - 1 + least} inputs, got {count}")
         spread, at = [], 0
         for slot in self.inputs:
             width = spare if isinstance(slot, Several) else 1
@@ -200,14 +202,11 @@ class Operation:
         """
         references = references or [None] * len(inputs)
         legal = {length for form in self.forms for length in form.legal_lengths()}
-        need(
-            len(inputs) in legal or any(form.is_variadic for form in self.forms),
-            f"takes {_counted(tuple(legal), 'input')}, got {len(inputs)}",
-            BadDataError,
-        )
+        if not (len(inputs) in legal or any(form.is_variadic for form in self.forms)):
+            raise BadDataError(f"takes {_counted(tuple(legal), 'input')}, got {len(inputs)}")
         best: tuple[int, NnapiError] | None = None
         for form in self.forms:
-            progress = [-1]
+            progress = [0]
             try:
                 return self._match_form(form, inputs, outputs, references, progress)
             except BadDataError as error:
@@ -227,7 +226,6 @@ class Operation:
         codes: dict[str, int] = {}
         facets: list[Facet] = []
         spread = form.spread(len(inputs))
-        progress[0] = 0
         progress[0] += 1  # a wrong type says more than a number that another form takes
         for slot, where in spread:
             facets += _match_slot(slot, inputs[where], codes)
@@ -251,7 +249,8 @@ class Operation:
             need(count >= 1, "takes at least 1 output, got 0", BadDataError)
             return [(self.outputs[0], slice(0, count))]
         legal = {len(self.outputs): 1} if not self.output_lengths else self.output_lengths
-        need(count in legal, f"has {_counted(tuple(legal), 'output')}, got {count}", BadDataError)
+        if count not in legal:
+            raise BadDataError(f"has {_counted(tuple(legal), 'output')}, got {count}")
         if legal[count] > 1:
             facets.append(Facet(legal[count], f"{count} outputs"))
         return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.outputs[:count])]
@@ -295,13 +294,11 @@ def _need_channel(label: str, type: OperandType, dimension: int) -> None:
     """Per-channel scales must be given before the operation is added, along the dimension it wants."""
     if type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
         return
-    need(type.channel, f"{label} was not given its scales", BadDataError)
+    if not type.channel:
+        raise BadDataError(f"{label} was not given its scales")
     assert type.channel is not None
-    need(
-        type.channel.dimension == dimension,
-        f"{label} has its scales along dimension {type.channel.dimension}, must be {dimension}",
-        BadDataError,
-    )
+    if type.channel.dimension != dimension:
+        raise BadDataError(f"{label} has its scales along dimension {type.channel.dimension}, must be {dimension}")
 
 
 def _counted(legal: Sequence[int], noun: str) -> str:
@@ -326,30 +323,19 @@ def _match_slot(slot: Slot, types: Sequence[OperandType], codes: dict[str, int])
         if isinstance(parameter, ModelParameter | AnyParameter) and not parameter.types:
             continue
         accepted = parameter.accepts(codes)
-        need(
-            type.code in accepted,
-            f"{label} is {type_name(type.code)}, must be {parameter.describe(codes)}",
-            BadDataError,
-        )
+        if type.code not in accepted:
+            raise BadDataError(f"{label} is {type_name(type.code)}, must be {parameter.describe(codes)}")
         if not (isinstance(parameter, AnyParameter) or position):
             codes[parameter.name] = type.code
-        elif isinstance(slot, Several) and not isinstance(parameter, AnyParameter):
-            need(
-                type.code == codes[parameter.name],
-                f"{label} is {type.name}, the first is {type_name(codes[parameter.name])}",
-                BadDataError,
-            )
+        elif not isinstance(parameter, AnyParameter) and type.code != codes[parameter.name]:
+            raise BadDataError(f"{label} is {type.name}, the first is {type_name(codes[parameter.name])}")
         level = max(accepted[type.code], parameter.since)
-        facets.append(
-            Facet(level, f"{label} is {type.name}" if accepted[type.code] >= parameter.since else f"{label} is given")
-        )
+        is_extra = parameter.default is not REQUIRED and level == parameter.since
+        facets.append(Facet(level, f"{label} is given" if is_extra else f"{label} is {type.name}"))
         if isinstance(parameter, TensorParameter) and type.rank and not parameter.late_rank:
             rank_level = parameter.rank_level(type.rank)
-            need(
-                rank_level is not None,
-                f"{label} has rank {type.rank}, must have rank {parameter.describe_ranks()}",
-                BadDataError,
-            )
+            if rank_level is None:
+                raise BadDataError(f"{label} has rank {type.rank}, must have rank {parameter.describe_ranks()}")
             facets.append(Facet(rank_level or 1, f"{label} has rank {type.rank}"))
         if isinstance(parameter, TensorParameter) and parameter.channel is not None:
             _need_channel(label, type, parameter.channel)

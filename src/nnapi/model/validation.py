@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.extension import EXTENSIONS, LEGAL_NAME
 from nnapi.model.operand import TYPE_LEVELS, OperandType
 from nnapi.model.operation import REGISTRY, Facet, Match
 from nnapi.model.parameter import REQUIRED, Several
@@ -27,47 +28,44 @@ def check_graph(model: Model) -> None:
     for call in model.operations:
         for index in call.outputs:
             operand = model.operands[index]
-            need(
-                operand.lifetime in (Lifetime.TEMPORARY, Lifetime.OUTPUT),
-                f"{call} writes {operand}, which is {operand.lifetime.value}",
-                BadDataError,
-            )
-            need(index not in writers, f"{call} writes {operand}, as {writers.get(index)} does", BadDataError)
+            if operand.lifetime not in (Lifetime.TEMPORARY, Lifetime.OUTPUT):
+                raise BadDataError(f"{call} writes {operand}, which is {operand.lifetime.value}")
+            if index in writers:
+                raise BadDataError(f"{call} writes {operand}, as {writers.get(index)} does")
             writers[index] = call
     roles = {**dict.fromkeys(model.inputs, Lifetime.INPUT), **dict.fromkeys(model.outputs, Lifetime.OUTPUT)}
     for operand in model.operands:
         type, lifetime = operand.type, operand.lifetime
-        need(
-            lifetime not in (Lifetime.TEMPORARY, Lifetime.OUTPUT) or operand.index in writers,
-            f"{operand} is neither a model input nor a constant, and no operation writes it",
-            BadDataError,
-        )
-        need(
+        if lifetime in (Lifetime.TEMPORARY, Lifetime.OUTPUT) and operand.index not in writers:
+            raise BadDataError(f"{operand} is neither a model input nor a constant, and no operation writes it")
+        if not (
             roles.get(operand.index, lifetime) == lifetime
-            and (lifetime not in (Lifetime.INPUT, Lifetime.OUTPUT) or operand.index in roles),
-            f"{operand} is {lifetime.value}, but listed otherwise among the model's inputs and outputs",
-            BadDataError,
-        )
-        need(
-            (type.code == OperandCode.MODEL) == (lifetime == Lifetime.SUBGRAPH),
-            f"{operand} must be given a model exactly when its type is MODEL",
-            BadDataError,
-        )
+            and (lifetime not in (Lifetime.INPUT, Lifetime.OUTPUT) or operand.index in roles)
+        ):
+            raise BadDataError(
+                f"{operand} is {lifetime.value}, but listed otherwise among the model's inputs and outputs"
+            )
+        if (type.code == OperandCode.MODEL) != (lifetime == Lifetime.SUBGRAPH):
+            raise BadDataError(f"{operand} must be given a model exactly when its type is MODEL")
         _check_type_at_finish(type, str(operand))
     for call in model.operations:
+        extension = EXTENSIONS.name(call.code)
+        if extension is not None and not LEGAL_NAME.fullmatch(extension):
+            raise BadDataError(
+                f"{call}: an extension's name has lower-case letters, digits, _ and at least one dot, got {extension!r}"
+            )
         if call.code in REGISTRY:
             model._match(call.code, call.inputs, call.outputs, str(call))
 
 
 def _check_type_at_finish(type: OperandType, label: str) -> None:
     if type.code == OperandCode.TENSOR_INT32:
-        need(type.scale >= 0, f"{label} has a negative scale", BadDataError)
-        need(type.zero_point == 0, f"{label} has zero point {type.zero_point}, TENSOR_INT32 has none", BadDataError)
-    need(
-        type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL or type.channel,
-        f"{label} was not given its scales",
-        BadDataError,
-    )
+        if not (type.scale >= 0):
+            raise BadDataError(f"{label} has a negative scale")
+        if type.zero_point != 0:
+            raise BadDataError(f"{label} has zero point {type.zero_point}, TENSOR_INT32 has none")
+    if not (type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL or type.channel):
+        raise BadDataError(f"{label} was not given its scales")
 
 
 def run_order(model: Model) -> list[OperationCall]:
@@ -95,7 +93,8 @@ def run_order(model: Model) -> list[OperationCall]:
                 if missing[reader] == 0:
                     ready.append(reader)
     stuck = [str(call) for call in model.operations if missing[call.number]]
-    need(not stuck, f"{', '.join(stuck[:3])} can never run: the model has a cycle", BadDataError)
+    if stuck:
+        raise BadDataError(f"{', '.join(stuck[:3])} can never run: the model has a cycle")
     return order
 
 
@@ -141,7 +140,10 @@ def model_facets(model: Model) -> list[Facet]:
         if call.match
         for facet in call.match.facets
     ]
+    used = {*model.inputs, *model.outputs}.union(*((*call.inputs, *call.outputs) for call in model.operations))
     for operand in model.operands:
+        if operand.index not in used:
+            continue  # no device is told of it
         facets.append(Facet(TYPE_LEVELS.get(operand.type.code, 1), f"{operand} is of this type"))
         if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
             facets.append(Facet(3, f"{operand} is of unknown rank"))

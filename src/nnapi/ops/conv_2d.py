@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nnapi.codes import OperationCode
 from nnapi.errors import need
 from nnapi.model.operand import Array, OperandType, Shape
@@ -9,7 +11,7 @@ from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import Activation, Layout, Tensor
 from nnapi.ops.convolution import (
     DILATION,
-    check_operands,
+    check_bias,
     explicit_padding,
     filtered,
     implicit_padding,
@@ -19,8 +21,10 @@ from nnapi.ops.convolution import (
     scale_facet,
     strides,
 )
-from nnapi.ops.shapes import Padding, Pair, windows
+from nnapi.ops.shapes import Padding, Pair, need_image, slide
 
+BLOCK = 2**19
+"""Numbers of patches copied at a time."""
 TAIL = (Activation(), Layout(), *DILATION)
 
 CONV_2D = Operation(
@@ -28,13 +32,13 @@ CONV_2D = Operation(
     forms=(
         Form(
             "explicit_padding",
-            (*filtered(channel=0), *explicit_padding(), *strides(), *TAIL),
+            (*filtered(channel=0, late_rank=False), *explicit_padding(), *strides(), *TAIL),
             normal_convolution,
             lengths=(10, 11, 13),
         ),
         Form(
             "implicit_padding",
-            (*filtered(channel=0), *implicit_padding(), *strides(), *TAIL),
+            (*filtered(channel=0, late_rank=False), *implicit_padding(), *strides(), *TAIL),
             normal_convolution,
             lengths=(7, 8, 10),
         ),
@@ -49,26 +53,33 @@ CONV_2D.facets(scale_facet)
 def convolved(
     input: OperandType, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair, dilation: Pair
 ) -> Shape:
-    (n, h, w, depth), (channels, kh, kw, filter_depth) = input.shape, filter.shape
+    n, h, w, depth = need_image("input", input)
+    channels, kh, kw, filter_depth = filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
-    check_operands(input, filter, bias, channels)
-    return (
-        n,
-        windows(h, kh, stride[0], padding[0], dilation[0]),
-        windows(w, kw, stride[1], padding[1], dilation[1]),
-        channels,
-    )
+    check_bias(bias, channels, input, filter)
+    return (n, *slide((h, w), (kh, kw), stride, padding, dilation), channels)
 
 
 @CONV_2D.kernel(scaled=("input", "filter"))
 def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair) -> Array:
-    channels, kh, kw, depth = filter.shape
+    channels, kh, kw, _ = filter.shape
     x = pad_image(input, padding)
-    rows, columns = (
-        (x.shape[axis] - (size - 1) * step - 1) // by + 1
-        for axis, size, step, by in zip((1, 2), (kh, kw), dilation, stride, strict=True)
-    )
-    cells = patches(x, (kh, kw), stride, dilation, (rows, columns)).reshape(-1, kh * kw * depth)
-    y = cells @ filter.reshape(channels, -1).T
+    rows, columns = slide(x.shape[1:3], (kh, kw), stride, dilation=dilation)
+    cells = patches(x, (kh, kw), stride, dilation, (rows, columns))
+    y = _product(cells, filter.reshape(channels, -1).T)
     y += bias
-    return y.reshape(x.shape[0], rows, columns, channels)
+    return y.reshape(len(x), rows, columns, channels)
+
+
+def _product(cells: Array, weights: Array) -> Array:
+    """The patches times the weights, so many rows of patches at a time that a cache holds their copy."""
+    n, rows, columns, kh, kw, _ = cells.shape
+    size, channels = weights.shape
+    step = max(1, BLOCK // max(1, n * columns * size))
+    if step >= rows or kh * kw == 1:  # a patch of one pixel is not copied at all
+        return cells.reshape(-1, size) @ weights
+    y = np.empty((n, rows * columns, channels), cells.dtype)
+    for top in range(0, rows, step):
+        block = cells[:, top : top + step].reshape(n, -1, size)
+        np.matmul(block, weights, out=y[:, top * columns : (top + step) * columns])
+    return y

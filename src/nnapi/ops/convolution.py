@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -18,12 +16,12 @@ from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
 INT32 = OperandCode.INT32
 
 
-def filtered(channel: int, level: int = 1) -> tuple[Slot, ...]:
+def filtered(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
     """Input, filter and bias; per-channel scales of the filter lie along ``channel``."""
     return (
-        Tensor("input", reals(level), rank=4, image=True),
-        Tensor("filter", like="input", via=FILTER, rank=4, channel=channel, since=level),
-        Tensor("bias", like="input", via=BIAS, rank=1, since=level),
+        Tensor("input", reals(level), rank=4, late_rank=late_rank, image=True),
+        Tensor("filter", like="input", via=FILTER, rank=4, late_rank=late_rank, channel=channel, since=level),
+        Tensor("bias", like="input", via=BIAS, rank=1, late_rank=True, since=level),
     )
 
 
@@ -51,14 +49,16 @@ def normal_convolution(arguments: Arguments) -> Arguments:
     return arguments | {"dilation": dilation}
 
 
-def check_operands(input: OperandType, filter: OperandType, bias: OperandType, channels: int) -> None:
-    """Raise OpFailedError unless bias length and scale fit ``channels`` and the product of the scales (rule 182)."""
+def check_bias(
+    bias: OperandType, channels: int, input: OperandType, filter: OperandType, filter_name: str = "filter"
+) -> None:
+    """Raise OpFailedError unless the bias has ``channels`` numbers in units of the product of the other scales."""
     need(bias.shape == (channels,), f"bias has shape {list(bias.shape)}, must be [{channels}]")
     if input.is_quantized and not filter.channel:
         product = float(np.float32(input.scale) * np.float32(filter.scale))
         need(
             abs(product - bias.scale) <= 1e-6 * min(product, bias.scale),
-            f"bias has scale {bias.scale:g}, must be input scale × filter scale = {product:g}",
+            f"bias has scale {bias.scale:g}, must be input scale × {filter_name} scale = {product:g}",
         )
 
 
@@ -76,21 +76,24 @@ def pad_image(x: Array, padding: Padding) -> Array:
     if not (top or bottom or left or right):
         return x
     n, h, w, c = x.shape
-    padded = np.zeros((n, h + top + bottom, w + left + right, c), x.dtype)
+    padded = np.empty((n, top + h + bottom, left + w + right, c), x.dtype)
+    padded[:, :top] = padded[:, top + h :] = 0
+    padded[:, :, :left] = padded[:, :, left + w :] = 0
     padded[:, top : top + h, left : left + w] = x
     return padded
 
 
-def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair) -> Array:
-    """Windows of an already padded image as a view of shape [n, out_h, out_w, size_h, size_w, c]."""
+def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair, run: int = 1) -> Array:
+    """Windows of an already padded image as a view of shape [n, out_h, out_w, size_h, size_w, c].
+
+    With ``run`` that many windows side by side count as one of ``run * c`` channels, which needs stride 1 and a
+    C-contiguous image: the shape is [n, out_h, out_w / run, size_h, size_w, run * c].
+    """
     n, c = x.shape[0], x.shape[3]
     sn, sh, sw, sc = x.strides
     return as_strided(
         x,
-        (n, *out, *size, c),
-        (sn, sh * stride[0], sw * stride[1], sh * dilation[0], sw * dilation[1], sc),
+        (n, out[0], out[1] // run, *size, run * c),
+        (sn, sh * stride[0], sw * stride[1] * run, sh * dilation[0], sw * dilation[1], sc),
         writeable=False,
     )
-
-
-Normal = Callable[[Arguments], Arguments]

@@ -1,4 +1,4 @@
-"""ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT: one number in, one number out."""
+"""ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN, SQRT: one number in, one number out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Ranks, Tensor, upto
-from nnapi.ops.types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats
+from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats
 
 
 def _elementwise(
@@ -33,7 +33,6 @@ ABS = _elementwise(OperationCode.ABS, np.abs, floats(3) | {INT32: 4})
 EXP = _elementwise(OperationCode.EXP, np.exp, floats(3))
 FLOOR = _elementwise(OperationCode.FLOOR, np.floor, floats(), rank=upto(4))
 LOG = _elementwise(OperationCode.LOG, np.log, floats(3))
-LOGICAL_NOT = _elementwise(OperationCode.LOGICAL_NOT, np.logical_not, {BOOL8: 3})
 NEG = _elementwise(OperationCode.NEG, np.negative, floats(3) | {INT32: 3})
 RSQRT = _elementwise(OperationCode.RSQRT, lambda x: 1 / np.sqrt(x), floats(3) | {QUANT8: 7, QUANT8_SIGNED: 7})
 SIN = _elementwise(OperationCode.SIN, np.sin, floats(3))

@@ -20,6 +20,8 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Kernel
 from nnapi.ops.quantization import BOUNDS, EXACT_FLOAT32, Convert, code_bounds, dequantize, offset, requantizer
 
+ROUNDED_UP = 1.001
+"""More than what a float32 sum of magnitudes may have lost."""
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 FLOAT16S = (OperandCode.TENSOR_FLOAT16, OperandCode.FLOAT16)
 BOOLS = (OperandCode.TENSOR_BOOL8, OperandCode.BOOL)
@@ -37,37 +39,59 @@ class Step:
 
 def specialise(call: Call, constants: Mapping[int, Array]) -> Step:
     """Resolve all of a call but the data; constants are converted here, once."""
-    tensors = [(name, i, operand) for name, operands in call.operands.items() for i, operand in enumerate(operands)
-               if _is_tensor(call.arguments.get(name), i)]  # fmt: skip
     kernel = call.operation.kernel_for(_first_code(call))
     load = _loaders(call, kernel, constants)
-    loads = [(operand, name, load(name, i)) for name, i, operand in tensors]
     fixed = {name: value for name, value in call.arguments.items() if not _is_tensor(value, 0)}
     fixed |= {name: [None] * len(value) for name, value in call.arguments.items() if isinstance(value, list) and value}
-    for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True):
-        if operand in constants:
-            _place(fixed, name, i, convert(constants[operand]) if convert else constants[operand])
-    open_ = [
-        (name, i, convert)
-        for (name, i, operand), (_, _, convert) in zip(tensors, loads, strict=True)
-        if operand not in constants
-    ]
-    inputs = tuple(operand for _, _, operand in tensors if operand not in constants)
+    inputs: list[int] = []
+    places: list[tuple[str, int, Convert | None]] = []
+    for name, operands in call.operands.items():
+        for i, operand in enumerate(operands):
+            if not _is_tensor(call.arguments.get(name), i):
+                continue
+            if operand in constants:
+                _place(fixed, name, i, _constant(constants[operand], load(name, i)))
+            else:
+                inputs.append(operand)
+                places.append((name, i, load(name, i)))
     function = partial(kernel.function, call) if kernel.kind == "exact" else kernel.function
-    return Step(call, inputs, call.outputs, _runner(function, fixed, open_, _storers(call, kernel)))
+    run = _runner(function, fixed, places, _storers(call, kernel))
+    if kernel.kind == "pointwise" and inputs and _is_eight_bit(call.arguments[places[0][0]]):
+        run = _looked_up(run, call.arguments[places[0][0]].dtype)
+    return Step(call, tuple(inputs), call.outputs, run)
+
+
+def _constant(array: Array, convert: Convert | None) -> Array:
+    """The converted constant, which every run shares: writing to it is an error."""
+    if convert is None:
+        return array
+    converted = convert(array)
+    converted.flags.writeable = False
+    return converted
+
+
+def _is_eight_bit(type: OperandType) -> bool:
+    return type.is_quantized and type.dtype.itemsize == 1
+
+
+def _looked_up(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
+    """A function of one 8-bit tensor, place by place, as a table of its 256 results."""
+    with np.errstate(all="ignore"):
+        (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
+    return lambda codes: (table.take(codes),)  # negative codes count from the end, where their results lie
 
 
 def _runner(
     function: Callable[..., Any],
     fixed: dict[str, Any],
-    open_: list[tuple[str, int, Convert | None]],
+    places: list[tuple[str, int, Convert | None]],
     store: Sequence[Convert | None],
 ) -> Callable[..., Sequence[Array]]:
     """The closure of the hot path; calls without lists avoid copying argument lists."""
     lists = {name: value for name, value in fixed.items() if isinstance(value, list)}
     if not lists:
         bound = partial(function, **fixed)
-        names = [(name, convert) for name, _, convert in open_]
+        names = [(name, convert) for name, _, convert in places]
 
         def run(*arrays: Array) -> Sequence[Array]:
             result = bound(
@@ -82,7 +106,7 @@ def _runner(
 
     def run_with_lists(*arrays: Array) -> Sequence[Array]:
         arguments = fixed | {name: list(value) for name, value in lists.items()}
-        for (name, i, convert), array in zip(open_, arrays, strict=True):
+        for (name, i, convert), array in zip(places, arrays, strict=True):
             _place(arguments, name, i, convert(array) if convert else array)
         return _stored(function(**arguments), store)
 
@@ -138,7 +162,7 @@ def _loader(type: OperandType, kernel: Kernel, name: str, dtype: Any) -> Convert
     if type.code in BOOLS:
         return lambda x: x != 0
     if not type.is_quantized:
-        return None if kernel.kind == "real" or type.dtype.kind == "f" else (lambda x: x.astype(dtype))
+        return None if kernel.kind in ("real", "pointwise") or type.dtype.kind == "f" else (lambda x: x.astype(dtype))
     if kernel.kind == "linear" and name in kernel.scaled:
         return lambda x: offset(type, x, dtype)
     return lambda x: dequantize(type, x)
@@ -162,7 +186,7 @@ def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> An
         elif operand in constants:
             codes = offset(type, constants[operand])
             other = tuple(i for i in range(codes.ndim) if i != axis)
-            bound *= float(np.abs(codes).sum(other, np.float64).max(initial=0))
+            bound *= float(np.abs(codes, out=codes).sum(other).max(initial=0)) * ROUNDED_UP
         else:
             bound *= _reach(type) * type.size / max(type.dimensions[axis], 1)
     if all(_channel_axis(call, name) is None for name in types):
@@ -216,8 +240,6 @@ def _storer(call: Call, kernel: Kernel, position: int, type: OperandType) -> Con
     dtype = type.dtype
     if activation:
         low, high = BOUNDS[activation]
-        if activation == FuseCode.FUSED_RELU:
-            return lambda y: np.maximum(y, y.dtype.type(0), out=y).astype(dtype, copy=False)
         return lambda y: np.clip(y, y.dtype.type(low), y.dtype.type(high), out=y).astype(dtype, copy=False)
     return lambda y: np.asarray(y, dtype)
 

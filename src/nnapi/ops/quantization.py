@@ -27,6 +27,9 @@ BOUNDS: dict[FuseCode, tuple[float, float]] = {
 EXACT_FLOAT32 = 2**24
 """Integers up to here, and sums that never pass it, are exact in float32."""
 
+AWAY = 1 + 2.0**-22
+"""So little more than 1 that only halves notice, and what float32 hardly tells from them: they leave zero."""
+
 
 def round_half_away(x: float) -> int:
     """Nearest integer, halves away from zero."""
@@ -36,12 +39,15 @@ def round_half_away(x: float) -> int:
 def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
     """Lowest and highest code of a quantised type under a fused activation."""
     limits = np.iinfo(type.dtype)
-    low, high = BOUNDS[activation]
-    if low > -np.inf:
-        low = type.zero_point + round_half_away(low / type.scale)
-    if high < np.inf:
-        high = type.zero_point + round_half_away(high / type.scale)
-    return int(max(low, limits.min)), int(min(high, limits.max))
+    low, high = (float(np.float32(bound) / np.float32(type.scale)) for bound in BOUNDS[activation])
+    lowest = type.zero_point + round_half_away(low) if low > -np.inf else limits.min
+    highest = type.zero_point + round_half_away(high) if high < np.inf else limits.max
+    return max(lowest, limits.min), min(highest, limits.max)
+
+
+def same_quantization(a: OperandType, b: OperandType) -> bool:
+    """Whether a code means the same number in both, which are of one type; without codes, it does."""
+    return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
 
 
 def dequantize(type: OperandType, codes: Array) -> Array:
@@ -70,18 +76,16 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
     last axis). The argument may be overwritten.
     """
     low, high = code_bounds(type, activation)
-    multiplier = np.asarray(factor, np.float64) / type.scale
-    zero_point, half = np.float32(type.zero_point), np.float32(0.5)
-    unity = bool(np.all(multiplier == 1))
+    multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
+    zero_point = np.float32(type.zero_point)
 
     def requantize(y: Array) -> Array:
         if y.dtype not in (np.float32, np.float64):
             y = y.astype(np.float32)
-        if not unity:
-            y = np.multiply(y, multiplier.astype(y.dtype), out=y if y.flags.writeable else None)
-        y = y + np.copysign(half, y)
-        np.trunc(y, out=y)
-        y += zero_point
+        y = np.multiply(y, multiplier.astype(y.dtype), out=y if y.flags.writeable else None)
+        np.rint(y, out=y)
+        if zero_point:
+            y += zero_point
         return np.clip(y, low, high, out=y).astype(type.dtype)
 
     return requantize

@@ -15,7 +15,7 @@ TYPES = (*numbers(), BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM)
 RANK = Operation(
     OperationCode.RANK,
     inputs=(Tensor("input", dict.fromkeys(TYPES, 4)),),
-    outputs=(Scalar("out", OperandCode.INT32, since=4),),
+    outputs=(Scalar("rank", OperandCode.INT32, since=4),),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nnapi.codes import PaddingCode
 from nnapi.errors import need
 from nnapi.model.operand import OperandType, Shape
@@ -30,6 +32,20 @@ def axis_of(axis: int, rank: int, name: str = "axis") -> int:
     return axis % rank
 
 
+def need_shape(name: str, type: OperandType | None, want: Shape) -> None:
+    """Raise OpFailedError unless a tensor that is given has exactly the extents it must have."""
+    need(
+        type is None or type.shape == want,
+        f"{name} has shape {list(type.shape if type else ())}, must be {list(want)}",
+    )
+
+
+def need_image(name: str, image: OperandType) -> Shape:
+    """The extents of an image, of which only the number of batches may be 0."""
+    need(0 not in image.shape[1:], f"{name} has shape {list(image.shape)}, only the number of batches may be 0")
+    return image.shape
+
+
 def same_padding(extent: int, size: int, stride: int, dilation: int = 1) -> Pair:
     """Padding (before, after) that makes the output ``ceil(extent / stride)``; the odd one goes after."""
     out = -(-extent // stride)
@@ -40,6 +56,21 @@ def same_padding(extent: int, size: int, stride: int, dilation: int = 1) -> Pair
 def windows(extent: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
     """How many windows fit: the output extent of a convolution or pooling."""
     return max(0, (extent + sum(padding) - ((size - 1) * dilation + 1)) // stride + 1)
+
+
+NO_PADDING: Padding = ((0, 0), (0, 0))
+
+
+def slide(
+    image: Sequence[int], size: Pair, stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
+) -> Pair:
+    """How many windows fit, down and across; OpFailedError where none does."""
+    rows, columns = map(windows, image, size, stride, padding, dilation)
+    need(
+        rows and columns,
+        f"no window of {size[0]} × {size[1]} fits {image[0]} × {image[1]} cells with padding {padding}",
+    )
+    return rows, columns
 
 
 def spatial(
@@ -70,5 +101,5 @@ def spatial(
         )
     else:
         need(scheme == PaddingCode.PADDING_VALID, f"padding_scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
-        padding = ((0, 0), (0, 0))
+        padding = NO_PADDING
     return arguments | {"padding": padding, "stride": stride}

@@ -1,4 +1,4 @@
-"""SOFTMAX: exponentials that sum to one."""
+"""SOFTMAX, LOG_SOFTMAX: exponentials that sum to one, and their logarithms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive, upto
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import FLOAT_SCALAR, UNIT_INTERVAL, reals
+from nnapi.ops.types import FLOAT_SCALAR, UNIT_INTERVAL, floats, reals
 
 SOFTMAX = Operation(
     OperationCode.SOFTMAX,
@@ -22,7 +22,18 @@ SOFTMAX = Operation(
     zero_sized=True,
 )
 
+LOG_SOFTMAX = Operation(
+    OperationCode.LOG_SOFTMAX,
+    inputs=(
+        Tensor("input", floats(3)),
+        Scalar("beta", like="input", via=FLOAT_SCALAR, since=3),
+        Scalar("axis", OperandCode.INT32, since=3),
+    ),
+    outputs=(Tensor("out", like="input"),),
+)
 
+
+@LOG_SOFTMAX.shape
 @SOFTMAX.shape
 def same_as_input(input: OperandType, beta: float, axis: int) -> Shape:
     axis_of(axis, input.rank)
@@ -33,3 +44,9 @@ def same_as_input(input: OperandType, beta: float, axis: int) -> Shape:
 def softmax(input: Array, beta: float, axis: int) -> Array:
     e = np.exp((input - input.max(axis, keepdims=True, initial=-np.inf)) * np.float32(beta))
     return e / e.sum(axis, keepdims=True)
+
+
+@LOG_SOFTMAX.kernel
+def log_softmax(input: Array, beta: float, axis: int) -> Array:
+    x = (input - input.max(axis, keepdims=True)) * np.float32(beta)
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))

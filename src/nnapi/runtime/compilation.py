@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Prepared, PrepareOptions, Request
-from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, UnexpectedNullError, need
-from nnapi.model.model import Model
-from nnapi.model.operand import Array, combine
+from nnapi.codes import PreferenceCode, PriorityCode
+from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
+from nnapi.errors import (
+    BadDataError,
+    BadStateError,
+    MissedDeadlinePersistentError,
+    NnapiError,
+    OpFailedError,
+    OutOfMemoryError,
+    UnexpectedNullError,
+    need,
+)
+from nnapi.model.model import Model, Operand
+from nnapi.model.operand import DTYPES, Array, combine
+from nnapi.runtime.attributes import Attributes
+from nnapi.runtime.cache import Cache
+from nnapi.runtime.deadline import deadline_after
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.event import Event
+from nnapi.runtime.explain import as_text, summary
+from nnapi.runtime.plan import Plan
+from nnapi.runtime.preparation import Partitioning, Ready, partitioning, prepare
+
+if TYPE_CHECKING:
+    from nnapi.runtime.burst import Burst
+
+log = logging.getLogger("nnapi.CompilationBuilder")
+
+PREFERRED = 64
+"""Alignment and padding in bytes that the host's devices prefer."""
 
 
 class Compilation:
     """A model being made ready; once finished it may be shared by any number of threads.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
-    (``ANeuralNetworksCompilation_createForDevices``). Raises BadStateError for a model that is not finished.
+    (``ANeuralNetworksCompilation_createForDevices``) and nothing falls back to the CPU. Raises BadStateError for a
+    model that is not finished.
     """
 
     def __init__(self, model: Model, devices: Sequence[Device] | None = None) -> None:
@@ -36,164 +63,238 @@ class Compilation:
         self.model = model
         self._candidates = candidates
         self._preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+        self._priority = PriorityCode.PRIORITY_MEDIUM
+        self._timeout = 0
+        self._cache: Cache | None = None
+        self._attributes = Attributes(f"{model.name}'s compilation")
         self._state = "preparing"
-        self._device: Device | None = None
-        self._prepared: Prepared | None = None
+        self._ready: Ready | None = None
+
+    # Options
 
     def set_preference(self, preference: PreferenceCode) -> None:
         """Low power, fast single answer (the default) or sustained speed (``..._setPreference``)."""
         self._need_preparing("set the preference")
-        need(
-            preference in PreferenceCode.__members__.values(), f"preference is {preference}, must be 0..2", BadDataError
-        )
+        legal = preference in PreferenceCode.__members__.values()
+        need(legal, f"preference is {preference}, must be 0..2", BadDataError)
         self._preference = PreferenceCode(preference)
 
-    def finish(self) -> None:
-        """Choose the device and prepare the model on it (``ANeuralNetworksCompilation_finish``).
+    def set_priority(self, priority: PriorityCode) -> None:
+        """Low, medium (the default) or high among what waits for the same device (``..._setPriority``)."""
+        self._need_preparing("set the priority")
+        legal = priority in PriorityCode.__members__.values()
+        need(legal, f"priority is {priority}, must be 90, 100 or 110", BadDataError)
+        self._priority = PriorityCode(priority)
 
-        Raises BadDataError, with the reasons, when no device takes some operation. A failed finish is final.
+    def set_timeout(self, duration: int) -> None:
+        """Nanoseconds for finish, 0 for no limit (``..._setTimeout``); for one explicitly chosen device."""
+        self._need_preparing("set the time limit")
+        self.need_one_device("a time limit is set")
+        self._timeout = int(duration)
+
+    def set_caching(self, directory: str | os.PathLike[str], token: bytes) -> None:
+        """Keep what the drivers prepare in a directory, under a 32-byte token (``..._setCaching``).
+
+        The directory is not looked at here, and no trouble with it ever fails the compilation.
+        """
+        need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
+        self._need_preparing("set caching")
+        self._cache = Cache(directory, token)
+
+    def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
+        """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
+        self._attributes.need_name(extension, data)
+        self._need_preparing("add an attribute")
+        self.need_one_device("attributes are added")
+        self._attributes.add(extension, code, data)
+
+    def finish(self) -> None:
+        """Plan the model over the devices and prepare it (``ANeuralNetworksCompilation_finish``).
+
+        Raises BadDataError, with the reasons, when no device takes some operation; MissedDeadline* when the time
+        limit passed. A failed finish is final.
         """
         self._need_preparing("finish")
         self._state = "failed"
-        self._device = self._choose()
-        try:
-            self._prepared = self._device.driver.prepare(self.model, PrepareOptions(self._preference))
-        except NnapiError:
-            raise
-        except Exception as error:
-            raise OpFailedError(
-                f"{self._device.name} failed to prepare the model: {type(error).__name__}: {error}"
-            ) from error
+        deadline = deadline_after(self._timeout)
+        self.model.need_mapped()
+        mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
+        options = PrepareOptions(self._preference, self._priority, deadline)
+        self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
+        if deadline is not None and time.monotonic_ns() > deadline:
+            raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self._state = "ready"
+        log.info("%s", summary(self._ready.plan))
 
-    def _choose(self) -> Device:
-        reasons = []
-        for device in self._candidates:
-            refused = [verdict.reason for verdict in device.driver.verdicts(self.model) if not verdict.supported]
-            if not refused:
-                return device
-            reasons.append(f"{device.name}: {refused[0]}" + (f" (and {len(refused) - 1} more)" if refused[1:] else ""))
-        raise BadDataError("no device takes the whole model; " + "; ".join(reasons))
+    # Running
 
     def run(self, *inputs: Any) -> list[Array]:
         """Run on arrays of the inputs' storage types; gives new arrays, in the order of ``model.outputs``.
 
         An input may be None where the model allows it to be omitted.
         """
-        return list(self.prepared.execute(Request(checked_inputs(self.model, inputs))).outputs)
+        return list(execute(self.prepared, Request(checked_inputs(self.model, inputs))).outputs)
 
     def start(self, *inputs: Any) -> Result:
-        """Run in the background; ``result()`` of what comes back waits for the arrays."""
+        """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
         return Result(self, inputs)
 
     def burst(self) -> Burst:
         """An object for repeated runs in quick succession (``ANeuralNetworksBurst_create``)."""
+        from nnapi.runtime.burst import Burst
+
         return Burst(self)
 
+    # Asking
+
     @property
-    def devices(self) -> list[Device]:
-        """The devices that compute."""
-        return [self._device] if self._device else []
+    def is_ready(self) -> bool:
+        return self._state == "ready"
+
+    @property
+    def plan(self) -> Plan:
+        """Which device computes what, and why; BadStateError until finish has succeeded."""
+        return self._finished().plan
 
     @property
     def prepared(self) -> Prepared:
-        """The prepared model; BadStateError until finish has succeeded."""
-        need(self._state == "ready", f"the compilation is {self._state}, not ready", BadStateError)
-        assert self._prepared is not None
-        return self._prepared
+        """What runs the plan; BadStateError until finish has succeeded."""
+        return self._finished().prepared
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices that compute, none until finish has succeeded."""
+        names = self._ready.plan.devices if self._ready else ()
+        return [device for device in self._candidates if device.name in names]
+
+    def explain(self) -> str:
+        """Which operation runs where, why not elsewhere, and at what predicted cost."""
+        return as_text(self.plan)
+
+    def preferred_memory_alignment_for_input(self, index: int) -> int:
+        """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
+        return self._preferred("input", index)
+
+    def preferred_memory_padding_for_input(self, index: int) -> int:
+        """Bytes to a multiple of which an input's length should be rounded up."""
+        return self._preferred("input", index)
+
+    def preferred_memory_alignment_for_output(self, index: int) -> int:
+        """Bytes to which an output's address should be aligned."""
+        return self._preferred("output", index)
+
+    def preferred_memory_padding_for_output(self, index: int) -> int:
+        """Bytes to a multiple of which an output's length should be rounded up."""
+        return self._preferred("output", index)
+
+    def need_one_device(self, what: str) -> None:
+        """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""
+        one = self.is_explicit and len(self._candidates) == 1
+        need(one, f"{what} only for a compilation for exactly one chosen device", BadDataError)
+
+    def _preferred(self, role: str, index: int) -> int:
+        self._finished()
+        count = len(self.model.inputs if role == "input" else self.model.outputs)
+        need(0 <= index < count, f"{role} {index} does not exist, the model has {count}", BadDataError)
+        return PREFERRED
+
+    def _finished(self) -> Ready:
+        if self._state != "ready":
+            raise BadStateError(f"the compilation is {self._state}, not ready")
+        assert self._ready is not None
+        return self._ready
 
     def _need_preparing(self, what: str) -> None:
         need(self._state == "preparing", f"cannot {what}: the compilation is {self._state}", BadStateError)
 
     def __repr__(self) -> str:
-        where = f" on {self._device.name}" if self._device else ""
+        where = f" on {', '.join(self._ready.plan.devices)}" if self._ready else ""
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self._state}>"
-
-
-class Burst:
-    """Repeated runs of one compilation by one thread (``ANeuralNetworksBurst``)."""
-
-    def __init__(self, compilation: Compilation) -> None:
-        need(compilation is not None, "compilation is None", UnexpectedNullError)
-        self.compilation = compilation
-        self._prepared = compilation.prepared
-        self._model = compilation.model
-
-    def run(self, *inputs: Any) -> list[Array]:
-        """As :meth:`Compilation.run`."""
-        return list(self._prepared.execute(Request(checked_inputs(self._model, inputs))).outputs)
-
-    def close(self) -> None:
-        """Give the burst back (``ANeuralNetworksBurst_free``)."""
-
-    def __enter__(self) -> Burst:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Result(Event):
     """An event that brings the outputs with it."""
 
     def __init__(self, compilation: Compilation, inputs: Sequence[Any]) -> None:
-        checked_inputs(compilation.model, inputs)
+        prepared, request = compilation.prepared, Request(checked_inputs(compilation.model, inputs))
         self._outputs: list[Array] = []
-        super().__init__(lambda: self._outputs.extend(compilation.run(*inputs)))
+        super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
 
     def result(self) -> list[Array]:
         """Wait for the outputs."""
         self.wait()
-        return self._outputs
+        return list(self._outputs)
+
+
+def execute(prepared: Prepared, request: Request) -> Outcome:
+    """Run on the device; what escapes from its driver is OP_FAILED, a failing allocation OUT_OF_MEMORY."""
+    try:
+        return prepared.execute(request)
+    except NnapiError:
+        raise
+    except MemoryError as error:
+        raise OutOfMemoryError(f"no memory left: {error}") from error
+    except Exception as error:
+        raise OpFailedError(f"the driver failed: {type(error).__name__}: {error}") from error
 
 
 def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
     """The inputs as arrays of the storage types; BadDataError naming the one that does not fit."""
-    need(
-        len(inputs) == len(model.inputs),
-        f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}",
-        BadDataError,
-    )
-    return [_checked_input(model, index, value) for index, value in zip(model.inputs, inputs, strict=True)]
+    if len(inputs) != len(model.inputs):
+        raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
+    operands = model.operands
+    return [_checked_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
 
 
-def _checked_input(model: Model, index: int, value: Any) -> Array | None:
+def _checked_input(operand: Operand, value: Any) -> Array | None:
+    type = operand.type
+    is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
+    if is_plain and type.dimensions and 0 not in type.dimensions:
+        return cast(
+            Array, value
+        )  # what nearly every call gives; the rest is for what it may also mean, and for sentences
     if value is None:
         return None
-    operand = model.operands[index]
-    array = value if isinstance(value, np.ndarray) else np.asarray(value, operand.type.dtype)
+    array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    need(
-        array.dtype == operand.type.dtype,
-        f"{operand} stores {operand.type.dtype}, got an array of {array.dtype}",
-        BadDataError,
-    )
-    if operand.type.is_scalar:
+    if array.dtype != type.dtype:
+        raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}")
+    if type.is_scalar:
         need(array.size == 1, f"{operand} is a scalar, got {list(array.shape)}", BadDataError)
         return array.reshape(())
-    fits = array.ndim > 0 and 0 not in array.shape and combine(operand.type.dimensions, array.shape) == array.shape
-    need(fits, f"{operand} cannot take an array of shape {list(array.shape)}", BadDataError)
+    if array.ndim == 0 or 0 in array.shape or combine(type.dimensions, array.shape) != array.shape:
+        raise BadDataError(f"{operand} cannot take an array of shape {list(array.shape)}")
     return array
 
 
 def compile(
-    model: Model, devices: Sequence[Device | str] | None = None, preference: PreferenceCode | None = None
+    model: Model,
+    devices: Sequence[Device | str] | Device | str | None = None,
+    preference: PreferenceCode | None = None,
+    *,
+    priority: PriorityCode | None = None,
+    timeout: int | None = None,
+    cache: tuple[str | os.PathLike[str], bytes] | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
-    ``devices`` restricts the choice (names or Device objects); ``preference`` is PREFER_FAST_SINGLE_ANSWER unless given.
+    ``devices`` restricts the choice, by name or Device; nothing falls back to others then. ``timeout`` is in
+    nanoseconds and needs one device; ``cache`` is a directory and a 32-byte token.
     """
-    chosen = (
-        None
-        if devices is None
-        else [
-            device(d) if isinstance(d, str) else d
-            for d in ([devices] if isinstance(devices, str | Device) else devices)
-        ]
-    )
-    compilation = Compilation(model, chosen)
+    compilation = Compilation(model, None if devices is None else _chosen(devices))
     if preference is not None:
         compilation.set_preference(preference)
+    if priority is not None:
+        compilation.set_priority(priority)
+    if timeout is not None:
+        compilation.set_timeout(timeout)
+    if cache is not None:
+        compilation.set_caching(*cache)
     compilation.finish()
     return compilation
+
+
+def _chosen(devices: Sequence[Device | str] | Device | str) -> list[Device]:
+    several = [devices] if isinstance(devices, str | Device) else devices
+    return [device(chosen) if isinstance(chosen, str) else chosen for chosen in several]

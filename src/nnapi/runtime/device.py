@@ -7,6 +7,7 @@ nobody else.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Driver
 from nnapi.errors import UnavailableDeviceError, need
 from nnapi.model.model import Model
+from nnapi.runtime.queue import Turnstile
 
 GROUP = "nnapi.drivers"
 RUNTIME_FEATURE_LEVEL = 8
@@ -25,6 +27,8 @@ class Device:
     """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
 
     driver: Driver = field(repr=False)
+    queue: Turnstile = field(default_factory=lambda: Turnstile(os.cpu_count() or 1), repr=False)
+    """Who may compute on the device: as many at a time as there are processors, unless made otherwise."""
 
     @property
     def name(self) -> str:
@@ -49,6 +53,12 @@ class Device:
     @property
     def extensions(self) -> tuple[str, ...]:
         return self.driver.info.extensions
+
+    def wait(self) -> None:
+        """Return when the device can be used (``ANeuralNetworksDevice_wait``); DeadObjectError when it is gone."""
+        wait = getattr(self.driver, "wait", None)
+        if wait is not None:
+            wait()
 
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the driver take it?"""

@@ -1,12 +1,20 @@
-"""Events: waiting for work that another thread does (``ANeuralNetworksEvent``)."""
+"""Events: waiting for work that another thread, or another part of the system, does (``ANeuralNetworksEvent``)."""
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import os
+import select
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any
 
 from nnapi.codes import ResultCode
-from nnapi.errors import BadDataError, NnapiError, OpFailedError
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
+from nnapi.runtime.workers import run_in_background
 
 COLLAPSED: dict[ResultCode, type[NnapiError]] = {
     ResultCode.UNEXPECTED_NULL: BadDataError,
@@ -20,36 +28,77 @@ COLLAPSED: dict[ResultCode, type[NnapiError]] = {
 
 
 class Event:
-    """The end of an asynchronous computation. Any number of threads may wait for it, again and again."""
+    """The end of an asynchronous computation. Any number of threads may wait for it, again and again.
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        """Start ``work`` on a thread of its own."""
+    It can be awaited as well: ``await event``.
+    """
+
+    def __init__(
+        self, work: Callable[[], None], *, fenced: bool = False, observed: Callable[[], None] | None = None
+    ) -> None:
+        """Start ``work`` in the background.
+
+        A fenced event has a file descriptor that becomes readable at the end. ``observed`` is called once, when
+        somebody has waited for the end or given the event back.
+        """
         self._done = threading.Event()
         self._error: NnapiError | None = None
-        threading.Thread(target=self._run, args=(work,), name="nnapi-execution", daemon=True).start()
+        self._observed = observed
+        self._fence = _Fence() if fenced else None
+        run_in_background(partial(self._run, work))
+
+    @staticmethod
+    def from_sync_fence_fd(fd: int) -> FenceEvent:
+        """An event over any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
+
+        The descriptor is duplicated. Raises BadDataError for 0 and below, and for what is no open descriptor.
+        """
+        need(fd is not None and fd > 0, f"file descriptor {fd} must be above 0", BadDataError)
+        return FenceEvent(fd)
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
         except NnapiError as error:
             collapsed = COLLAPSED.get(error.code)
-            self._error = collapsed(str(error)) if collapsed else error
+            self._error = collapsed(str(error)) if collapsed else error.with_traceback(None)
+        except Exception as error:
+            self._error = OpFailedError(f"{type(error).__name__}: {error}")
         finally:
             self._done.set()
+            if self._fence is not None:
+                self._fence.signal()
 
     def wait(self) -> None:
         """Wait for the computation; raises its error, the same for everybody (``ANeuralNetworksEvent_wait``)."""
-        self._done.wait()
+        self.close()
         if self._error is not None:
-            raise self._error.with_traceback(None)
+            raise copy.copy(self._error)  # each thread raises its own: raising writes to the exception
 
     @property
     def is_done(self) -> bool:
         return self._done.is_set()
 
+    @property
+    def has_fence(self) -> bool:
+        return self._fence is not None
+
+    def sync_fence_fd(self) -> int:
+        """A new descriptor, the caller's to close, that is readable when the work is done
+        (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
+        need(self._fence is not None, "the event has no fence", BadDataError)
+        assert self._fence is not None
+        return os.dup(self._fence.fd)
+
     def close(self) -> None:
         """Wait without asking for the result (``ANeuralNetworksEvent_free``)."""
         self._done.wait()
+        observed, self._observed = self._observed, None
+        if observed is not None:
+            observed()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return asyncio.to_thread(self.wait).__await__()
 
     def __enter__(self) -> Event:
         return self
@@ -58,4 +107,51 @@ class Event:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<nnapi.Event, {'done' if self.is_done else 'running'}>"
+        return f"<nnapi.{type(self).__name__}, {'done' if self.is_done else 'running'}>"
+
+
+class _Fence:
+    """A descriptor of our own that becomes readable once and stays so."""
+
+    def __init__(self) -> None:
+        self.fd = os.eventfd(0, os.EFD_CLOEXEC)
+        weakref.finalize(self, os.close, self.fd)
+
+    def signal(self) -> None:
+        os.eventfd_write(self.fd, 1)
+
+
+class FenceEvent(Event):
+    """An event that somebody else signals, through a descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        try:
+            self._fd = os.dup(fd)
+        except (OSError, OverflowError) as error:
+            raise BadDataError(f"file descriptor {fd} cannot be duplicated: {error}") from None
+        weakref.finalize(self, os.close, self._fd)
+
+    def _poll(self, milliseconds: int | None) -> int:
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        ready = poll.poll(milliseconds)
+        return ready[0][1] if ready else 0
+
+    def wait(self) -> None:
+        """Wait until the descriptor is readable; OpFailedError where it reports an error."""
+        state = self._poll(None)
+        need(not state & (select.POLLERR | select.POLLNVAL), "the fence reports an error")
+
+    @property
+    def is_done(self) -> bool:
+        return bool(self._poll(0))
+
+    @property
+    def has_fence(self) -> bool:
+        return True
+
+    def sync_fence_fd(self) -> int:
+        return os.dup(self._fd)
+
+    def close(self) -> None:
+        self._poll(None)

@@ -13,10 +13,11 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, MissedDeadlineError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
+from nnapi.runtime.cache import Cache
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import Plan, Run, submodel
 from nnapi.runtime.planner import make_plan, whole
-from nnapi.runtime.prepared import Contained, Fallback, PreparedPlan
+from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan
 
 log = logging.getLogger("nnapi.CompilationBuilder")
 
@@ -62,7 +63,9 @@ Guard = Callable[[Run, Prepared], Prepared]
 """What stands between a part and the failures of its device."""
 
 
-def prepare(model: Model, devices: Sequence[Device], options: PrepareOptions, mode: Partitioning) -> Ready:
+def prepare(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, mode: Partitioning, cache: Cache | None = None
+) -> Ready:
     """Plan the model over the devices and prepare every part.
 
     A device that claims an operation and then fails to prepare it is not asked for it again, and the model is
@@ -72,9 +75,9 @@ def prepare(model: Model, devices: Sequence[Device], options: PrepareOptions, mo
     if mode is Partitioning.NONE:
         return _on_cpu(model, cpu, options)
     if mode is not Partitioning.WITH_FALLBACK or cpu is None:
-        return _planned(model, devices, options, lambda run, prepared: prepared)
+        return _planned(model, devices, options, cache, lambda run, prepared: prepared)
     try:
-        ready = _planned(model, devices, options, partial(_guarded, cpu))
+        ready = _planned(model, devices, options, cache, partial(_guarded, cpu))
     except (BadDataError, UnexpectedNullError):
         raise
     except NnapiError as error:
@@ -98,15 +101,18 @@ def _repeat(cpu: Device, model: Model) -> Prepared:
 def _on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> Ready:
     need(cpu is not None, "there is no CPU device to compile the whole model for", OpFailedError)
     assert cpu is not None
-    return Ready(whole(model, cpu), Contained(cpu.name, contained(cpu, model, options)))
+    return Ready(whole(model, cpu), OnDevice(cpu, contained(cpu, model, options), options.priority))
 
 
-def _planned(model: Model, devices: Sequence[Device], options: PrepareOptions, guard: Guard) -> Ready:
+def _planned(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard
+) -> Ready:
     by_name = {device.name: device for device in devices}
     exclusions: dict[tuple[str, Model, int], str] = {}
+    failure: type[NnapiError] = OpFailedError
 
     def prepare_run(plan: Plan, run: Run) -> Prepared:
-        return guard(run, _prepare_run(by_name[run.device], plan.model, run, options))
+        return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, cache))
 
     while True:
         try:
@@ -114,11 +120,12 @@ def _planned(model: Model, devices: Sequence[Device], options: PrepareOptions, g
         except BadDataError:
             if not exclusions:
                 raise
-            raise OpFailedError("; ".join(dict.fromkeys(exclusions.values()))) from None
+            raise failure("; ".join(dict.fromkeys(exclusions.values()))) from None
         try:
             return Ready(plan, _prepared_plan(plan, prepare_run))
         except _Claimed as claimed:
             log.warning("%s", claimed.reason)
+            failure = claimed.kind
             exclusions |= {(claimed.device, claimed.model, number): claimed.reason for number in claimed.culprits}
 
 
@@ -134,7 +141,7 @@ class _Claimed(Exception):
     """A device failed to prepare operations that it had said it would take."""
 
     def __init__(self, device: str, model: Model, culprits: Sequence[int], error: NnapiError) -> None:
-        self.device, self.model, self.culprits = device, model, culprits
+        self.device, self.model, self.culprits, self.kind = device, model, culprits, type(error)
         self.reason = f"{device} claimed {_numbers(culprits)}, but failed to prepare: {error}"
 
 
@@ -143,9 +150,13 @@ def _numbers(operations: Sequence[int]) -> str:
     return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
 
 
-def _prepare_run(device: Device, model: Model, run: Run, options: PrepareOptions) -> Prepared:
+def _prepare_run(device: Device, model: Model, run: Run, options: PrepareOptions, cache: Cache | None) -> Prepared:
     try:
-        return Contained(device.name, contained(device, run.model, options))
+        if cache is None:
+            prepared = contained(device, run.model, options)
+        else:
+            prepared = cache.prepare(device, run.model, options, partial(contained, device, run.model, options))
+        return OnDevice(device, prepared, options.priority)
     except MissedDeadlineError:
         raise
     except NnapiError as error:

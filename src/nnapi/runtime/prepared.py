@@ -8,23 +8,32 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 
 import numpy as np
 
+from nnapi.codes import PriorityCode
 from nnapi.drivers.base import LoopTimeoutError, Outcome, Prepared, Request
 from nnapi.errors import (
     MissedDeadlineTransientError,
     NnapiError,
     OpFailedError,
+    OutOfMemoryError,
     OutputInsufficientSizeError,
     need,
 )
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array
+from nnapi.runtime.device import Device
 from nnapi.runtime.plan import If, Plan, Run, Step
+from nnapi.runtime.workers import run_in_background
 
 log = logging.getLogger("nnapi.ExecutionBuilder")
+
+PATIENCE = 0.1
+"""Seconds beyond a time limit in which a driver may still say by itself that it passed."""
 
 Prepare = Callable[[Plan, Run], Prepared]
 """Makes one step of a plan ready."""
@@ -158,19 +167,45 @@ class Fallback:
             self._second.close()
 
 
-class Contained:
-    """A driver's Prepared of which nothing but an NnapiError escapes, with the device's name in front."""
+class OnDevice:
+    """What a driver prepared, run when it is its turn on the device; nothing but an NnapiError escapes from it.
 
-    def __init__(self, device: str, prepared: Prepared) -> None:
-        self._device, self._prepared = device, prepared
+    A driver that does not answer within the time limit is left alone: the thread that waits for it is given up.
+    """
+
+    def __init__(self, device: Device, prepared: Prepared, priority: PriorityCode) -> None:
+        self._device, self._prepared, self._priority = device, prepared, priority
+        self._queue = device.queue
 
     def execute(self, request: Request) -> Outcome:
+        self._queue.enter(self._priority, request.deadline)
         try:
-            return self._prepared.execute(request)
+            if request.deadline is None:
+                return self._prepared.execute(request)
+            return self._execute_in_time(request, request.deadline)
         except NnapiError:
             raise
+        except MemoryError as error:
+            raise OutOfMemoryError(f"{self._device.name}: no memory left: {error}") from error
         except Exception as error:
-            raise OpFailedError(f"{self._device} failed: {type(error).__name__}: {error}") from error
+            raise OpFailedError(f"{self._device.name} failed: {type(error).__name__}: {error}") from error
+        finally:
+            self._queue.leave()
+
+    def _execute_in_time(self, request: Request, deadline: int) -> Outcome:
+        answer: Future[Outcome] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self._prepared.execute(request))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        run_in_background(ask)
+        try:
+            return answer.result((deadline - time.monotonic_ns()) / 1e9 + PATIENCE)
+        except FutureTimeout:
+            raise MissedDeadlineTransientError(f"{self._device.name} did not answer within the time limit") from None
 
     def close(self) -> None:
         self._prepared.close()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, PrepareOptions, Verdict
 from nnapi.drivers.reference.program import PreparedReference
+from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 
 
@@ -26,6 +28,10 @@ class ReferenceDriver:
             else Verdict(False, f"{call}: the reference knows no extension or OEM operation")
             for call in model.operations
         ]
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        need(type.is_known, f"the CPU allocates no memory of unknown extents: {type}", OpFailedError)
+        return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
         return PreparedReference(model)

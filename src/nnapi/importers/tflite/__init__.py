@@ -1,1 +1,18 @@
-"""."""
+"""TensorFlow Lite models: FlatBuffers whose operations map to those of NNAPI, most of them one to one."""
+
+from __future__ import annotations
+
+from nnapi.importers.tflite.convert import Import, Refusal, UnsupportedOperationsError
+from nnapi.importers.tflite.reader import IDENTIFIER, File
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+
+__all__ = ["IDENTIFIER", "Refusal", "UnsupportedOperationsError", "read"]
+
+
+def read(memory: Memory, name: str) -> Model:
+    """The model in a mapped .tflite file; its constants are views of the mapping.
+
+    Raises UnsupportedOperationsError listing the operations that NNAPI cannot express, BadDataError for a damaged file.
+    """
+    return Import(File(memory.view().data), memory, name).model()

@@ -1,0 +1,1 @@
+"""How C sees the runtime: libneuralnetworks.so, its functions, its handles."""

@@ -1,0 +1,130 @@
+"""What the exported functions do: a Python function for each row of the table, on the raw values that C gives.
+
+Each is made from its row once, as source text, because a burst pays for every step between C and the runtime. For
+ANeuralNetworksMemory_copy it reads:
+
+    def ANeuralNetworksMemory_copy(src, dst):
+        try:
+            if not src: raise UnexpectedNullError('src is null')
+            if not dst: raise UnexpectedNullError('dst is null')
+            src = MemoryHandles[src]
+            dst = MemoryHandles[dst]
+            copy_memory(src, dst)
+            return 0
+        except BaseException as error:
+            return failed('ANeuralNetworksMemory_copy', error)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nnapi.capi.prototype import Function, Parameter
+
+STRUCTURES = {
+    "ANeuralNetworksOperandType": "operand_type",
+    "ANeuralNetworksSymmPerChannelQuantParams": "channel_scales",
+    "AHardwareBuffer_Desc": "buffer_desc",
+}
+"""C structures that are read, and the function that makes a value of them."""
+
+
+def make(function: Function, names: dict[str, Any]) -> Callable[..., Any]:
+    """The function of a row; ``names`` is what its text may use, the converters and the runtime's classes among it."""
+    source = "\n".join(_source(function))
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<{function.name}>", "exec"), names, made)
+    result: Callable[..., Any] = made[function.name]
+    return result
+
+
+def _source(function: Function) -> Iterator[str]:
+    yield f"def {function.name}({', '.join(parameter.name for parameter in function.parameters)}):"
+    yield "    try:"
+    for line in _body(function):
+        yield f"        {line}"
+    yield "    except BaseException as error:"
+    for code, value in function.otherwise.items():
+        assert function.output
+        yield f"        if {function.output.name} and code_of(error) == {code}: store({function.output.name}, {value})"
+    failed = f"failed({function.name!r}, error)"
+    if function.returns_code:
+        yield f"        return {failed}"
+    else:
+        yield f"        {failed}"
+        yield f"        return {function.failure}"
+
+
+def _body(function: Function) -> Iterator[str]:
+    if function.frees:
+        yield from _freeing(function, *function.parameters)
+        return
+    for parameter in sorted(function.parameters, key=lambda parameter: not parameter.is_output):
+        yield from _null_check(function, parameter)
+        if parameter.is_output and parameter.kind:
+            yield f"{parameter.name}[0] = 0"
+    for parameter in function.parameters:
+        if parameter.is_handle:
+            yield f"{parameter.name} = {parameter.kind}Handles[{parameter.name}]"
+    if function.guard:
+        yield function.guard
+    for parameter in function.parameters:
+        if converted := _converted(parameter):
+            yield f"{parameter.name} = {converted} if {parameter.name} else None"
+    yield from _answering(function)
+
+
+def _answering(function: Function) -> Iterator[str]:
+    output = function.output
+    if output is None:
+        yield function.call if function.returns_code else f"return {function.call}"
+    elif output.name in function.nullable:
+        yield f"result = {function.call}"
+        yield f"if {output.name}: store({output.name}, result)"
+    elif output.kind:
+        add = "lasting" if output.kind == "Device" else "add"
+        yield f"{output.name}[0] = {output.kind}Handles.{add}({function.call})"
+    elif output.base == "char":
+        yield f"{output.name}[0] = lasting_text({function.call})"
+    else:
+        yield f"store({output.name}, {function.call})"
+    if function.result == "int":
+        yield "return 0"
+
+
+def _freeing(function: Function, parameter: Parameter) -> Iterator[str]:
+    yield f"if not {parameter.name}: return"
+    yield f"handle, {parameter.name} = {parameter.name}, {parameter.kind}Handles[{parameter.name}]"
+    yield function.call or "pass"
+    yield f"{parameter.kind}Handles.free(handle)"
+
+
+def _null_check(function: Function, parameter: Parameter) -> Iterator[str]:
+    """A pointer that counts its bytes or elements may be null where the count is 0, except lists of operands."""
+    if not parameter.is_pointer or parameter.name in function.nullable:
+        return
+    demanded = parameter.count is None or parameter.name in ("inputs", "outputs", "devices")
+    missing = f"not {parameter.name}" if demanded else f"not {parameter.name} and {parameter.count}"
+    said = "" if demanded else " though its length is not 0"
+    yield f"if {missing}: raise UnexpectedNullError('{parameter.name} is null{said}')"
+
+
+def _converted(parameter: Parameter) -> str | None:
+    """The expression that makes a Python value of what C gives; None where C's is good."""
+    name, count = parameter.name, parameter.count
+    if parameter.is_output or parameter.is_handle or not parameter.is_pointer:
+        return None
+    if parameter.kind:
+        return f"objects({parameter.kind}Handles, {name}, {count})"
+    if parameter.base in STRUCTURES and "const" in parameter.type:
+        return f"{STRUCTURES[parameter.base]}({name})"
+    if parameter.base == "void":
+        return f"memory_at({name}, {count})"
+    if parameter.base == "char":
+        return f"string({name})"
+    if name == "token":
+        return "token_at(token)"
+    if parameter.base == "uint32_t":
+        return f"ffi.unpack({name}, {count})"
+    return None

@@ -1,0 +1,55 @@
+"""Handles: the opaque pointers that C holds, and the objects behind them.
+
+A handle is a number that is never given twice, so that one that has been freed is recognised instead of reaching
+another object. An object lives as long as its handle, or as anything made from it: clients may free in any order.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from nnapi.errors import BadDataError
+
+FIRST, STEP = 0x1000, 0x10
+"""The numbers look like aligned addresses, but lie in memory that no process has."""
+
+
+class Handles:
+    """The objects of one kind that C holds, by handle. Safe to use from several threads."""
+
+    numbers = count(FIRST, STEP)  # one sequence for all kinds, so that a handle of another kind is recognised too
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._objects: dict[int, Any] = {}
+        self._constant: dict[int, int] = {}
+
+    def add(self, value: Any) -> int:
+        """A new handle of an object."""
+        handle = next(self.numbers)
+        self._objects[handle] = value
+        return handle
+
+    def lasting(self, value: Any) -> int:
+        """The one handle of an object that is never freed."""
+        if id(value) not in self._constant:
+            self._constant[id(value)] = self.add(value)
+        return self._constant[id(value)]
+
+    def __getitem__(self, handle: int) -> Any:
+        """The object; BadDataError for a handle that was freed or is none of this kind."""
+        try:
+            return self._objects[handle]
+        except KeyError:
+            raise self._unknown(handle) from None
+
+    def free(self, handle: int) -> None:
+        if self._objects.pop(handle, None) is None:
+            raise self._unknown(handle)
+
+    def _unknown(self, handle: int) -> BadDataError:
+        return BadDataError(f"{handle:#x} is no handle of a {self.kind}, or has been freed")
+
+    def __len__(self) -> int:
+        return len(self._objects)

@@ -1,0 +1,182 @@
+"""What the C library calls: importing this module connects every exported function with the runtime.
+
+Only libneuralnetworks.so imports it, in the interpreter it found running or has started. Each exported function is one
+Python function (:mod:`nnapi.capi.calls`) on the numbers and pointers that C gave.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import Any
+
+from nnapi.capi._bridge import ffi, lib
+from nnapi.capi.calls import make
+from nnapi.capi.functions import FUNCTIONS
+from nnapi.capi.handles import Handles
+from nnapi.capi.prototype import HANDLES
+from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, FeatureLevelCode, ResultCode
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT
+from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+from nnapi.runtime.compilation import Burst, Compilation
+from nnapi.runtime.device import Device, devices
+from nnapi.runtime.event import Event
+from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT, Execution
+from nnapi.runtime.memory import HardwareBuffer, MemoryDesc, copy_memory
+
+LONGEST = 1 << 62
+"""Bytes of the longest buffer that can be described to Python; the runtime refuses far shorter ones."""
+
+HANDLES_OF = {kind: Handles(kind) for kind in HANDLES.values()}
+QUIET = os.environ.get("NNAPI_QUIET", "0") not in ("", "0")
+
+_texts: dict[str, Any] = {}
+_holders: dict[int, int] = {}
+
+
+# Failing
+
+
+def code_of(error: BaseException) -> int:
+    """The result code of whatever a call raised."""
+    if isinstance(error, NnapiError):
+        return int(error.code)
+    return int(ResultCode.OUT_OF_MEMORY if isinstance(error, MemoryError) else ResultCode.OP_FAILED)
+
+
+def failed(function: str, error: BaseException) -> int:
+    """Say why a call failed: one line on stderr, and the sentence for nnapi_last_error of this thread."""
+    code = ResultCode(code_of(error))
+    sentence = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
+    line = f"{function}: {code.name}: {sentence}"
+    lib.nnapi_bridge_say(line.encode(errors="replace"))
+    if not QUIET:
+        os.write(2, f"nnapi: {line}\n".encode(errors="replace"))
+    return int(code)
+
+
+# What C gives, as values of Python
+
+
+def operand_type(type: Any) -> OperandType:
+    count, listed = type.dimensionCount, type.dimensions
+    need(
+        bool(count) == bool(listed),
+        f"dimensionCount is {count}, but dimensions are {'given' if listed else 'null'}",
+        BadDataError,
+    )
+    return OperandType(type.type, tuple(ffi.unpack(listed, count)) if count else (), type.scale, type.zeroPoint)
+
+
+def channel_scales(params: Any) -> tuple[int, list[float] | None]:
+    return params.channelDim, ffi.unpack(params.scales, params.scaleCount) if params.scales else None
+
+
+def buffer_desc(desc: Any) -> tuple[int, int, int, int]:
+    return desc.width, desc.height, desc.layers, desc.format
+
+
+def memory_at(pointer: Any, length: int) -> memoryview:
+    return memoryview(ffi.buffer(pointer, min(length, LONGEST)))
+
+
+def string(pointer: Any) -> str:
+    text = ffi.string(pointer)
+    assert isinstance(text, bytes)
+    return os.fsdecode(text)
+
+
+def token_at(pointer: Any) -> bytes:
+    return bytes(ffi.buffer(pointer, BYTE_SIZE_OF_CACHE_TOKEN))
+
+
+def objects(handles: Handles, pointer: Any, count: int) -> list[Any]:
+    return [handles[handle] if handle else None for handle in ffi.unpack(pointer, count)]
+
+
+# What Python answers, as C wants it
+
+
+def store(place: Any, value: Any) -> None:
+    """Write a number, or several one after the other."""
+    if isinstance(value, tuple | list):
+        for index, element in enumerate(value):
+            place[index] = element
+    else:
+        place[0] = value
+
+
+def lasting_text(text: str) -> Any:
+    """A C string that stays as long as the process."""
+    if text not in _texts:
+        _texts[text] = ffi.new("char[]", text.encode())
+    return _texts[text]
+
+
+def signed(number: int) -> int:
+    """A type number with a high prefix as the int32_t it travels in."""
+    return number - (1 << 32) if number >= 1 << 31 else number
+
+
+def device_at(index: int) -> Device:
+    found = devices()
+    need(index < len(found), f"device {index} does not exist, there are {len(found)}", BadDataError)
+    return found[index]
+
+
+def need_idle(execution: Execution) -> None:
+    need(not execution.is_running, "the execution is running, wait for its event first; it is not freed", BadStateError)
+
+
+# Hardware buffers
+
+
+def address(view: memoryview) -> Any:
+    return ffi.from_buffer(view)
+
+
+def unlock(buffer: HardwareBuffer) -> int:
+    """-1: no fence, there is nothing to wait for."""
+    buffer.unlock()
+    return -1
+
+
+def describe(buffer: HardwareBuffer, desc: Any) -> None:
+    ffi.memmove(desc, ffi.new("AHardwareBuffer_Desc*"), ffi.sizeof("AHardwareBuffer_Desc"))
+    desc.width, desc.height, desc.layers, desc.format = buffer.width, buffer.height, buffer.layers, buffer.format
+    desc.stride = buffer.width
+
+
+def hold(handle: int, more: int = 1) -> None:
+    """Count who holds a buffer; the handle is freed with the last."""
+    handles = HANDLES_OF["HardwareBuffer"]
+    handles[handle]  # refuses one that is freed
+    _holders[handle] = _holders.get(handle, 1) + more
+    if not _holders[handle]:
+        del _holders[handle]
+        handles.free(handle)
+
+
+# Connecting
+
+
+def end() -> None:
+    """Run what is to run when the process ends; a C program starts the interpreter, but does not finish it."""
+    atexit._run_exitfuncs()
+
+
+def connect() -> None:
+    """Give the bridge the function of every row."""
+    names: dict[str, Any] = {f"{kind}Handles": handles for kind, handles in HANDLES_OF.items()}
+    names |= globals()
+    for function in FUNCTIONS:
+        ffi.def_extern(name=f"py_{function.name}", error=function.failure if function.failure is not None else int(ResultCode.OP_FAILED))(make(function, names))
+    ffi.def_extern(name="py_end")(end)
+    os.register_at_fork(after_in_child=lib.nnapi_bridge_revive)
+
+
+connect()

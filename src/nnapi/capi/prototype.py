@@ -1,0 +1,124 @@
+"""C prototypes as values: a function's name, result and parameters, and what each parameter is for.
+
+This module imports nothing of the package: the C build reads it before the package is installed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+OBJECTS = ("Burst", "Compilation", "Device", "Event", "Execution", "Memory", "MemoryDesc", "Model")
+HANDLES = {f"ANeuralNetworks{name}": name for name in OBJECTS} | {"AHardwareBuffer": "HardwareBuffer"}
+"""Opaque types of C, and the kind of object behind their handles."""
+
+COUNTS = {
+    "inputs": "inputCount",
+    "outputs": "outputCount",
+    "dimensions": "rank",
+    "devices": "numDevices",
+    "dependencies": "num_dependencies",
+    "buffer": "length",
+    "data": "length",
+}
+"""Pointers, and the parameter that says how many elements or bytes are there."""
+
+WRITTEN = re.compile(r"A\w+\*\*|const char\*\*|void\*\*|(bool|int|u?int\d+_t|ANeuralNetworksOperationType)\*")
+"""Types through which a function gives results back."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter. ``count`` names the parameter that counts what is behind a pointer, where there is one."""
+
+    type: str
+    name: str
+    count: str | None = None
+
+    @property
+    def base(self) -> str:
+        return self.type.replace("const", "").strip(" *")
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of object behind a handle, a list of handles, or a place for a handle."""
+        return HANDLES.get(self.base)
+
+    @property
+    def is_pointer(self) -> bool:
+        return "*" in self.type
+
+    @property
+    def is_output(self) -> bool:
+        return WRITTEN.fullmatch(self.type) is not None
+
+    @property
+    def is_handle(self) -> bool:
+        return self.kind is not None and self.type.count("*") == 1
+
+    @property
+    def word(self) -> str:
+        """The type as it crosses into Python: handles are numbers there."""
+        if self.kind is None:
+            return self.type
+        return "uintptr_t" if self.is_handle else "uintptr_t*" if self.is_output else "const uintptr_t*"
+
+
+@dataclass(frozen=True)
+class Function:
+    """One exported function.
+
+    ``call`` is a Python expression over the converted parameters; its value goes where the output parameter points,
+    or is returned. ``guard`` is evaluated before a structure is read, ``otherwise`` says what a failing call stores,
+    by result code. ``nullable`` names pointers that may be null. ``since`` is the feature level that brought it, None
+    where it is no part of NNAPI; ``failure`` is returned when the call fails without a result code of its own.
+    """
+
+    prototype: str
+    call: str
+    since: int | None
+    about: str
+    header: str = "NeuralNetworks.h"
+    guard: str = ""
+    otherwise: Mapping[int, str] = field(default_factory=dict)
+    nullable: tuple[str, ...] = ()
+    failure: int | None = None
+
+    @cached_property
+    def _parts(self) -> tuple[str, str, str]:
+        match = re.fullmatch(r"(\w+) (\w+)\((.*)\)", self.prototype)
+        assert match, self.prototype
+        return match[1], match[2], match[3]
+
+    @property
+    def result(self) -> str:
+        return self._parts[0]
+
+    @property
+    def name(self) -> str:
+        return self._parts[1]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        text = self._parts[2]
+        pairs = [part.rpartition(" ")[::2] for part in text.split(", ")] if text != "void" else []
+        names = {name for _, name in pairs}
+        return tuple(
+            Parameter(type, name, COUNTS[name] if "*" in type and COUNTS.get(name) in names else None)
+            for type, name in pairs
+        )
+
+    @property
+    def output(self) -> Parameter | None:
+        return next((parameter for parameter in self.parameters if parameter.is_output), None)
+
+    @property
+    def returns_code(self) -> bool:
+        """Whether what it returns says how the call went, and is no answer."""
+        return self.result == "int" and self.failure is None
+
+    @property
+    def frees(self) -> bool:
+        return self.name.endswith("_free")

@@ -1,0 +1,99 @@
+"""What is handed to the engine, as plain values: tensors, operators and the graph they form.
+
+Quantised activations are signed here always: an unsigned tensor of the model appears with its codes and its zero point
+128 lower, and the borders of the graph translate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nnapi.model.operand import Array, Shape
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32),
+    "i32": np.dtype(np.int32),
+    "u8": np.dtype(np.uint8),
+    "i8": np.dtype(np.int8),
+    "bool": np.dtype(np.bool_),
+}
+"""Element types by the names that tensors carry."""
+
+
+@dataclass(eq=False, slots=True)
+class Tensor:
+    """A tensor. ``scale`` is one number or, for filters, a float32 array along ``axis``; 0 where there is none.
+
+    ``data`` is the value of a constant; ``name`` is what sentences call it.
+    """
+
+    type: str
+    shape: Shape
+    scale: float | Array = 0.0
+    zero_point: int = 0
+    axis: int = 0
+    data: Array | None = None
+    name: str = ""
+
+    @property
+    def is_quantized(self) -> bool:
+        return not isinstance(self.scale, float) or self.scale != 0
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def unit(self) -> float:
+        """The scale of a tensor that has one for all its channels."""
+        assert isinstance(self.scale, float)
+        return self.scale
+
+    def same_codes(self, other: Tensor) -> bool:
+        """Whether a code means the same number in both."""
+        return self.type == other.type and self.scale == other.scale and self.zero_point == other.zero_point
+
+    def like(self, **changes: Any) -> Tensor:
+        """A new tensor, computed rather than constant, that differs in ``changes``."""
+        fields = {"type": self.type, "shape": self.shape, "scale": self.scale, "zero_point": self.zero_point}
+        return Tensor(**(fields | {"axis": self.axis, "name": self.name} | changes))
+
+    def __str__(self) -> str:
+        return f"{self.name or 'a tensor'} ({self.type}{list(self.shape)})"
+
+
+@dataclass(eq=False, slots=True)
+class Operator:
+    """One operator by its name in the engine's schema. An input that is left out is None."""
+
+    kind: str
+    inputs: list[Tensor | None]
+    outputs: list[Tensor]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Graph:
+    """Operators in an order in which they can run, and the tensors that come from and go to the outside."""
+
+    operators: list[Operator] = field(default_factory=list)
+    inputs: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+
+    def tensors(self) -> list[Tensor]:
+        """Every tensor once: inputs first, then in the order in which operators name them."""
+        seen = dict.fromkeys(self.inputs)
+        for operator in self.operators:
+            seen.update(dict.fromkeys(tensor for tensor in operator.inputs if tensor is not None))
+            seen.update(dict.fromkeys(operator.outputs))
+        return list(seen)
+
+
+def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:
+    """A constant without quantisation: paddings, shapes, axes."""
+    array = np.array(values, DTYPES[type])
+    return Tensor(type, array.shape, data=array, name=name)

@@ -1,0 +1,15 @@
+"""One lowering rule per operation, by family; importing this package registers them all."""
+
+from __future__ import annotations
+
+from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rules)
+    activation,
+    arithmetic,
+    convolution,
+    image,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    reduction,
+)

@@ -1,0 +1,56 @@
+"""Functions of single numbers."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.graph import Tensor
+from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.site import Site, need
+
+KINDS = {"RELU1": "RELU_N1_TO_1"}
+
+
+@lower(Op.RELU, Op.RELU1, Op.RELU6)
+def clamp(site: Site, input: Tensor) -> Tensor:
+    return site.emit(KINDS.get(site.operation_name, site.operation_name), [input], site.result())
+
+
+@lower(Op.TANH, Op.LOGISTIC)
+def squash(site: Site, input: Tensor) -> Tensor:
+    return site.emit(site.operation_name, [input], site.result())
+
+
+@lower(Op.HARD_SWISH)
+def hard_swish(site: Site, input: Tensor) -> Tensor:
+    """In float32 also for codes, which the engine has no fast kernel for."""
+    return site.stored(site.emit("HARD_SWISH", [site.real(input)], site.real_result()))
+
+
+@lower(Op.ELU)
+def elu(site: Site, input: Tensor, alpha: float) -> Tensor:
+    """alpha (exp(x) - 1) below zero; the engine's own has an alpha of 1."""
+    if alpha == 1:
+        return site.emit("ELU", [input], site.result())
+    below = site.emit("MINIMUM", [input, site.filled(input, 0)], input.like())
+    below = site.emit("ELU", [below], input.like())
+    below = site.emit("MUL", [below, site.filled(input, alpha)], input.like(), activation=0)
+    above = site.emit("RELU", [input], input.like())
+    return site.emit("ADD", [above, below], site.result(), activation=0)
+
+
+@lower(Op.PRELU)
+def prelu(site: Site, input: Tensor, alpha: Tensor) -> Tensor:
+    x, slope, out = site.real(input), site.real(alpha), site.real_result()
+    if slope.data is not None and slope.size == slope.shape[-1] == x.shape[-1] and len(x.shape) == 4:
+        slope = slope.like(shape=(1, 1, slope.size), data=slope.data.reshape(1, 1, -1))
+        return site.stored(site.emit("PRELU", [x, slope], out))
+    below = site.emit("MINIMUM", [x, site.filled(x, 0)], x.like())
+    below = site.emit("MUL", [below, slope], out.like(), activation=0)
+    above = site.emit("RELU", [x], x.like())
+    return site.stored(site.emit("ADD", [above, below], out, activation=0))
+
+
+@lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.NEG, Op.RSQRT, Op.SIN, Op.SQRT)
+def each(site: Site, input: Tensor) -> Tensor:
+    need(input.type != "i8", f"{site.operation_name} of codes may be infinite, which the engine cannot quantise")
+    return site.emit(site.operation_name, [input], site.result())

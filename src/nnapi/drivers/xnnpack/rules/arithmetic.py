@@ -1,0 +1,82 @@
+"""Arithmetic, comparisons and logic on the elements of two tensors."""
+
+from __future__ import annotations
+
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.graph import Tensor
+from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.site import Site, need
+
+SUM_RATIOS = (2.0**-9, 2.0**7)
+"""What a scale may be, relative to the result's, for the engine to add codes; it aborts outside."""
+PRODUCT_RATIOS = (2.0**-15, 2.0**7)
+
+
+@lower(Op.ADD, Op.SUB)
+def add(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
+    return _binary(site, lhs, rhs, SUM_RATIOS)
+
+
+def _binary(site: Site, x: Tensor, y: Tensor, limits: tuple[float, float]) -> Tensor:
+    """On codes where their scales allow, else in float32."""
+    kind, out = site.operation_name, site.result()
+    if out.type == "i8" and (not _within(kind, x, y, out, limits) or kind == "DIV"):
+        real = site.emit(kind, [site.real(x), site.real(y)], site.real_result(), activation=site.activation)
+        return site.stored(real)
+    return site.emit(kind, [x, y], out, activation=site.activation)
+
+
+def _within(kind: str, x: Tensor, y: Tensor, out: Tensor, limits: tuple[float, float]) -> bool:
+    ratios = (x.unit * y.unit / out.unit,) if kind == "MUL" else (x.unit / out.unit, y.unit / out.unit)
+    return all(limits[0] <= ratio <= limits[1] for ratio in ratios)
+
+
+@lower(Op.MUL)
+def mul(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
+    return _binary(site, lhs, rhs, PRODUCT_RATIOS)
+
+
+@lower(Op.DIV)
+def div(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
+    need(lhs.type != "i32", "the engine's quotient of integers is not rounded down")
+    return _binary(site, lhs, rhs, SUM_RATIOS)
+
+
+@lower(Op.POW)
+def power(site: Site, base: Tensor, exponent: Tensor) -> Tensor:
+    return site.emit("POW", [base, exponent], site.result())
+
+
+@lower(Op.MAXIMUM, Op.MINIMUM)
+def extreme(site: Site, a: Tensor, b: Tensor) -> Tensor:
+    """Codes of different scales are brought to the result's first, which does not change their order."""
+    out = site.result()
+    return site.emit(site.operation_name, [site.requantised(a, out), site.requantised(b, out)], out)
+
+
+@lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
+def compare(site: Site, x: Tensor, y: Tensor) -> Tensor:
+    need(
+        x.type != "bool" or site.operation_name in ("EQUAL", "NOT_EQUAL"),
+        "the engine does not order TENSOR_BOOL8",
+    )
+    return site.emit(site.operation_name, [site.real(x), site.real(y)], site.result())
+
+
+@lower(Op.LOGICAL_AND, Op.LOGICAL_OR)
+def logical(site: Site, x: Tensor, y: Tensor) -> Tensor:
+    return site.emit(site.operation_name, [x, y], site.result())
+
+
+@lower(Op.LOGICAL_NOT)
+def logical_not(site: Site, x: Tensor) -> Tensor:
+    return site.emit("LOGICAL_NOT", [x], site.result())
+
+
+@lower(Op.SELECT)
+def select(site: Site, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    out = site.result()
+    return site.emit("SELECT", [condition, site.requantised(a, out), site.requantised(b, out)], out)
+
+

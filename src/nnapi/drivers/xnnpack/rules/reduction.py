@@ -1,0 +1,38 @@
+"""Many numbers to one along axes, and where the extreme lies."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.graph import Tensor, constant
+from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.site import Site
+from nnapi.model.operand import Array
+from nnapi.ops.shapes import axis_of
+
+KINDS = {"REDUCE_SUM": "SUM", "ARGMAX": "ARG_MAX", "ARGMIN": "ARG_MIN"}
+INT32 = 2
+"""Type of positions, in the schema's numbers."""
+
+
+@lower(
+    Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM
+)  # fmt: skip
+def reduce(site: Site, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
+    out = site.result()
+    along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
+    if not along:
+        return site.emit("RESHAPE", [input, constant(out.shape)], out)
+    kept = tuple(1 if axis in along else extent for axis, extent in enumerate(input.shape))
+    reduced = out if out.shape == kept else out.like(shape=kept)
+    site.emit(KINDS.get(site.operation_name, site.operation_name), [input, constant(along)], reduced, keep_dims=1)
+    return out if reduced is out else site.emit("RESHAPE", [reduced, constant(out.shape)], out)
+
+
+@lower(Op.ARGMAX, Op.ARGMIN)
+def extreme_place(site: Site, input: Tensor, axis: int) -> Tensor:
+    along = constant(axis_of(axis, len(input.shape)))
+    out = site.result()
+    kept = tuple(extent for i, extent in enumerate(input.shape) if i != along.data.item()) if along.data is not None else ()
+    place = out if out.shape == kept else out.like(shape=kept)
+    site.emit(KINDS[site.operation_name], [input, along], place, type=INT32)
+    return out if place is out else site.emit("RESHAPE", [place, constant(out.shape)], out)

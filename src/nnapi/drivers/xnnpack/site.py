@@ -1,0 +1,174 @@
+"""Where a lowering rule works: one call of the model, the tensors that reach it, and the operators it emits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers.xnnpack.graph import DTYPES, Operator, Tensor, constant
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
+from nnapi.ops.quantization import dequantize, requantizer
+
+TYPES = {
+    OperandCode.TENSOR_FLOAT32: "f32",
+    OperandCode.TENSOR_INT32: "i32",
+    OperandCode.TENSOR_QUANT8_ASYMM: "i8",
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: "i8",
+    OperandCode.TENSOR_QUANT8_SYMM: "i8",
+    OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: "i8",
+    OperandCode.TENSOR_BOOL8: "bool",
+}
+"""Element types in the graph by operand code; unsigned codes become signed ones."""
+UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)
+SHIFT = 128
+"""What an unsigned code is above the signed one that means the same number."""
+HIGHEST_RANK = 5
+
+
+class Refused(Exception):
+    """The engine cannot do what a call asks; the message is the reason."""
+
+
+def need(condition: object, reason: str) -> None:
+    """Refuse the call, for that reason, unless the condition holds."""
+    if not condition:
+        raise Refused(reason)
+
+
+def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
+    """The graph's tensor for an operand, with the codes of an unsigned one shifted."""
+    need(type.code in TYPES, f"{name} is {type.name}, which the engine does not compute in")
+    need(type.dimensions and 0 not in type.dimensions, f"{name} has extents that are not known before the run: {type}")
+    need(type.rank <= HIGHEST_RANK, f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
+    shift = SHIFT if type.code in UNSIGNED else 0
+    if value is not None:
+        value = signed(value) if shift else value.astype(np.bool_) if TYPES[type.code] == "bool" else value
+    scale: float | Array = type.scale
+    axis = 0
+    if type.channel:
+        scale, axis = np.array(type.channel.scales, np.float32), type.channel.dimension
+    if TYPES[type.code] != "i8":
+        scale = 0.0
+    return Tensor(TYPES[type.code], type.dimensions, scale, type.zero_point - shift, axis, value, name)
+
+
+def signed(codes: Array) -> Array:
+    """Unsigned codes less 128, as signed ones: the highest bit turned over."""
+    return np.bitwise_xor(codes, np.uint8(SHIFT)).view(np.int8)
+
+
+class Site:
+    """One call being lowered.
+
+    Tensors of images are NHWC whatever the model's layout; the framework transposes around the rule.
+    """
+
+    def __init__(self, call: Call, value_of: Callable[[int], Array | None]) -> None:
+        self.call = call
+        self.operators: list[Operator] = []
+        self._value_of = value_of
+        self._reals: dict[Tensor, Tensor] = {}
+
+    # What the rule is given
+
+    def type(self, name: str) -> OperandType:
+        """The operand type behind a tensor argument, as NHWC."""
+        type: OperandType = self.call.arguments[name]
+        return type
+
+    def value(self, name: str) -> Array:
+        """The stored value of an argument that must be constant."""
+        value = self._value_of(self.call.operands[name][0])
+        need(value is not None, f"{name} is computed, the engine needs it constant")
+        assert value is not None
+        return value
+
+    @property
+    def operation_name(self) -> str:
+        return self.call.operation.name
+
+    @property
+    def activation(self) -> FuseCode:
+        return self.call.activation
+
+    def result(self, position: int = 0, **changes: Any) -> Tensor:
+        """A new tensor of a result's type, as NHWC."""
+        result = tensor_of(self.call.results[position], f"output {position}")
+        return result.like(**changes) if changes else result
+
+    # What it emits
+
+    def emit(self, kind: str, inputs: Sequence[Tensor | None], output: Tensor, **options: Any) -> Tensor:
+        """Append an operator with one output, which comes back."""
+        self.operators.append(Operator(kind, list(inputs), [output], options))
+        return output
+
+    def real(self, tensor: Tensor) -> Tensor:
+        """The numbers behind a quantised tensor as float32; a float tensor itself."""
+        if tensor.type != "i8":
+            return tensor
+        if tensor not in self._reals:
+            real = tensor.like(type="f32", scale=0.0, zero_point=0)
+            if tensor.data is not None:
+                real.data = dequantize(_code_type(tensor), tensor.data)
+            else:
+                self.emit("DEQUANTIZE", [tensor], real)
+            self._reals[tensor] = real
+        return self._reals[tensor]
+
+    def real_result(self, position: int = 0) -> Tensor:
+        """A float32 tensor of a result's extents, for :meth:`stored`."""
+        return self.result(position, type="f32", scale=0.0, zero_point=0)
+
+    def stored(self, real: Tensor, position: int = 0) -> Tensor:
+        """A float32 result as the result's own type, quantised where that is."""
+        result = self.result(position)
+        return self.emit("QUANTIZE", [real], result) if result.type == "i8" else real
+
+    def requantised(self, tensor: Tensor, like: Tensor) -> Tensor:
+        """The same numbers in the scale and zero point of ``like``."""
+        if tensor.type != "i8" or tensor.same_codes(like):
+            return tensor
+        if tensor.data is not None:
+            real = dequantize(_code_type(tensor), tensor.data)
+            codes = requantizer(_code_type(like), FuseCode.FUSED_NONE, 1.0)(real)
+            return tensor.like(scale=like.scale, zero_point=like.zero_point, data=codes)
+        output = tensor.like(scale=like.scale, zero_point=like.zero_point)
+        return self.emit("QUANTIZE", [tensor], output)
+
+    def reshaped(self, tensor: Tensor, shape: Shape) -> Tensor:
+        """The same elements under other extents."""
+        if tensor.shape == shape:
+            return tensor
+        return self.emit("RESHAPE", [tensor, constant(shape)], tensor.like(shape=shape))
+
+    def transposed(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
+        """The axes in another order."""
+        if list(order) == list(range(len(tensor.shape))):
+            return tensor
+        shape = tuple(tensor.shape[axis] for axis in order)
+        if tensor.data is not None:
+            return tensor.like(shape=shape, data=np.ascontiguousarray(tensor.data.transpose(order)))
+        return self.emit("TRANSPOSE", [tensor, constant(order)], tensor.like(shape=shape))
+
+    def padded(self, tensor: Tensor, paddings: Sequence[Sequence[int]]) -> Tensor:
+        """Surrounded by zeros, before and after along each axis."""
+        if not any(any(pair) for pair in paddings):
+            return tensor
+        shape = tuple(extent + sum(pair) for extent, pair in zip(tensor.shape, paddings, strict=True))
+        return self.emit("PAD", [tensor, constant(paddings)], tensor.like(shape=shape))
+
+    def filled(self, tensor: Tensor, value: float) -> Tensor:
+        """A constant of one element that is added to, or compared with, a float tensor."""
+        return Tensor(tensor.type, (1,), data=np.full(1, value, DTYPES[tensor.type]))
+
+
+def _code_type(tensor: Tensor) -> OperandType:
+    if isinstance(tensor.scale, float):
+        return OperandType(OperandCode.TENSOR_QUANT8_ASYMM_SIGNED, tensor.shape, tensor.scale, tensor.zero_point)
+    channel = ChannelQuantization(tensor.axis, tuple(map(float, tensor.scale)))
+    return OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, tensor.shape, channel=channel)

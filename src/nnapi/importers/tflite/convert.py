@@ -1,0 +1,225 @@
+"""From the subgraphs of a file to models: walk the operators, apply their rules, collect what cannot be expressed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.importers.tflite.graph import Allowance, Graph, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.reader import File, Operator, Subgraph, Tensor
+from nnapi.importers.tflite.rules import reason_without_rule, rule_for
+from nnapi.importers.tflite.tensors import Refused, operand_type, stored
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+
+INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
+"""What arithmetic on parameters that contradict each other raises."""
+
+
+class Refusal(NamedTuple):
+    """An operation of the file that NNAPI cannot express: its kind, the tensor it writes, and why not."""
+
+    operation: str
+    name: str
+    reason: str
+
+
+class UnsupportedOperationsError(BadDataError):
+    """A file uses operations that NNAPI cannot express; ``refusals`` has one entry for each of them."""
+
+    def __init__(self, sentence: str, refusals: Sequence[Refusal] = ()) -> None:
+        super().__init__(sentence)
+        self.refusals = tuple(refusals)
+
+
+class Import:
+    """What the subgraphs of one file share while they are converted."""
+
+    def __init__(self, file: File, memory: Memory, name: str) -> None:
+        self.file = file
+        self.memory = memory
+        self.name = name
+        self.refusals: list[Refusal] = []
+        self.allowance = Allowance(file.source.size)
+        self.notes: dict[str, None] = {}
+        self._models: dict[int, Model | None] = {}
+        self._open: set[int] = set()
+
+    def model(self) -> Model:
+        """The whole file as a model; UnsupportedOperationsError listing every operation that cannot be expressed."""
+        model = self.subgraph(0)
+        if self.refusals or model is None:
+            raise UnsupportedOperationsError(_sentence(self.name, self.refusals), self.refusals)
+        return model
+
+    def subgraph(self, index: int) -> Model | None:
+        """Subgraph ``index`` as a finished model, converted once; None where something in it was refused."""
+        if index not in self._models:
+            with self.within(index):
+                self._models[index] = self._convert(self.file.subgraph(index), index)
+        return self._models[index]
+
+    @contextmanager
+    def within(self, index: int) -> Iterator[None]:
+        """While subgraph ``index`` is converted; BadDataError where that leads back to itself."""
+        need(index not in self._open, f"subgraph {index} refers to itself", BadDataError)
+        self._open.add(index)
+        yield
+        self._open.remove(index)
+
+    def _convert(self, subgraph: Subgraph, index: int) -> Model | None:
+        conversion = Conversion(self, subgraph)
+        before = len(self.refusals)
+        for operator in subgraph.operators:
+            conversion.convert(operator)
+        outputs = conversion.results()
+        if len(self.refusals) > before:
+            return None
+        stem = Path(self.name).stem
+        name = stem if index == 0 else f"{stem}:{subgraph.name or index}"
+        return conversion.build(Model(name), self.memory, outputs)
+
+
+class Conversion:
+    """One subgraph on its way into a model."""
+
+    def __init__(self, whole: Import, subgraph: Subgraph, graph: Graph | None = None) -> None:
+        self.whole = whole
+        self.subgraph = subgraph
+        self.graph = Graph(whole.allowance) if graph is None else graph
+        self._values: dict[int, Value] = {}
+        for index in subgraph.inputs:
+            need(index not in self._values, f"input {subgraph.tensors[index]} is listed twice", BadDataError)
+            self._values[index] = self._model_input(subgraph.tensors[index])
+
+    # What nodes ask
+
+    def read(self, index: int) -> Value:
+        """The value of a tensor: computed before, a model input, or a constant of the file."""
+        if index not in self._values:
+            tensor = self.subgraph.tensors[index]
+            if tensor.is_variable:
+                self._values[index] = self._state(tensor)
+            else:
+                self._values[index] = self._constant(tensor)
+        return self._values[index]
+
+    def written(self, index: int) -> Value:
+        """A new value for a tensor that an operator writes."""
+        need(index >= 0, "an operator leaves out an output", BadDataError)
+        tensor = self.subgraph.tensors[index]
+        need(index not in self._values, f"{tensor} is written twice", BadDataError)
+        self._note_type(tensor)
+        return Value(operand_type(tensor), tensor.name)
+
+    def bind(self, index: int, value: Value) -> None:
+        """Let a tensor be a value."""
+        self._values[index] = value
+
+    def note(self, sentence: str) -> None:
+        self.whole.notes[sentence] = None
+
+    def inline(self, index: int, values: Sequence[Value]) -> list[Value]:
+        """Put the operations of another subgraph, applied to ``values``, into this one's graph; gives its outputs."""
+        subgraph = self.whole.file.subgraph(index)
+        with self.whole.within(index):
+            inner = Conversion(self.whole, subgraph, self.graph)
+            inner._values.update(zip(subgraph.inputs, values, strict=True))
+            for operator in subgraph.operators:
+                inner.convert(operator)
+        return [inner.read(output) for output in subgraph.outputs]
+
+    # Walking
+
+    def convert(self, operator: Operator) -> None:
+        """Apply the operator's rule; whatever goes wrong becomes a refusal that names the operator."""
+        rule, before = rule_for(operator.kind), len(self.whole.refusals)
+        try:
+            if rule is None:
+                raise Refused(reason_without_rule(operator.kind))
+            node = Node(self, operator, rule.options)
+            rule.function(node)
+            for index, value in zip(operator.outputs, node.outputs, strict=True):
+                if value in self.graph.written or value.array is not None:
+                    self._values.setdefault(index, value)
+        except Refused as refused:
+            self._refuse(operator, refused.reason)
+        except NnapiError as error:
+            self._refuse(operator, str(error))
+        except INCONSISTENT as error:
+            self._refuse(operator, f"its parameters contradict each other ({type(error).__name__}: {error})")
+        if len(self.whole.refusals) > before:
+            for index in operator.outputs:  # so that what follows is still looked at
+                if index >= 0:
+                    self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))
+
+    def results(self) -> list[Value]:
+        """The values of the subgraph's outputs."""
+        try:
+            return [self.read(index) for index in self.subgraph.outputs]
+        except Refused as refused:
+            self.whole.refusals.append(Refusal("model output", self.subgraph.name, refused.reason))
+            return []
+
+    def build(self, model: Model, memory: Memory, outputs: Sequence[Value]) -> Model:
+        """The finished model of the subgraph."""
+        inputs = [self._values[index] for index in self.subgraph.inputs]
+        model.notes = tuple(self.whole.notes)
+        return self.graph.build(model, memory, inputs, outputs)
+
+    def _refuse(self, operator: Operator, reason: str) -> None:
+        tensors = self.subgraph.tensors
+        name = next((str(tensors[index]) for index in operator.outputs if index >= 0), "without output")
+        self.whole.refusals.append(Refusal(operator.kind, name, reason))
+
+    # Tensors
+
+    def _model_input(self, tensor: Tensor) -> Value:
+        try:
+            self._note_type(tensor)
+            return Value(operand_type(tensor), tensor.name)
+        except Refused as refused:
+            self.whole.refusals.append(Refusal("model input", str(tensor), refused.reason))
+            return _placeholder(tensor)
+
+    def _constant(self, tensor: Tensor) -> Value:
+        type = operand_type(tensor)
+        if tensor.region is None and 0 in tensor.shape:
+            return Value(type, tensor.name, np.zeros(tensor.shape, type.dtype))
+        need(tensor.region, f"{tensor} is neither an input nor a constant, and nothing writes it", BadDataError)
+        array, is_view = stored(tensor, self.whole.file.bytes_at)
+        return Value(type, tensor.name, array, tensor.region if is_view else None)
+
+    def _state(self, tensor: Tensor) -> Value:
+        type = operand_type(tensor)
+        self.note("state that the file keeps between runs starts anew, from zero, at every run")
+        return self.graph.filled(type, type.zero_point, tensor.name)
+
+    def _note_type(self, tensor: Tensor) -> None:
+        if tensor.type == "INT64":
+            self.note("int64 tensors are TENSOR_INT32")
+
+
+def _placeholder(tensor: Tensor) -> Value:
+    try:
+        return Value(operand_type(tensor), tensor.name)
+    except (Refused, NnapiError):
+        return Value(OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,)), tensor.name)
+
+
+def _sentence(name: str, refusals: Sequence[Refusal]) -> str:
+    """One sentence that lists every refused operation, grouped by kind and reason."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for refusal in refusals:
+        groups.setdefault((refusal.operation, refusal.reason), []).append(refusal.name)
+    parts = [f"{kind} ×{len(names)} ({', '.join(names)}: {reason})" for (kind, reason), names in groups.items()]
+    return f"{name} uses operations that NNAPI cannot express: {', '.join(parts)}"

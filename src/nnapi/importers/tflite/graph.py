@@ -1,0 +1,387 @@
+"""The model under construction: values, and the NNAPI operations that compute them.
+
+Rules append operations through :meth:`Graph.emit`. Whether NNAPI takes a combination of types, and which quantisation
+it fixes for a result, stands in the signature of the operation; where the file asks for another one, ``emit`` goes
+through real numbers (DEQUANTIZE, the operation, QUANTIZE) or, for booleans that an operation only has to move,
+through bytes. Operations on constants are computed here and now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, NnapiError
+from nnapi.importers.tflite.tensors import Refused, expressible
+from nnapi.model.call import UNKNOWN, NotYetKnown, normalise
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
+from nnapi.model.operation import REGISTRY, Match, Operation
+from nnapi.model.parameter import Several, TensorParameter
+from nnapi.ops.evaluate import evaluate
+from nnapi.ops.quantization import dequantize
+
+FLOAT32, INT32, BOOL8 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32, OperandCode.TENSOR_BOOL8
+QUANT8 = OperandCode.TENSOR_QUANT8_ASYMM
+
+MADE_UP = 64 << 20
+"""Bytes of constants that the importer may make up or compute, besides those in proportion to the file."""
+MADE_UP_PER_BYTE = 8
+
+MOVES = {
+    OperationCode.SLICE, OperationCode.GATHER, OperationCode.PACK, OperationCode.RESHAPE, OperationCode.SPLIT,
+    OperationCode.EXPAND_DIMS, OperationCode.CAST,
+}  # fmt: skip
+"""Operations that leave numbers as they are, so that extents that are not known yet pass through them."""
+
+FOLDED = MOVES | {
+    OperationCode[name]
+    for name in (
+        "ABS ADD CONCATENATION DEQUANTIZE DIV EQUAL EXP FILL FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL LOG "
+        "LOGICAL_AND LOGICAL_NOT LOGICAL_OR MAXIMUM MINIMUM MUL NEG NOT_EQUAL POW QUANTIZE REDUCE_MAX REDUCE_MIN "
+        "REDUCE_PROD REDUCE_SUM RELU RELU1 RELU6 REVERSE RSQRT SELECT SQRT SQUEEZE STRIDED_SLICE SUB TILE TRANSPOSE"
+    ).split()
+}
+"""Operations that are computed here when all their inputs are constants: those that look at each element once."""
+
+SAME_SCALE = 1e-6
+"""Relative difference up to which two scales are the same, written by tools that rounded differently."""
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """Something an operation reads or writes. ``array`` is a constant's value, ``region`` where the file has it.
+
+    ``open_extents``: the array holds extents of a tensor, and -1 for those that only a run knows.
+    """
+
+    type: OperandType
+    name: str
+    array: Array | None = None
+    region: tuple[int, int] | None = None
+    model: Model | None = None
+    omitted: bool = False
+    open_extents: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.dimensions
+
+    @property
+    def rank(self) -> int:
+        return len(self.type.dimensions)
+
+    @property
+    def is_float(self) -> bool:
+        return self.type.code in (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether codes stand for real numbers; a bias of int32 with a scale counts."""
+        return self.type.is_quantized or (self.type.code == INT32 and self.type.scale > 0)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all extents are known, or there is nothing to know."""
+        return self.omitted or self.model is not None or self.type.is_known
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One NNAPI operation."""
+
+    code: OperationCode
+    inputs: list[Value]
+    outputs: list[Value]
+
+
+class Allowance:
+    """How many bytes of constants an import may still make up: a small file must not become a large model."""
+
+    def __init__(self, file_size: int) -> None:
+        self.left = MADE_UP + MADE_UP_PER_BYTE * file_size
+
+    def grants(self, count: int) -> bool:
+        """Whether ``count`` bytes are left; then they are taken."""
+        if count > self.left:
+            return False
+        self.left -= count
+        return True
+
+
+class Graph:
+    """The steps of one model in the order in which they run."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self.allowance = allowance
+        self.steps: list[Step] = []
+        self.written: set[Value] = set()
+        self._scalars: dict[tuple[int, Any], Value] = {}
+        self._reals: dict[Value, Value] = {}
+
+    # Constants
+
+    def scalar(self, code: OperandCode, value: Any) -> Value:
+        """A scalar operand; equal ones are shared."""
+        key = (code, value)
+        if key not in self._scalars:
+            type = OperandType(code)
+            self._scalars[key] = Value(type, "", _frozen(np.asarray(value, type.dtype)))
+        return self._scalars[key]
+
+    def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
+        """A constant tensor; without ``type`` of the one that the array's own type suggests (int32, float, bool)."""
+        if type is None:
+            codes = {"f4": FLOAT32, "f2": OperandCode.TENSOR_FLOAT16, "i4": INT32, "b1": BOOL8, "u1": BOOL8}
+            type = OperandType(codes[array.dtype.str[1:]], array.shape)
+        return Value(type, name, _frozen(np.ascontiguousarray(array.view(type.dtype).reshape(type.dimensions))))
+
+    def reserve(self, count: int) -> None:
+        """Take from the allowance before making up a constant of ``count`` bytes; Refused where that is too much."""
+        expressible(self.allowance.grants(count), f"it would take {count} bytes of constants that are not in the file")
+
+    def filled(self, type: OperandType, value: float = 0, name: str = "") -> Value:
+        """A constant tensor of one stored value all over; Refused where its size is open or too large."""
+        expressible(type.is_known, f"{name or 'a constant'} has open extents {list(type.dimensions)}")
+        self.reserve(type.nbytes)
+        return Value(type, name, _frozen(np.full(type.dimensions, value, type.dtype)))
+
+    def ints(self, values: Sequence[int] | Sequence[Sequence[int]] | Array) -> Value:
+        """A TENSOR_INT32 constant of the numbers' shape."""
+        return self.constant(np.asarray(values, np.int32))
+
+    def omitted(self, code: int = FLOAT32) -> Value:
+        """An optional operand that is not given."""
+        return Value(OperandType(code, scale=float(code in ZERO_POINTS)), "", omitted=True)
+
+    # Operations
+
+    def emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """Append an operation that writes ``outputs``; Refused, with NNAPI's sentence, where it cannot be expressed."""
+        expressible(code in REGISTRY, f"NNAPI's {code.name} is not available")
+        try:
+            self._emit(code, inputs, outputs)
+        except BadDataError as error:
+            if not (self._emit_real(code, inputs, outputs) or self._emit_bytes(code, inputs, outputs)):
+                raise Refused(f"NNAPI's {code.name}: {error.sentence}") from None
+        except NnapiError as error:
+            raise Refused(f"NNAPI's {code.name}: {error.sentence}") from None
+
+    def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """As the signature of the operation has it; BadDataError where that does not take the operands."""
+        operation = REGISTRY[code]
+        types, declared = [value.type for value in inputs], [value.type for value in outputs]
+        match = operation.match(types, declared, [value.model for value in inputs])
+        settled = _settled(operation, match, types, declared)
+        if operation.shape_function and all(value.is_known for value in inputs):
+            settled = self._computed(operation, match, inputs, outputs, settled)
+        for value, type in zip(outputs, settled, strict=True):
+            value.type = type
+        if any(value.open_extents for value in inputs):
+            passed = code in MOVES and all(value.array is not None for value in outputs)
+            passed = passed or (code == OperationCode.RESHAPE and not inputs[0].open_extents)
+            expressible(passed, "it computes with extents that only a run knows")
+        for value in outputs:
+            value.open_extents = value.array is not None and any(source.open_extents for source in inputs)
+        if any(value.array is None for value in outputs):
+            self.steps.append(Step(code, list(inputs), list(outputs)))
+            self.written.update(outputs)
+
+    def _computed(
+        self,
+        operation: Operation,
+        match: Match,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        declared: Sequence[OperandType],
+    ) -> list[OperandType]:
+        """The types with the extents that NNAPI computes; results of constants are computed altogether."""
+        numbers = range(len(inputs))
+        arrays = {i: value.array for i, value in enumerate(inputs) if value.array is not None}
+        try:
+            call = normalise(
+                operation, match, tuple(numbers), tuple(range(len(inputs), len(inputs) + len(outputs))),
+                tuple(declared), lambda i: None if inputs[i].omitted else inputs[i].type, arrays.get,
+            )  # fmt: skip
+        except NotYetKnown:
+            return list(declared)
+        results = [
+            type if UNKNOWN in result.dimensions or type.is_scalar else type.with_dimensions(result.dimensions)
+            for type, result in zip(declared, call.stored_results(), strict=True)
+        ]
+        is_constant = all(value.omitted or value.array is not None for value in inputs)
+        is_constant = is_constant and operation.code in FOLDED
+        if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
+            for value, type, array in zip(outputs, results, evaluate(call, arrays), strict=True):
+                value.array = _frozen(array.astype(type.dtype, copy=False))
+            return [
+                type if type.is_scalar else type.with_dimensions(value.array.shape)
+                for type, value in zip(results, outputs, strict=True)
+                if value.array is not None
+            ]
+        return results
+
+    def _emit_real(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+        """Compute on real numbers what NNAPI does not compute on these codes; whether it does on real ones."""
+        if not any(value.is_quantized for value in (*inputs, *outputs)):
+            return False
+        reals = [
+            Value(OperandType(FLOAT32, value.shape), f"{value.name}:real") if value.is_quantized else value
+            for value in outputs
+        ]
+        try:
+            self._emit(code, [self.real(value) for value in inputs], reals)
+        except BadDataError:
+            return False
+        for real, value in zip(reals, outputs, strict=True):
+            if real is not value:
+                self.quantize(real, value)
+        return True
+
+    def _emit_bytes(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+        """Move booleans as bytes; whether NNAPI's operation takes those."""
+        if not any(value.type.code == BOOL8 for value in outputs):
+            return False
+        moved = [Value(_byte_type(value.shape), f"{value.name}:bytes") for value in outputs]
+        try:
+            self._emit(code, [self.bytes(value) if value.type.code == BOOL8 else value for value in inputs], moved)
+        except BadDataError:
+            return False
+        for source, target in zip(moved, outputs, strict=True):
+            zero = self.filled(_byte_type((1,)))
+            self._emit(OperationCode.NOT_EQUAL, [source, zero], [target])
+        return True
+
+    # Conversions
+
+    def real(self, value: Value) -> Value:
+        """The real numbers behind codes, as TENSOR_FLOAT32; anything else as it is."""
+        if not value.is_quantized:
+            return value
+        if value not in self._reals:
+            real = Value(OperandType(FLOAT32, value.shape), f"{value.name}:real")
+            if value.array is not None:
+                self.reserve(real.type.nbytes)
+                real.array = _frozen(_real_numbers(value.type, value.array))
+            else:
+                self._emit(OperationCode.DEQUANTIZE, [value], [real])
+            self._reals[value] = real
+        return self._reals[value]
+
+    def quantize(self, real: Value, target: Value) -> None:
+        """Write real numbers to ``target`` as codes of its type."""
+        expressible(
+            target.type.code in (QUANT8, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED),
+            f"NNAPI cannot compute {target.name} as {type_name(target.type.code)}",
+        )
+        self.emit(OperationCode.QUANTIZE, [real], [target])
+
+    def bytes(self, value: Value) -> Value:
+        """A TENSOR_BOOL8 as bytes 0 and 1, of a type that every operation moves."""
+        type = _byte_type(value.shape)
+        if value.array is not None:
+            return Value(type, value.name, _frozen(np.not_equal(value.array, 0).astype(np.uint8)))
+        result = Value(type, f"{value.name}:bytes")
+        self._emit(OperationCode.SELECT, [value, self.filled(type, 1), self.filled(type, 0)], [result])
+        return result
+
+    # The finished model
+
+    def build(self, model: Model, memory: Memory, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
+        """Describe the steps that the outputs depend on to ``model`` and finish it."""
+        outputs = self._written(inputs, outputs)
+        indices = {value: model.add_operand(value.type, value.name) for value in inputs}
+        for step in self._needed(outputs):
+            for value in (*step.inputs, *step.outputs):
+                if value not in indices:
+                    indices[value] = _describe(model, memory, value)
+            reads, writes = ([indices[value] for value in values] for values in (step.inputs, step.outputs))
+            model.add_operation(step.code, reads, writes)
+        model.identify_inputs_and_outputs(*([indices[value] for value in values] for values in (inputs, outputs)))
+        model.finish()
+        return model
+
+    def _written(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
+        """The outputs, each written by an operation of its own: NNAPI has no output that is an input or constant."""
+        taken = set(inputs)
+        written = []
+        for value in outputs:
+            if value in taken or value.array is not None:
+                copy = Value(value.type, f"{value.name}:copy")
+                self.steps.append(Step(OperationCode.CAST, [value], [copy]))
+                value = copy
+            taken.add(value)
+            written.append(value)
+        return written
+
+    def _needed(self, outputs: Sequence[Value]) -> list[Step]:
+        wanted = set(outputs)
+        needed = []
+        for step in reversed(self.steps):
+            if any(value in wanted for value in step.outputs):
+                wanted.update(step.inputs)
+                needed.append(step)
+        return needed[::-1]
+
+
+def _describe(model: Model, memory: Memory, value: Value) -> int:
+    index = model.add_operand(replace(value.type, channel=None), value.name)
+    if value.type.channel:
+        channel = value.type.channel
+        model.set_operand_symm_per_channel_quant_params(index, channel.dimension, channel.scales)
+    if value.model is not None:
+        model.set_operand_value_from_model(index, value.model)
+    elif value.omitted:
+        model.set_operand_value(index, None)
+    elif value.region is not None:
+        model.set_operand_value_from_memory(index, memory, *value.region)
+    elif value.array is not None:
+        model.set_operand_value(index, value.array)
+    return index
+
+
+def _settled(
+    operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
+) -> list[OperandType]:
+    """The output types with the quantisation that the operation fixes; BadDataError where they have another."""
+    settled = []
+    for position, type in enumerate(outputs):
+        slot = operation.outputs[min(position, len(operation.outputs) - 1)]
+        slot = slot.parameter if isinstance(slot, Several) else slot
+        quant = slot.quant if isinstance(slot, TensorParameter) and type.code in ZERO_POINTS else None
+        if isinstance(quant, str):
+            leader = inputs[match.inputs[quant][0]]
+            type = _same_quantization(type, leader.scale, leader.zero_point)
+        elif quant and type.code in quant:
+            type = _same_quantization(type, *quant[type.code])
+        settled.append(type)
+    return settled
+
+
+def _same_quantization(type: OperandType, scale: float, zero_point: int) -> OperandType:
+    if type.zero_point != zero_point or abs(type.scale - scale) > SAME_SCALE * scale:
+        raise BadDataError(
+            f"gives scale {scale:.9g} and zero point {zero_point}, "
+            f"the file wants {type.scale:.9g} and {type.zero_point}"
+        )
+    return replace(type, scale=scale)
+
+
+def _byte_type(shape: Shape) -> OperandType:
+    return OperandType(QUANT8, shape, 1.0, 0)
+
+
+def _real_numbers(type: OperandType, codes: Array) -> Array:
+    if type.code == INT32:
+        return codes.astype(np.float32) * np.float32(type.scale)
+    return dequantize(type, codes)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array

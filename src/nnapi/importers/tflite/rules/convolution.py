@@ -1,0 +1,141 @@
+"""Convolutions and FULLY_CONNECTED: products of an input with weights, plus a bias."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode, PaddingCode
+from nnapi.importers.tflite.graph import INT32, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType
+
+PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+PADDING = {0: PaddingCode.PADDING_SAME, 1: PaddingCode.PADDING_VALID}
+
+
+@rule("CONV_2D", options="Conv2DOptions")
+def conv_2d(node: Node) -> None:
+    o = node.options
+    x, filter = weighted(node, 0, 1)
+    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
+    bias = bias_of(node, 2, x, filter, filter.shape[0])
+    groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
+    place = (padding(node, o.Padding()), node.i32(o.StrideW()), node.i32(o.StrideH()))
+    act = node.activation(o.FusedActivationFunction())
+    if groups > 1:
+        dilated = (o.DilationWFactor(), o.DilationHFactor()) != (1, 1)
+        expressible(not dilated, "NNAPI's GROUPED_CONV_2D has no dilation")
+        node.emit(OperationCode.GROUPED_CONV_2D, x, filter, bias, *place, node.i32(groups), act, node.flag(False))
+    else:
+        node.emit(OperationCode.CONV_2D, x, filter, bias, *place, act, *dilation(node))
+
+
+@rule("DEPTHWISE_CONV_2D", options="DepthwiseConv2DOptions")
+def depthwise_conv_2d(node: Node) -> None:
+    o = node.options
+    x, filter = weighted(node, 0, 1)
+    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
+    bias = bias_of(node, 2, x, filter, filter.shape[3])
+    multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.DepthMultiplier()
+    node.emit(
+        OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, padding(node, o.Padding()),
+        node.i32(o.StrideW()), node.i32(o.StrideH()), node.i32(multiplier),
+        node.activation(o.FusedActivationFunction()), *dilation(node),
+    )  # fmt: skip
+
+
+@rule("TRANSPOSE_CONV", options="TransposeConvOptions")
+def transpose_conv(node: Node) -> None:
+    o = node.options
+    x, filter = weighted(node, 2, 1)
+    expressible(filter.rank == 4, "its filter is not of rank 4")
+    bias = bias_of(node, 3, x, filter, filter.shape[0])
+    node.emit(
+        OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), padding(node, o.Padding()),
+        node.i32(o.StrideW()), node.i32(o.StrideH()), node.activation(o.FusedActivationFunction()), node.flag(False),
+    )  # fmt: skip
+
+
+@rule("FULLY_CONNECTED", options="FullyConnectedOptions")
+def fully_connected(node: Node) -> None:
+    """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
+    o = node.options
+    expressible(o.WeightsFormat() == 0, "its weights are shuffled for one kind of processor")
+    x, weights = weighted(node, 0, 1)
+    expressible(weights.rank == 2, f"its weights are of rank {weights.rank}")
+    units, depth = node.known(weights)
+    bias = bias_of(node, 2, x, weights, units)
+    act = node.activation(o.FusedActivationFunction())
+    out = node.output
+    batch = math.prod(x.shape) // depth if depth else 0
+    shape = (*x.shape[:-1], units) if o.KeepNumDims() else (batch, units)
+    if weights.type.channel:
+        pointwise(node, x, weights, bias, act, shape)
+        return
+    if x.rank < 2:
+        x = node.reshape(x, (batch, depth))
+    if len(shape) == 2:
+        node.emit(OperationCode.FULLY_CONNECTED, x, weights, bias, act)
+    else:
+        flat = node.temporary(out.type.with_dimensions((batch, units)), "flat")
+        node.emit(OperationCode.FULLY_CONNECTED, x, weights, bias, act, to=flat)
+        node.reshape(flat, shape, to=out)
+
+
+def pointwise(node: Node, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
+    """FULLY_CONNECTED with a scale for each unit, as a convolution of single pixels."""
+    units, depth = weights.shape
+    filter = retyped(weights, weights.type.with_dimensions((units, 1, 1, depth)))
+    batch = math.prod(x.shape) // depth
+    pixels = node.reshape(x, (batch, 1, 1, depth))
+    out = node.temporary(node.output.type.with_dimensions((batch, 1, 1, units)), "pixels")
+    one = node.i32(1)
+    scheme = node.i32(PaddingCode.PADDING_VALID)
+    node.emit(OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, act, to=out)
+    node.reshape(out, shape, to=node.output)
+
+
+def weighted(node: Node, i: int, j: int) -> tuple[Value, Value]:
+    """Input and weights; codes as weights of a float input become the numbers that they stand for."""
+    x, weights = node.input(i), node.input(j)
+    if x.is_float and weights.is_quantized:
+        node.note("8-bit weights of float operations are used as real numbers; TFLite quantises the input as well")
+        weights = node.graph.real(weights)
+    return x, weights
+
+
+def bias_of(node: Node, i: int, x: Value, weights: Value, channels: int) -> Value:
+    """The bias, zeros where there is none; of codes with the scale that NNAPI demands: input times weights."""
+    is_quantized = x.is_quantized
+    scale = 0.0 if weights.type.channel or not is_quantized else float(np.float32(x.type.scale) * weights.type.scale)
+    if not node.has(i):
+        type = OperandType(INT32 if is_quantized else x.type.code, (channels,), scale)
+        return node.graph.filled(type, name=f"{node.output.name}:bias")
+    bias = node.input(i)
+    if not is_quantized:
+        return bias
+    expressible(bias.array is not None, "its bias is computed, of codes NNAPI needs a constant one")
+    return retyped(bias, OperandType(bias.type.code, bias.shape, scale))
+
+
+def retyped(value: Value, type: OperandType) -> Value:
+    """The same constant under another type of the same storage."""
+    expressible(value.array is not None, f"{value.name} is computed, NNAPI needs a constant")
+    assert value.array is not None
+    return Value(type, value.name, value.array.reshape(type.dimensions), value.region)
+
+
+def padding(node: Node, code: int) -> Value:
+    """The padding scheme as NNAPI numbers it."""
+    expressible(code in PADDING, f"its padding scheme is {code}, must be 0 (SAME) or 1 (VALID)")
+    return node.i32(PADDING[code])
+
+
+def dilation(node: Node) -> tuple[Value, ...]:
+    """Layout and dilations, left off where they have their defaults."""
+    across, down = node.options.DilationWFactor(), node.options.DilationHFactor()
+    return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

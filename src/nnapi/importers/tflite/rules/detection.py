@@ -1,0 +1,70 @@
+"""Custom operations that NNAPI has: the last step of single-shot detectors."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from flatbuffers import flexbuffers
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.tflite.graph import FLOAT32, INT32
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType
+
+
+@rule("CUSTOM:TFLite_Detection_PostProcess")
+def detection_postprocess(node: Node) -> None:
+    """TFLite gives boxes, classes, scores and count, all float; NNAPI scores, boxes, classes and count."""
+    parameters = Parameters(node.operator.custom_options)
+    deltas, scores, anchors = node.reals()
+    number = parameters.number
+    classes = number("num_classes")
+    has_background = scores.rank == 3 and scores.shape[2] == classes + 1
+    expressible(has_background, f"it has scores of {scores.shape[-1]} classes, NNAPI wants {classes} and a background")
+    regular = bool(number("use_regular_nms", False))
+    scales = [node.real(number(f"{name}_scale"), scores) for name in "yxhw"]
+    limits = (number("max_detections"), number("max_classes_per_detection"), number("detections_per_class", 100))
+    thresholds = (number("nms_score_threshold"), number("nms_iou_threshold"))
+    found = limits[0] * (1 if regular else limits[1])
+    images = scores.shape[0]
+    boxes_out, classes_out, scores_out, count_out = node.outputs
+    for value, shape in (
+        (boxes_out, (images, found, 4)), (classes_out, (images, found)), (scores_out, (images, found)),
+        (count_out, (images,)),
+    ):  # fmt: skip
+        value.type = OperandType(FLOAT32, shape)
+    labels = node.temporary(OperandType(INT32, (images, found)), "classes")
+    count = node.temporary(OperandType(INT32, (images,)), "count")
+    node.emit(
+        OperationCode.DETECTION_POSTPROCESSING, scores, deltas, anchors, *scales, node.flag(regular),
+        *map(node.i32, limits), *(node.real(value, scores) for value in thresholds), node.flag(False),
+        to=[scores_out, boxes_out, labels, count],
+    )  # fmt: skip
+    node.emit(OperationCode.CAST, labels, to=classes_out)
+    node.emit(OperationCode.CAST, count, to=count_out)
+
+
+class Parameters:
+    """The parameters of a custom operation, written as a FlexBuffer map."""
+
+    def __init__(self, content: bytes) -> None:
+        try:
+            self._map: Any = flexbuffers.GetRoot(content).AsMap
+        except (struct.error, LookupError, ValueError, TypeError) as error:
+            raise BadDataError(f"its parameters cannot be read: {error}") from None
+
+    def number(self, name: str, default: float | None = None) -> Any:
+        """A number; BadDataError where it is missing without a default, or is none."""
+        try:
+            value = self._map[name].Value
+        except KeyError:
+            need(default is not None, f"its parameters have no {name}", BadDataError)
+            return default
+        except (struct.error, LookupError, ValueError, TypeError) as error:
+            raise BadDataError(f"its parameter {name} cannot be read: {error}") from None
+        need(isinstance(value, int | float), f"its parameter {name} is {value!r}", BadDataError)
+        return value

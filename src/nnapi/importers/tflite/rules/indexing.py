@@ -1,0 +1,233 @@
+"""Picking elements: slices, gathers, look-ups, the largest ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.importers.tflite.graph import BOOL8, INT32, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.movement import is_scalar, split, take, without_axis
+from nnapi.importers.tflite.tensors import expressible
+
+
+@rule("SLICE")
+def slice_block(node: Node) -> None:
+    node.emit(OperationCode.SLICE, node.input(0), node.input(1), node.input(2))
+
+
+@dataclass(frozen=True)
+class Along:
+    """What a strided slice takes along one axis; None for begin or end means as far as it goes."""
+
+    begin: int | None
+    end: int | None
+    stride: int
+    shrink: bool
+
+
+FULL = Along(None, None, 1, False)
+
+
+@rule("STRIDED_SLICE", options="StridedSliceOptions")
+def strided_slice(node: Node) -> None:
+    """NNAPI has no ellipsis, no new axes, and does not slice int32 or booleans."""
+    o, x = node.options, node.input(0)
+    computed = any(node.input(i).array is None for i in (1, 2, 3))
+    if computed:
+        expressible(not (o.EllipsisMask() or o.NewAxisMask() or o.Offset()), "its computed bounds have masks")
+        masks = map(node.i32, (o.BeginMask(), o.EndMask(), o.ShrinkAxisMask()))
+        node.emit(OperationCode.STRIDED_SLICE, x, *(node.input(i) for i in (1, 2, 3)), *masks)
+        return
+    along, new_axes = _plan(node, x.rank)
+    if x.type.code in (INT32, BOOL8):
+        sliced = _by_blocks(node, x, along)
+    elif new_axes:
+        sliced = _by_strides(node, x, along, None)
+    else:
+        _by_strides(node, x, along, node.output)
+        return
+    shape = list(_dropped(sliced.shape, along) if x.type.code in (INT32, BOOL8) else sliced.shape)
+    if all(part.shrink for part in along):
+        shape = []
+    for axis in new_axes:
+        shape.insert(axis, 1)
+    if sliced.array is not None or tuple(shape or [1]) == sliced.shape:
+        node.deliver(node.reshape(sliced, shape or [1]))
+    else:
+        node.reshape(sliced, shape or [1], to=node.output)
+
+
+def _plan(node: Node, rank: int) -> tuple[list[Along], list[int]]:
+    """What is taken along each axis of the input, and where in the result new axes appear."""
+    o = node.options
+    begin, end, strides = (node.numbers(i) for i in (1, 2, 3))
+    expressible(len(begin) == len(end) == len(strides), "its bounds are of different lengths")
+    along: list[Along] = []
+    new_axes: list[int] = []
+    position = 0
+    for i, stride in enumerate(strides):
+        bit = 1 << i
+        if o.EllipsisMask() & bit:
+            later = sum(not o.NewAxisMask() & (1 << j) for j in range(i + 1, len(begin)))
+            width = max(rank - len(along) - later, 0)
+            along += [FULL] * width
+            position += width
+        elif o.NewAxisMask() & bit:
+            new_axes.append(position)
+            position += 1
+        else:
+            shrink = bool(o.ShrinkAxisMask() & bit)
+            low = None if o.BeginMask() & bit and not shrink else begin[i]
+            high = None if o.EndMask() & bit else end[i] + (begin[i] if o.Offset() else 0)
+            expressible(stride, "its stride is 0")
+            along.append(Along(low, high, stride, shrink))
+            position += not shrink
+    expressible(len(along) <= rank, f"it slices {len(along)} axes of rank {rank}")
+    return along + [FULL] * (rank - len(along)), new_axes
+
+
+def _by_strides(node: Node, x: Value, along: Sequence[Along], to: Value | None) -> Value:
+    masks = [
+        sum(bool(wanted) << axis for axis, wanted in enumerate(bits))
+        for bits in (
+            [part.begin is None for part in along],
+            [part.end is None for part in along],
+            [part.shrink for part in along],
+        )
+    ]
+    bounds = (
+        [part.begin or 0 for part in along],
+        [part.end or 0 for part in along],
+        [part.stride for part in along],
+    )
+    arguments = (x, *(node.graph.ints(numbers) for numbers in bounds), *map(node.i32, masks))
+    if to is not None:
+        return node.emit(OperationCode.STRIDED_SLICE, *arguments, to=to)
+    node.known(x)
+    return node.apply(OperationCode.STRIDED_SLICE, *arguments, shape=())
+
+
+def _by_blocks(node: Node, x: Value, along: Sequence[Along]) -> Value:
+    """The same by SLICE, and GATHER where the stride is not 1; axes to be dropped keep an extent of 1."""
+    begin, size = [0] * x.rank, [-1] * x.rank
+    places: dict[int, list[int]] = {}
+    for axis, (part, extent) in enumerate(zip(along, x.shape, strict=True)):
+        if part == FULL:
+            continue
+        expressible(extent, f"{x.name} has an open extent along axis {axis}")
+        if part.shrink:
+            first = (part.begin or 0) + (extent if (part.begin or 0) < 0 else 0)
+            picked = range(first, first + 1)
+        else:
+            picked = range(*slice(part.begin, part.end, part.stride).indices(extent))
+        expressible(len(picked), "its result has no elements")
+        if picked.step == 1 or len(picked) == 1:
+            begin[axis], size[axis] = picked[0], len(picked)
+        else:
+            node.graph.reserve(4 * len(picked))
+            places[axis] = list(picked)
+    if any(begin) or any(extent != -1 for extent in size):
+        extents = [extent if wanted == -1 else wanted for extent, wanted in zip(x.shape, size, strict=True)]
+        sliced = node.temporary(x.type.with_dimensions(extents), "sliced")
+        x = take(node, x, begin, size, to=sliced)
+    for axis, chosen in places.items():
+        shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
+        x = node.apply(OperationCode.GATHER, x, node.i32(axis), node.graph.ints(chosen), shape=shape)
+    return x
+
+
+def _dropped(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
+    return [extent for extent, part in zip(shape, along, strict=True) if not part.shrink]
+
+
+@rule("GATHER", options="GatherOptions")
+def gather(node: Node) -> None:
+    x, indices, batch = node.input(0), node.input(1), node.options.BatchDims()
+    axis = node.axis(node.options.Axis(), x.rank)
+    batch += indices.rank if batch < 0 else 0
+    if batch:
+        gather_in_batches(node, x, indices, axis, batch)
+    elif is_scalar(node, 1):
+        picked = node.apply(OperationCode.GATHER, x, node.i32(axis), indices, shape=())
+        node.reshape(picked, without_axis(picked.shape or node.known(x), axis), to=node.output)
+    else:
+        node.emit(OperationCode.GATHER, x, node.i32(axis), indices)
+
+
+def gather_in_batches(node: Node, x: Value, indices: Value, axis: int, batch: int) -> None:
+    """Indices of each batch, moved on by where its rows begin when all batches are laid one after another."""
+    expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
+    count, extent = math.prod(node.known(x)[:batch]), x.shape[axis]
+    expressible(node.known(indices)[:batch] == x.shape[:batch], "its batches differ")
+    node.graph.reserve(4 * count)
+    begins = np.arange(count, dtype=np.int32).reshape(count, 1) * extent
+    rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
+    places = node.apply(OperationCode.ADD, rows, node.graph.constant(begins), node.i32(0), shape=rows.shape)
+    flat = node.reshape(places, (math.prod(rows.shape),))
+    laid = node.reshape(x, (count * extent, *x.shape[axis + 1 :]))
+    picked = node.apply(OperationCode.GATHER, laid, node.i32(0), flat, shape=(*flat.shape, *laid.shape[1:]))
+    node.reshape(picked, (*indices.shape, *x.shape[axis + 1 :]), to=node.output)
+
+
+@rule("GATHER_ND")
+def gather_nd(node: Node) -> None:
+    """Indices of several axes become those of the axes laid flat."""
+    x, indices = node.input(0), node.input(1)
+    *outer, depth = node.known(indices)
+    expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
+    expressible(all(x.shape[1:depth]), f"{x.name} has open extents {list(x.shape)}")
+    flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
+    place: Value | None = None
+    for axis, column in enumerate(split(node, indices, indices.rank - 1, depth)):
+        step = math.prod(x.shape[axis + 1 : depth])
+        part = column if step == 1 else node.apply(
+            OperationCode.MUL, column, node.like(column, step), node.i32(0), shape=column.shape
+        )  # fmt: skip
+        place = part if place is None else node.apply(OperationCode.ADD, place, part, node.i32(0), shape=column.shape)
+    assert place is not None
+    places = node.reshape(place, (math.prod(outer),))
+    flat = node.reshape(x, flat_shape)
+    picked = node.apply(OperationCode.GATHER, flat, node.i32(0), places, shape=(*places.shape, *flat_shape[1:]))
+    node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
+
+
+@rule("ARG_MAX", options="ArgMaxOptions")
+@rule("ARG_MIN", options="ArgMinOptions")
+def arg(node: Node) -> None:
+    code = OperationCode.ARGMAX if node.operator.kind == "ARG_MAX" else OperationCode.ARGMIN
+    x = node.input(0)
+    node.emit(code, x, node.i32(node.axis(node.number(1), x.rank)))
+
+
+@rule("TOPK_V2")
+def top_k(node: Node) -> None:
+    node.emit(OperationCode.TOPK_V2, node.input(0), node.i32(node.number(1)), to=node.outputs)
+
+
+@rule("EMBEDDING_LOOKUP")
+def embedding_lookup(node: Node) -> None:
+    """Codes in a table of a float result are the numbers that they stand for."""
+    lookups, values = node.inputs
+    if node.output.is_float and values.is_quantized:
+        values = node.graph.real(values)
+    node.emit(OperationCode.EMBEDDING_LOOKUP, lookups, values)
+
+
+@rule("HASHTABLE_LOOKUP")
+def hashtable_lookup(node: Node) -> None:
+    node.emit(OperationCode.HASHTABLE_LOOKUP, *node.inputs, to=node.outputs)
+
+
+@rule("LSH_PROJECTION", options="LSHProjectionOptions")
+def lsh_projection(node: Node) -> None:
+    kinds = {1: 3, 2: 2}  # SPARSE and DENSE in TFLite's numbers and in NNAPI's
+    kind = node.options.Type()
+    expressible(kind in kinds, f"its type is {kind}, must be 1 (SPARSE) or 2 (DENSE)")
+    hashes, x = node.input(0), node.input(1)
+    node.emit(OperationCode.LSH_PROJECTION, hashes, x, node.optional(2), node.i32(kinds[kind]))

@@ -1,0 +1,28 @@
+"""Why some operations of TFLite have no rule; all others without one are simply unknown to NNAPI."""
+
+from __future__ import annotations
+
+BY_REASON = {
+    "the extents of its result depend on the data": (
+        "WHERE", "UNIQUE", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "SPARSE_TO_DENSE",
+    ),
+    "NNAPI models keep nothing between runs": (
+        "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND",
+        "HASHTABLE_IMPORT", "HASHTABLE_SIZE",
+    ),
+    "NNAPI has no scatter": (
+        "SCATTER_ND", "SEGMENT_SUM", "UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX",
+        "UNSORTED_SEGMENT_MIN", "DYNAMIC_UPDATE_SLICE", "STABLEHLO_SCATTER", "STABLEHLO_DYNAMIC_UPDATE_SLICE",
+    ),
+    "NNAPI has no complex numbers": ("RFFT2D", "IMAG", "REAL", "COMPLEX_ABS"),
+    "NNAPI has no images of rank 5": ("CONV_3D", "CONV_3D_TRANSPOSE"),
+    "NNAPI has no operations on bits": ("BITWISE_XOR", "RIGHT_SHIFT", "BITCAST", "STABLEHLO_SHIFT_LEFT"),
+    "NNAPI's only random operation draws classes": (
+        "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR",
+    ),
+    "NNAPI has no operation that reverses parts of different lengths": ("REVERSE_SEQUENCE",),
+    "NNAPI has no inverse trigonometric function": ("ATAN2",),
+    "NNAPI stores nothing sparsely": ("DENSIFY", "EMBEDDING_LOOKUP_SPARSE"),
+}  # fmt: skip
+
+REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds}

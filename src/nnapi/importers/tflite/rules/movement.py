@@ -1,0 +1,82 @@
+"""Moving elements, in whatever type they come: what several rules need beyond NNAPI's signatures.
+
+NNAPI's TRANSPOSE and CONCATENATION do not take int32; PACK, SPLIT, GATHER and RESHAPE do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.importers.tflite.graph import INT32, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import Shape
+
+MOST_PIECES = 1024
+"""Pieces that int32 tensors are cut into at most to be joined again."""
+
+
+def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None = None) -> Value:
+    """A value with its axes in another order."""
+    shape = tuple(value.shape[i] for i in order)
+    to = to or node.temporary(value.type.with_dimensions(shape), "transposed")
+    if value.type.code != INT32:
+        return node.emit(OperationCode.TRANSPOSE, value, node.graph.ints(list(order)), to=to)
+    count = math.prod(node.known(value))
+    node.graph.reserve(4 * count)  # NNAPI transposes no int32: the place of each element is listed
+    places = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)
+    flat = node.reshape(value, (count,))
+    moved = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(places), shape=(count,))
+    return node.reshape(moved, shape, to=to)
+
+
+def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None = None) -> Value:
+    """Values joined along an axis."""
+    if to is None:
+        shape = list(values[0].shape)
+        shape[axis] = sum(value.shape[axis] for value in values)
+        to = node.temporary(values[0].type.with_dimensions(shape), "joined")
+    if values[0].type.code != INT32:
+        return node.emit(OperationCode.CONCATENATION, *values, node.i32(axis), to=to)
+    widths = [node.known(value)[axis] for value in values]
+    width = math.gcd(*widths)
+    expressible(sum(widths) // width <= MOST_PIECES, "NNAPI joins no int32, and the pieces are too many")
+    pieces = [piece for value in values for piece in split(node, value, axis, value.shape[axis] // width)]
+    shape = list(values[0].shape)
+    shape[axis] = sum(widths)
+    stacked = (*shape[:axis], len(pieces), width, *shape[axis + 1 :])
+    whole = node.apply(OperationCode.PACK, node.i32(axis), *pieces, shape=stacked, type=values[0].type)
+    return node.reshape(whole, shape, to=to)
+
+
+def split(node: Node, value: Value, axis: int, count: int) -> list[Value]:
+    """A value cut along an axis into equal pieces."""
+    if count == 1:
+        return [value]
+    expressible(count > 0, f"a cut into {count} pieces")
+    shape = list(value.shape)
+    shape[axis] //= count
+    pieces = [node.temporary(value.type.with_dimensions(shape), f"piece {i}") for i in range(count)]
+    node.emit(OperationCode.SPLIT, value, node.i32(axis), node.i32(count), to=pieces)
+    return pieces
+
+
+def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to: Value | None = None) -> Value:
+    """A block of a value; a size of -1 reaches to the end."""
+    place = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
+    if to is not None:
+        return node.emit(OperationCode.SLICE, value, *place, to=to)
+    return node.apply(OperationCode.SLICE, value, *place, shape=tuple(max(extent, 0) for extent in size))
+
+
+def without_axis(shape: Shape, axis: int) -> Shape:
+    return shape[:axis] + shape[axis + 1 :] or (1,)
+
+
+def is_scalar(node: Node, i: int) -> bool:
+    """Whether input ``i`` has no axes in the file (in NNAPI it then has one element)."""
+    return node.tensor(i).shape == () and node.input(i).shape == (1,)

@@ -1,0 +1,103 @@
+"""Pooling, normalisation and resizing of images."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.convolution import padding
+from nnapi.importers.tflite.tensors import expressible
+
+POOLS = {
+    "AVERAGE_POOL_2D": OperationCode.AVERAGE_POOL_2D,
+    "MAX_POOL_2D": OperationCode.MAX_POOL_2D,
+    "L2_POOL_2D": OperationCode.L2_POOL_2D,
+}
+
+
+@rule(*POOLS, options="Pool2DOptions")
+def pool(node: Node) -> None:
+    o = node.options
+    sizes = (o.StrideW(), o.StrideH(), o.FilterWidth(), o.FilterHeight())
+    act = node.activation(o.FusedActivationFunction())
+    node.emit(POOLS[node.operator.kind], node.input(0), padding(node, o.Padding()), *map(node.i32, sizes), act)
+
+
+@rule("LOCAL_RESPONSE_NORMALIZATION", options="LocalResponseNormalizationOptions")
+def local_response_normalization(node: Node) -> None:
+    o, x = node.options, node.input(0)
+    factors = (node.real(value, x) for value in (o.Bias(), o.Alpha(), o.Beta()))
+    node.emit(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(o.Radius()), *factors)
+
+
+@rule("L2_NORMALIZATION", options="L2NormOptions")
+def l2_normalization(node: Node) -> None:
+    act = node.options.FusedActivationFunction()
+    expressible(act == 0, f"NNAPI's L2_NORMALIZATION has no fused activation, the file wants {act}")
+    node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
+
+
+@rule("RESIZE_BILINEAR", options="ResizeBilinearOptions")
+def resize_bilinear(node: Node) -> None:
+    height, width = node.numbers(1)
+    flags = (node.options.AlignCorners(), node.options.HalfPixelCenters())
+    tail = [node.flag(flag) for flag in (False, *flags)] if any(flags) else []
+    node.emit(OperationCode.RESIZE_BILINEAR, node.input(0), node.i32(width), node.i32(height), *tail)
+
+
+@rule("RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighborOptions")
+def resize_nearest_neighbor(node: Node) -> None:
+    height, width = node.numbers(1)
+    flags = (node.options.AlignCorners(), node.options.HalfPixelCenters())
+    tail = [node.flag(flag) for flag in flags] if any(flags) else []
+    x = node.input(0)
+    node.emit(OperationCode.RESIZE_NEAREST_NEIGHBOR, x, node.i32(width), node.i32(height), node.flag(False), *tail)
+
+
+@rule("SPACE_TO_DEPTH", options="SpaceToDepthOptions")
+def space_to_depth(node: Node) -> None:
+    node.emit(OperationCode.SPACE_TO_DEPTH, node.input(0), node.i32(node.options.BlockSize()))
+
+
+@rule("DEPTH_TO_SPACE", options="DepthToSpaceOptions")
+def depth_to_space(node: Node) -> None:
+    node.emit(OperationCode.DEPTH_TO_SPACE, node.input(0), node.i32(node.options.BlockSize()))
+
+
+@rule("SPACE_TO_BATCH_ND")
+def space_to_batch(node: Node) -> None:
+    """NNAPI has images only; rank 3 is an image of width 1."""
+    x, block, pads = node.input(0), node.numbers(1), node.numbers(2)
+    if x.rank == 4:
+        node.emit(OperationCode.SPACE_TO_BATCH_ND, x, node.input(1), node.input(2))
+        return
+    expressible(x.rank == 3 and len(block) == 1, f"NNAPI has it for images, the input is of rank {x.rank}")
+    n, h, c = node.known(x)
+    image = node.reshape(x, (n, h, 1, c))
+    paddings = node.graph.ints([pads, [0, 0]])
+    sizes = node.graph.ints([*block, 1])
+    wide = node.apply(OperationCode.SPACE_TO_BATCH_ND, image, sizes, paddings, shape=())
+    node.reshape(wide, (wide.shape[0], wide.shape[1], c), to=node.output)
+
+
+@rule("BATCH_TO_SPACE_ND")
+def batch_to_space(node: Node) -> None:
+    """NNAPI does not crop: that is a SLICE of its own."""
+    x, block, crops = node.input(0), node.numbers(1), node.numbers(2)
+    if x.rank == 4 and not any(crops):
+        node.emit(OperationCode.BATCH_TO_SPACE_ND, x, node.input(1))
+        return
+    expressible(x.rank in (3, 4) and len(block) == x.rank - 2, f"NNAPI has it for images, the input has rank {x.rank}")
+    node.known(x)
+    image = x if x.rank == 4 else node.reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2]))
+    sizes = block if x.rank == 4 else [*block, 1]
+    cuts = crops if x.rank == 4 else [*crops, 0, 0]
+    whole = node.apply(OperationCode.BATCH_TO_SPACE_ND, image, node.graph.ints(sizes), shape=())
+    n, h, w, c = whole.shape
+    begin = [0, cuts[0], cuts[2], 0]
+    size = [n, h - cuts[0] - cuts[1], w - cuts[2] - cuts[3], c]
+    if x.rank == 4:
+        node.emit(OperationCode.SLICE, whole, node.graph.ints(begin), node.graph.ints(size))
+    else:
+        cut = node.apply(OperationCode.SLICE, whole, node.graph.ints(begin), node.graph.ints(size), shape=())
+        node.reshape(cut, (size[0], size[1], size[3]), to=node.output)

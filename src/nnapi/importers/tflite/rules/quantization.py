@@ -1,0 +1,88 @@
+"""Conversions between types: QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType
+
+QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+
+
+@rule("QUANTIZE")
+def quantize(node: Node) -> None:
+    """From real numbers, or from codes to codes of another scale."""
+    x = node.input(0)
+    expressible(x.is_float or x.is_quantized, f"its input is {x.type.name}")
+    node.graph.quantize(node.graph.real(x), node.output)
+
+
+@rule("DEQUANTIZE")
+def dequantize(node: Node) -> None:
+    """Weights stored as float16 or codes become float32 here; values that are computed, when the model runs."""
+    x = node.input(0)
+    if x.is_float:
+        node.emit(OperationCode.CAST, x)
+    elif x.array is not None:
+        node.bind(0, node.graph.real(x))
+    else:
+        node.emit(OperationCode.DEQUANTIZE, x)
+
+
+@rule("CAST", "STABLEHLO_CONVERT")
+def cast(node: Node) -> None:
+    """Stored numbers; NNAPI's CAST knows neither booleans nor signed bytes, which take detours."""
+    x, out = node.input(0), node.output
+    source, target = x.type.code, out.type.code
+    if source == target:
+        node.bind(0, x)
+    elif source == BOOL8:
+        one, zero = (node.graph.filled(_stored(target, x), number) for number in (1, 0))
+        node.emit(OperationCode.SELECT, x, one, zero)
+    elif target == BOOL8:
+        node.emit(
+            OperationCode.NOT_EQUAL,
+            x,
+            node.graph.filled(OperandType(source, (1,), x.type.scale, x.type.zero_point), x.type.zero_point),
+        )
+    elif target == QUANT8_SIGNED:
+        whole = x if source == INT32 else node.apply(OperationCode.CAST, x, type=OperandType(INT32))
+        node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), _as_bytes(node, out))
+    elif source == QUANT8_SIGNED:
+        real = node.graph.real(x)
+        if (x.type.scale, x.type.zero_point) != (1.0, 0):
+            steps = node.apply(OperationCode.DIV, real, node.like(real, x.type.scale), node.i32(0))
+            real = node.apply(OperationCode.ADD, steps, node.like(real, x.type.zero_point), node.i32(0))
+        if target == FLOAT32:
+            node.bind(0, real)
+        else:
+            node.emit(OperationCode.CAST, real)
+    else:
+        node.emit(OperationCode.CAST, x)
+
+
+def _stored(code: int, like: Value) -> OperandType:
+    return OperandType(code, like.shape, *((1.0, 0) if code in (QUANT8, QUANT8_SIGNED) else ()))
+
+
+def _as_bytes(node: Node, out: Value) -> Value:
+    expressible((out.type.scale, out.type.zero_point) == (1.0, 0), "it casts to signed codes with a scale")
+    return out
+
+
+@rule("FAKE_QUANT", options="FakeQuantOptions")
+def fake_quant(node: Node) -> None:
+    """Round to the codes of an 8-bit range, and back."""
+    o, x = node.options, node.input(0)
+    expressible(o.NumBits() == 8 and not o.NarrowRange(), "NNAPI has codes of the full 8 bits only")
+    low, high = min(float(o.Min()), 0.0), max(float(o.Max()), 0.0)
+    expressible(np.isfinite(high - low) and high > low, f"its range {low:g} to {high:g} is empty")
+    scale = (high - low) / 255
+    codes = node.temporary(OperandType(QUANT8, x.shape, scale, int(np.clip(round(-low / scale), 0, 255))), "codes")
+    node.graph.quantize(x, codes)
+    node.emit(OperationCode.DEQUANTIZE, codes)

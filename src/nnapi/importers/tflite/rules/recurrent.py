@@ -1,0 +1,267 @@
+"""Recurrent cells and sequences of them.
+
+TFLite keeps their state in variables of the model; NNAPI takes the state as an operand and gives the new one. Here
+every run starts from zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.tflite.graph import FLOAT32, INT32, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.convolution import retyped
+from nnapi.importers.tflite.rules.movement import split
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType, Shape
+
+QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT16_SYMM
+TANH = 4
+STATES = (18, 19)
+BIASES = (12, 13, 14, 15, 17)
+MOST_STEPS = 256
+"""Time steps of an integer LSTM that are written out one by one at most."""
+
+
+@rule("UNIDIRECTIONAL_SEQUENCE_LSTM", options="UnidirectionalSequenceLSTMOptions")
+def sequence_lstm(node: Node) -> None:
+    o, x = node.options, node.input(0)
+    expressible(not o.DiagonalRecurrentTensors(), "NNAPI has no diagonal recurrent weights")
+    time_axis = 0 if o.TimeMajor() else 1
+    if x.is_quantized and x.rank == 3 and 0 < x.shape[time_axis] <= MOST_STEPS and _is_integer_cell(node):
+        integer_steps(node, x, time_axis)
+        return
+    cell = _cell(node, range(20))
+    scalars = _scalars(node, cell[0])
+    norms = _cell(node, range(20, 24))
+    node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, *cell, *scalars, node.flag(o.TimeMajor()), *norms)
+
+
+@rule("LSTM", options="LSTMOptions")
+def lstm(node: Node) -> None:
+    """One time step. Old files join all weights into one matrix: see :func:`basic_lstm`."""
+    o = node.options
+    if o.KernelType() == 1:
+        basic_lstm(node)
+        return
+    cell = _cell(node, range(20))
+    x = cell[0]
+    units = cell[2].shape[0]
+    gates = 3 if cell[1].omitted else 4
+    scratch, state, memory = (
+        node.temporary(OperandType(x.type.code, shape), suffix)
+        for shape, suffix in (
+            ((x.shape[0], gates * units), "scratch"), (cell[18].shape, "state"), (cell[19].shape, "cell state")
+        )
+    )  # fmt: skip
+    norms = _cell(node, range(20, 24)) if node.count > 20 else []
+    target = node.output
+    out = node.temporary(OperandType(FLOAT32, target.shape), "output") if target.is_quantized else target
+    node.emit(OperationCode.LSTM, *cell, *_scalars(node, x), *norms, to=[scratch, state, memory, out])
+    if out is not target:
+        node.deliver(out)
+
+
+def basic_lstm(node: Node) -> None:
+    """Gates from one product of the weights with input and last output: input, candidate, forget, output."""
+    o = node.options
+    x, last, weights, bias, state = node.inputs[:5]
+    expressible(x.is_float and o.FusedActivationFunction() == TANH, "it is quantised or squashes by other than TANH")
+    both = node.apply(OperationCode.CONCATENATION, x, last, node.i32(1), shape=(x.shape[0], x.shape[1] + last.shape[1]))
+    gates = node.apply(
+        OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
+    )
+    entry, candidate, forget, output = split(node, gates, 1, 4)
+
+    def squashed(code: OperationCode, value: Value) -> Value:
+        return node.apply(code, value, shape=state.shape)
+
+    def product(a: Value, b: Value) -> Value:
+        return node.apply(OperationCode.MUL, a, b, node.i32(0), shape=state.shape)
+
+    gained = product(squashed(OperationCode.LOGISTIC, entry), squashed(OperationCode.TANH, candidate))
+    kept = product(squashed(OperationCode.LOGISTIC, forget), state)
+    memory = node.apply(OperationCode.ADD, gained, kept, node.i32(0), shape=state.shape)
+    hidden = product(squashed(OperationCode.LOGISTIC, output), squashed(OperationCode.TANH, memory))
+    for i, value in enumerate((hidden, memory, both, gates)[: len(node.outputs)]):
+        node.deliver(value, i)
+
+
+@rule("BIDIRECTIONAL_SEQUENCE_LSTM", options="BidirectionalSequenceLSTMOptions")
+def bidirectional_lstm(node: Node) -> None:
+    o = node.options
+    cell = _cell(node, range(48))
+    x = cell[0]
+    flags = (node.flag(o.MergeOutputs()), node.flag(o.TimeMajor()))
+    norms = [node.graph.omitted(x.type.code) for _ in range(8)]
+    targets = node.outputs[:1] if o.MergeOutputs() else node.outputs
+    node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM, *cell, *_scalars(node, x), *flags, *norms, to=targets)
+
+
+@rule("RNN", options="RNNOptions")
+def rnn(node: Node) -> None:
+    """NNAPI's cell squashes by RELUs only; TANH is written out."""
+    cell, act = _cell(node, range(5)), node.options.FusedActivationFunction()
+    if act == TANH:
+        node.deliver(_tanh_step(node, cell[0], *cell[1:5]))
+        return
+    state = node.temporary(OperandType(FLOAT32, cell[4].shape), "state")
+    out = node.temporary(OperandType(FLOAT32, cell[4].shape), "output")
+    node.emit(OperationCode.RNN, *cell, node.i32(act), to=[state, out])
+    node.deliver(out)
+
+
+def _tanh_step(node: Node, x: Value, weights: Value, recurrent: Value, bias: Value, state: Value) -> Value:
+    none, code = node.i32(0), OperationCode.FULLY_CONNECTED
+    zeros = node.graph.filled(bias.type)
+    seen = node.apply(code, x, weights, bias, none, shape=state.shape)
+    remembered = node.apply(code, state, recurrent, zeros, none, shape=state.shape)
+    total = node.apply(OperationCode.ADD, seen, remembered, none, shape=state.shape)
+    return node.apply(OperationCode.TANH, total, shape=state.shape)
+
+
+@rule("UNIDIRECTIONAL_SEQUENCE_RNN", options="SequenceRNNOptions")
+def sequence_rnn(node: Node) -> None:
+    o, cell = node.options, _cell(node, range(5))
+    act = o.FusedActivationFunction()
+    if act != TANH:
+        major = node.i32(bool(o.TimeMajor()))
+        node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, *cell, node.i32(act), major)
+        return
+    time_axis = 0 if o.TimeMajor() else 1
+    x, weights, recurrent, bias, state = cell
+    steps = node.known(x)[time_axis]
+    expressible(steps <= MOST_STEPS, f"NNAPI's cell has no TANH, and its {steps} steps are too many to write out")
+    outputs = []
+    for step in _steps(node, x, time_axis):
+        state = _tanh_step(node, step, weights, recurrent, bias, state)
+        outputs.append(state)
+    node.deliver(_joined(node, outputs, time_axis))
+
+
+@rule("BIDIRECTIONAL_SEQUENCE_RNN", options="BidirectionalSequenceRNNOptions")
+def bidirectional_rnn(node: Node) -> None:
+    o = node.options
+    expressible(o.FusedActivationFunction() != TANH, "NNAPI's cell squashes by RELUs only, not by TANH")
+    act = node.i32(o.FusedActivationFunction())
+    targets = node.outputs[:1] if o.MergeOutputs() else node.outputs
+    flags = (node.flag(o.TimeMajor()), node.flag(o.MergeOutputs()))
+    node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_RNN, *_cell(node, range(12)), act, *flags, to=targets)
+
+
+@rule("SVDF", options="SVDFOptions")
+def svdf(node: Node) -> None:
+    o = node.options
+    x, feature, time, bias, state = _cell(node, (0, 1, 2, 3, 4))
+    target = node.output
+    out = node.temporary(OperandType(FLOAT32, target.shape), "output") if target.is_quantized else target
+    kept = node.temporary(OperandType(x.type.code, state.shape), "state")
+    act = node.activation(o.FusedActivationFunction(), out)
+    node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.Rank()), act, to=[kept, out])
+    if out is not target:
+        node.deliver(out)
+
+
+# Operands of cells
+
+
+def _cell(node: Node, positions: Sequence[int]) -> list[Value]:
+    """Inputs of a cell in real numbers, omitted ones as such."""
+    values = []
+    for i in positions:
+        if not node.has(i):
+            values.append(node.graph.omitted())
+            continue
+        value, tensor = node.input(i), node.tensor(i)
+        if value.type.code == INT32 and tensor.scales:
+            expressible(len(tensor.scales) == 1, f"{tensor} has a scale per channel")
+            value = retyped(value, OperandType(INT32, value.shape, tensor.scales[0]))
+        if value.is_quantized:
+            node.note("quantised recurrent cells are computed in real numbers")
+        values.append(node.graph.real(value))
+    return values
+
+
+def _scalars(node: Node, x: Value) -> tuple[Value, ...]:
+    """Activation, which has the same numbers in both, and clips."""
+    o = node.options
+    return (node.i32(o.FusedActivationFunction()), node.real(o.CellClip(), x), node.real(o.ProjClip(), x))
+
+
+# An LSTM in integers
+
+
+def _is_integer_cell(node: Node) -> bool:
+    """Whether it is the cell of QUANTIZED_LSTM: signed 8-bit activations and weights, 16-bit state."""
+    weights = (*range(1, 9), 16)
+    return (
+        node.tensor(0).type == "INT8"
+        and node.has(19)
+        and node.tensor(19).type == "INT16"
+        and node.options.FusedActivationFunction() == TANH
+        and all(not node.has(i) or node.tensor(i).type == "INT8" for i in weights)
+        and all(not node.has(i) or len(node.tensor(i).scales) == 1 for i in weights)
+    )
+
+
+def integer_steps(node: Node, x: Value, time_axis: int) -> None:
+    """QUANTIZED_LSTM for each time step."""
+    o = node.options
+    fixed = [_integer_operand(node, i) for i in range(1, 18)]
+    hidden, memory = (node.input(i) for i in STATES)
+    norms = [_integer_operand(node, i) for i in range(20, 24)]
+    scalars = [
+        *(node.graph.scalar(OperandCode.FLOAT32, clip) for clip in (o.CellClip(), o.ProjClip())),
+        *_intermediate_scales(node, hidden),
+    ]
+    outputs = []
+    for step in _steps(node, x, time_axis):
+        state, cell, out = (
+            node.temporary(type, suffix)
+            for type, suffix in ((hidden.type, "state"), (memory.type, "cell state"), (hidden.type, "output"))
+        )
+        inputs = (step, *fixed, hidden, memory, *norms, *scalars)
+        node.emit(OperationCode.QUANTIZED_LSTM, *inputs, to=[state, cell, out])
+        hidden, memory = state, cell
+        outputs.append(out)
+    node.deliver(_joined(node, outputs, time_axis))
+
+
+def _integer_operand(node: Node, i: int) -> Value:
+    codes = {9: QUANT16_SYMM, 10: QUANT16_SYMM, 11: QUANT16_SYMM, **dict.fromkeys(BIASES, INT32)}
+    code = codes.get(i, QUANT16_SYMM if i >= 20 else QUANT8_SYMM)
+    if not node.has(i):
+        return node.graph.omitted(code)
+    value, tensor = node.input(i), node.tensor(i)
+    scale = tensor.scales[0] if tensor.scales else 0.0
+    expressible(not any(tensor.zero_points), f"{tensor} has a zero point")
+    return retyped(value, OperandType(code, value.shape, scale))
+
+
+def _intermediate_scales(node: Node, hidden: Value) -> list[Value]:
+    """Scales of the gates before normalisation, zero point and scale of the hidden state before projection."""
+    tensors = [node.conversion.subgraph.tensors[i] for i in node.operator.intermediates if i >= 0]
+    scales = [tensor.scales[0] if tensor.scales else 0.0 for tensor in tensors[:4]]
+    scales += [0.0] * (4 - len(scales))
+    last = tensors[4] if len(tensors) > 4 and tensors[4].scales else None
+    zero_point = last.zero_points[0] if last and last.zero_points else hidden.type.zero_point
+    scale = last.scales[0] if last else hidden.type.scale
+    floats = (node.graph.scalar(OperandCode.FLOAT32, number) for number in scales)
+    return [*floats, node.i32(zero_point), node.graph.scalar(OperandCode.FLOAT32, scale)]
+
+
+# Time
+
+
+def _steps(node: Node, x: Value, axis: int) -> list[Value]:
+    """The input of each time step, [batch, features]."""
+    shape: Shape = (x.shape[1 - axis], x.shape[2])
+    return [node.reshape(piece, shape) for piece in split(node, x, axis, x.shape[axis])]
+
+
+def _joined(node: Node, steps: Sequence[Value], axis: int) -> Value:
+    """The outputs of all time steps, along an axis of time."""
+    shape = (*steps[0].shape[:axis], len(steps), *steps[0].shape[axis:])
+    return node.apply(OperationCode.PACK, node.i32(axis), *steps, shape=shape, type=steps[0].type)

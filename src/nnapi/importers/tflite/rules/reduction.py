@@ -1,0 +1,49 @@
+"""Reductions along axes, and products of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.importers.tflite.graph import FLOAT32, INT32
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.arithmetic import broadcast
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType
+
+REDUCTIONS = {
+    "SUM": OperationCode.REDUCE_SUM, "REDUCE_PROD": OperationCode.REDUCE_PROD, "REDUCE_MAX": OperationCode.REDUCE_MAX,
+    "REDUCE_MIN": OperationCode.REDUCE_MIN, "REDUCE_ANY": OperationCode.REDUCE_ANY,
+    "REDUCE_ALL": OperationCode.REDUCE_ALL, "MEAN": OperationCode.MEAN,
+}  # fmt: skip
+
+
+@rule(*REDUCTIONS, options="ReducerOptions")
+def reduce(node: Node) -> None:
+    """Integers are reduced as float32, which is exact up to 2**24."""
+    code, x, keep = REDUCTIONS[node.operator.kind], node.input(0), bool(node.options.KeepDims())
+    if node.input(1).array is not None and not node.numbers(1):
+        node.deliver(x)  # TFLite reduces nothing along no axes
+        return
+    tail = (node.input(1), node.i32(keep) if code == OperationCode.MEAN else node.flag(keep))
+    if x.type.code != INT32:
+        node.emit(code, x, *tail)
+        return
+    expressible(code != OperationCode.MEAN, "NNAPI has no mean of integers")
+    node.note("reductions of int32 are computed as float32, exact up to 2**24")
+    real = node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32), shape=x.shape)
+    reduced = node.apply(code, real, *tail)
+    node.emit(OperationCode.CAST, reduced)
+
+
+@rule("BATCH_MATMUL", options="BatchMatMulOptions")
+def batch_matmul(node: Node) -> None:
+    """NNAPI stretches no batches."""
+    x, y = node.input(0), node.input(1)
+    if x.is_float and y.is_quantized:
+        y = node.graph.real(y)
+    if x.shape[:-2] != y.shape[:-2]:
+        batches = np.broadcast_shapes(node.known(x)[:-2], node.known(y)[:-2])
+        x, y = (broadcast(node, value, (*batches, *value.shape[-2:])) for value in (x, y))
+    node.emit(OperationCode.BATCH_MATMUL, x, y, node.flag(node.options.AdjX()), node.flag(node.options.AdjY()))

@@ -1,0 +1,294 @@
+"""Extents and axes: reshaping, joining, cutting, repeating, padding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.tflite import table
+from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32, Value
+from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.arithmetic import broadcast, choose, multiply, truth
+from nnapi.importers.tflite.rules.movement import concatenate, is_scalar, split, take, transpose, without_axis
+from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType
+
+
+@rule("RESHAPE", options="ReshapeOptions")
+@rule("STABLEHLO_RESHAPE")
+def reshape(node: Node) -> None:
+    x = node.input(0)
+    if node.operator.kind == "STABLEHLO_RESHAPE":
+        node.reshape(x, node.output.shape, to=node.output)
+    elif node.has(1):
+        shape = node.input(1)
+        is_constant = shape.array is not None and not shape.open_extents
+        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(node.numbers(1))) if is_constant else shape)
+    else:
+        wanted = table.numbers(node.options, "NewShape").tolist()
+        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(wanted)))
+
+
+def _extents(shape: Sequence[int]) -> list[int]:
+    """A shape of no extents, or the single 0 that old files write for it, is one element."""
+    return [1] if list(shape) in ([], [0]) else list(shape)
+
+
+@rule("SQUEEZE", options="SqueezeOptions")
+def squeeze(node: Node) -> None:
+    x = node.input(0)
+    axes = {node.axis(int(axis), x.rank) for axis in table.numbers(node.options, "SqueezeDims")}
+    axes = axes or {axis for axis, extent in enumerate(x.shape) if extent == 1}
+    kept = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
+    if kept.count(0) > 1:
+        node.emit(OperationCode.SQUEEZE, x, node.graph.ints(sorted(axes)))
+    else:
+        need(all(x.shape[axis] in (0, 1) for axis in axes), f"it drops axes of {list(x.shape)}", BadDataError)
+        node.reshape(x, kept or [1], to=node.output)
+
+
+@rule("EXPAND_DIMS")
+def expand_dims(node: Node) -> None:
+    x = node.input(0)
+    if is_scalar(node, 0):
+        node.deliver(x)
+    else:
+        node.emit(OperationCode.EXPAND_DIMS, x, node.i32(node.axis(node.number(1), x.rank + 1)))
+
+
+@rule("TRANSPOSE")
+def transpose_axes(node: Node) -> None:
+    x, order = node.input(0), [node.axis(axis, node.input(0).rank) for axis in node.numbers(1)]
+    expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
+    transpose(node, x, order, to=node.output)
+
+
+@rule("CONCATENATION", options="ConcatenationOptions")
+def concatenation(node: Node) -> None:
+    values = node.inputs
+    axis = node.axis(node.options.Axis(), values[0].rank)
+    if act := node.options.FusedActivationFunction():
+        node.fused_after(act)
+    concatenate(node, values, axis, to=node.output)
+
+
+@rule("STABLEHLO_CONCATENATE", options="StablehloConcatenateOptions")
+def stablehlo_concatenate(node: Node) -> None:
+    concatenate(node, node.inputs, node.axis(node.options.Dimension(), node.input(0).rank), to=node.output)
+
+
+@rule("PACK", options="PackOptions")
+def pack(node: Node) -> None:
+    values = node.inputs
+    axis = node.axis(node.options.Axis(), values[0].rank + (not is_scalar(node, 0)))
+    if is_scalar(node, 0):
+        concatenate(node, values, 0, to=node.output)
+    else:
+        node.emit(OperationCode.PACK, node.i32(axis), *values)
+
+
+@rule("UNPACK", options="UnpackOptions")
+def unpack(node: Node) -> None:
+    x = node.input(0)
+    axis = node.axis(node.options.Axis(), x.rank)
+    count = len(node.outputs)
+    need(x.shape[axis] == count, f"{count} outputs from {list(x.shape)} along axis {axis}", BadDataError)
+    for piece, out in zip(split(node, x, axis, count), node.outputs, strict=True):
+        node.reshape(piece, without_axis(x.shape, axis), to=out)
+
+
+@rule("SPLIT", options="SplitOptions")
+def split_evenly(node: Node) -> None:
+    x, count = node.input(1), len(node.outputs)
+    axis = node.axis(node.number(0), x.rank)
+    node.emit(OperationCode.SPLIT, x, node.i32(axis), node.i32(count), to=node.outputs)
+
+
+@rule("SPLIT_V")
+def split_unevenly(node: Node) -> None:
+    x, sizes = node.input(0), node.numbers(1)
+    axis = node.axis(node.number(2), x.rank)
+    need(len(sizes) == len(node.outputs), f"{len(sizes)} sizes for {len(node.outputs)} outputs", BadDataError)
+    if -1 in sizes:
+        rest = node.known(x)[axis] - sum(sizes) - 1
+        sizes = [rest if size == -1 else size for size in sizes]
+    begin, size = [0] * x.rank, [-1] * x.rank
+    for out, width in zip(node.outputs, sizes, strict=True):
+        size[axis] = width
+        take(node, x, begin, size, to=out)
+        begin[axis] += width
+
+
+@rule("TILE")
+def tile(node: Node) -> None:
+    node.emit(OperationCode.TILE, node.input(0), node.input(1))
+
+
+@rule("BROADCAST_TO")
+def broadcast_to(node: Node) -> None:
+    node.deliver(broadcast(node, node.input(0), tuple(node.numbers(1))))
+
+
+@rule("REVERSE_V2")
+def reverse(node: Node) -> None:
+    value = node.input(0)
+    axes = [node.axis(axis, value.rank) for axis in node.numbers(1)]
+    for axis in axes[:-1]:
+        value = node.apply(OperationCode.REVERSE, value, node.graph.ints([axis]), shape=value.shape)
+    if axes:
+        node.emit(OperationCode.REVERSE, value, node.graph.ints(axes[-1:]))
+    else:
+        node.deliver(value)
+
+
+@rule("PAD")
+def pad(node: Node) -> None:
+    x = node.input(0)
+    if x.type.code == INT32:
+        pad_integers(node, x, 0)
+    else:
+        node.emit(OperationCode.PAD, x, node.input(1))
+
+
+@rule("PADV2")
+def pad_with(node: Node) -> None:
+    x, value = node.input(0), node.input(2)
+    expressible(value.array is not None, f"{value.name} is computed, NNAPI needs a constant")
+    assert value.array is not None
+    number = value.array.reshape(-1)[0].item()
+    if x.type.code == INT32:
+        pad_integers(node, x, number)
+    else:
+        filler = node.i32(number) if x.is_quantized else node.real(number, x)
+        node.emit(OperationCode.PAD_V2, x, node.input(1), filler)
+
+
+def pad_integers(node: Node, x: Value, number: int) -> None:
+    """NNAPI pads no int32: constants are joined to both ends."""
+    pads = np.array(node.numbers(1)).reshape(-1, 2)
+    for axis, (before, after) in enumerate(pads.tolist()):
+        shape = list(node.known(x))
+        ends = []
+        for width in (before, after):
+            shape[axis] = width
+            type = OperandType(INT32, tuple(shape))
+            ends.append([node.graph.filled(type, number)] if width else [])
+        if before or after:
+            x = concatenate(node, [*ends[0], x, *ends[1]], axis)
+    node.deliver(x)
+
+
+@rule("MIRROR_PAD", options="MirrorPadOptions")
+def mirror_pad(node: Node) -> None:
+    node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.Mode()))
+
+
+# Extents as numbers, and tensors made of a number
+
+
+@rule("SHAPE")
+def shape(node: Node) -> None:
+    """The extents are constants; those that are open stay open."""
+    x = node.input(0)
+    expressible(not is_scalar(node, 0), "it asks for the extents of a scalar, of which there are none")
+    extents = node.graph.ints([extent or -1 for extent in x.shape])
+    extents.open_extents = 0 in x.shape
+    node.deliver(extents)
+
+
+@rule("RANK")
+def rank(node: Node) -> None:
+    node.deliver(node.graph.ints([0 if is_scalar(node, 0) else node.input(0).rank]))
+
+
+@rule("FILL")
+def fill(node: Node) -> None:
+    dims, value = node.input(0), node.input(1)
+    code = value.type.code
+    if value.array is None or code not in (FLOAT32, OperandCode.TENSOR_FLOAT16, INT32):
+        node.deliver(broadcast(node, value, tuple(node.numbers(0))))
+        return
+    number = value.array.reshape(-1)[0].item()
+    node.emit(OperationCode.FILL, dims, node.i32(number) if code == INT32 else node.real(number, value))
+
+
+@rule("ZEROS_LIKE")
+def zeros_like(node: Node) -> None:
+    type = node.output.type.with_dimensions(node.known(node.input(0)))
+    node.deliver(node.graph.filled(type, type.zero_point, node.output.name))
+
+
+@rule("RANGE")
+def number_range(node: Node) -> None:
+    parts = [node.input(i).array for i in range(3)]
+    expressible(all(part is not None for part in parts), "its length depends on the data")
+    start, limit, step = (part.reshape(-1)[0].item() for part in parts if part is not None)
+    count = math.ceil((limit - start) / step)
+    expressible(count > 0, f"it gives {count} numbers")
+    node.graph.reserve(8 * count)
+    node.deliver(node.graph.constant((start + step * np.arange(count)).astype(node.output.type.dtype)))
+
+
+@rule("BROADCAST_ARGS")
+def broadcast_args(node: Node) -> None:
+    node.deliver(node.graph.ints(np.broadcast_shapes(node.numbers(0), node.numbers(1))))
+
+
+@rule("ONE_HOT", options="OneHotOptions")
+def one_hot(node: Node) -> None:
+    """Where an index equals the place along the new axis."""
+    indices, depth = node.input(0), node.number(1)
+    expressible(depth > 0, f"its depth is {depth}")
+    node.graph.reserve(4 * depth)
+    scalar = is_scalar(node, 0)
+    rank = indices.rank + (not scalar)
+    axis = node.axis(node.options.Axis(), rank)
+    places = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
+    spread = indices if scalar else node.apply(OperationCode.EXPAND_DIMS, indices, node.i32(axis), shape=())
+    hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(places))
+    on, off = node.input(2), node.input(3)
+    if node.output.type.code == BOOL8:
+        switched = (on.array is not None and bool(on.array.all()), off.array is not None and not off.array.any())
+        expressible(switched == (True, True), "its booleans are not true where hot and false elsewhere")
+        node.deliver(hot)
+        return
+    choices = [broadcast(node, value, node.known(hot)) for value in (on, off)]
+    node.emit(OperationCode.SELECT, hot, *choices)
+
+
+@rule("MATRIX_DIAG")
+def matrix_diag(node: Node) -> None:
+    """Each row times a unit matrix."""
+    x = node.graph.real(node.input(0))
+    n = node.known(x)[-1]
+    rows = node.reshape(x, (*x.shape[:-1], 1, n))
+    node.graph.reserve(4 * n * n)
+    node.deliver(multiply(node, rows, node.graph.constant(np.eye(n, dtype=x.type.dtype))))
+
+
+@rule("MATRIX_SET_DIAG")
+def matrix_set_diag(node: Node) -> None:
+    """A matrix where the unit matrix has zeros, the diagonal where it has ones."""
+    x, diagonal = node.reals()
+    *batch, rows, columns = node.known(x)
+    node.graph.reserve(5 * rows * columns)
+    eye = np.eye(rows, columns, dtype=np.bool_)
+    shape = (*batch, rows, columns)
+    spread = np.zeros((min(rows, columns), columns), x.type.dtype)
+    np.fill_diagonal(spread, 1)
+    along = node.reshape(diagonal, (*batch, min(rows, columns), 1))
+    lines = multiply_into(node, along, node.graph.constant(spread), (*batch, min(rows, columns), columns))
+    if rows > columns:
+        missing = node.graph.filled(x.type.with_dimensions((*batch, rows - columns, columns)))
+        lines = concatenate(node, [lines, missing], len(batch))
+    mask = broadcast(node, node.graph.constant(eye), shape)
+    node.deliver(choose(node, mask, lines, x))
+
+
+def multiply_into(node: Node, x: Value, y: Value, shape: tuple[int, ...]) -> Value:
+    return node.apply(OperationCode.MUL, x, y, node.i32(0), shape=shape)

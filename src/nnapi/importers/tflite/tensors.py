@@ -1,0 +1,95 @@
+"""From the tensors of a file to operand types and stored values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nnapi.codes import OperandCode as O
+from nnapi.errors import BadDataError, need
+from nnapi.importers.tflite.reader import Tensor
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
+
+DTYPES = {
+    "FLOAT32": np.float32, "FLOAT16": np.float16, "INT32": np.int32, "UINT8": np.uint8, "INT64": np.int64,
+    "BOOL": np.uint8, "INT16": np.int16, "INT8": np.int8, "INT4": np.uint8,
+}  # fmt: skip
+"""Storage in the file; two INT4 share a byte."""
+
+PLAIN = {"FLOAT32": O.TENSOR_FLOAT32, "FLOAT16": O.TENSOR_FLOAT16, "INT32": O.TENSOR_INT32, "INT64": O.TENSOR_INT32,
+         "BOOL": O.TENSOR_BOOL8}  # fmt: skip
+QUANTIZED = {"UINT8": O.TENSOR_QUANT8_ASYMM, "INT8": O.TENSOR_QUANT8_ASYMM_SIGNED, "INT16": O.TENSOR_QUANT16_SYMM,
+             "INT4": O.TENSOR_QUANT8_ASYMM_SIGNED}  # fmt: skip
+
+
+class Refused(Exception):
+    """An operation of the file cannot be expressed; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def expressible(condition: object, reason: str) -> None:
+    """Raise Refused unless the condition holds."""
+    if not condition:
+        raise Refused(reason)
+
+
+def operand_type(tensor: Tensor) -> OperandType:
+    """The operand type of a tensor; Refused where NNAPI has none.
+
+    int64 becomes TENSOR_INT32, a scalar one element. 8-bit integers that the file does not call quantised get scale 1
+    and zero point 0, with which they mean themselves.
+    """
+    expressible(not tensor.is_sparse, f"{tensor} is stored sparsely, which NNAPI does not know")
+    dimensions = tensor.shape or (1,)
+    if tensor.type in PLAIN:
+        return OperandType(PLAIN[tensor.type], dimensions)
+    expressible(tensor.type in QUANTIZED, f"{tensor} is of type {tensor.type}, which NNAPI does not have")
+    code = QUANTIZED[tensor.type]
+    if len(tensor.scales) > 1:
+        return _per_channel(tensor, dimensions)
+    expressible(tensor.scales or tensor.type != "INT16", f"{tensor} is of type INT16 without a scale")
+    scale, zero_point = (tensor.scales or (1.0,))[0], (tensor.zero_points or (0,))[0]
+    expressible(code != O.TENSOR_QUANT16_SYMM or zero_point == 0, f"{tensor} is INT16 with zero point {zero_point}")
+    return OperandType(code, dimensions, scale, zero_point)
+
+
+def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
+    expressible(tensor.type in ("INT8", "INT4"), f"{tensor} is {tensor.type} with one scale per channel")
+    expressible(not any(tensor.zero_points), f"{tensor} has a zero point per channel, NNAPI only scales")
+    fits = 0 <= tensor.axis < len(dimensions) and dimensions[tensor.axis] == len(tensor.scales)
+    need(fits, f"{tensor} has {len(tensor.scales)} scales for axis {tensor.axis} of {list(dimensions)}", BadDataError)
+    channel = ChannelQuantization(tensor.axis, tensor.scales)
+    return OperandType(O.TENSOR_QUANT8_SYMM_PER_CHANNEL, dimensions, channel=channel)
+
+
+def stored(tensor: Tensor, content: Callable[[tuple[int, int]], memoryview]) -> tuple[Array, bool]:
+    """A constant's value as its operand type stores it, and whether that is a view of the file."""
+    assert tensor.region is not None
+    expressible(tensor.type in DTYPES, f"{tensor} is of type {tensor.type}, which NNAPI does not have")
+    dtype, count = np.dtype(DTYPES[tensor.type]), int(np.prod(tensor.shape, dtype=object))
+    length = (count + 1) // 2 if tensor.type == "INT4" else count * dtype.itemsize
+    have = tensor.region[1]
+    need(have == length, f"{tensor} holds {have} bytes, its type and shape take {length}", BadDataError)
+    array: Array = np.frombuffer(content(tensor.region), dtype)
+    if tensor.type == "INT4":
+        array = _nibbles(array)[:count]
+    if tensor.type == "INT64":
+        array = _as_int32(array, str(tensor))
+    return array.reshape(tensor.shape or (1,)), tensor.type not in ("INT4", "INT64")
+
+
+def _nibbles(packed: Array) -> Array:
+    """Signed 4-bit numbers, the low half of each byte first."""
+    halves = np.stack([packed & 15, packed >> 4], -1).reshape(-1).astype(np.int8)
+    return halves - ((halves & 8) << 1)
+
+
+def _as_int32(array: Array, name: str) -> Array:
+    limits = np.iinfo(np.int32)
+    fits = not array.size or (array.min() >= limits.min and array.max() <= limits.max)
+    expressible(fits, f"{name} holds 64-bit numbers beyond 32 bits")
+    return array.astype(np.int32)

@@ -1,0 +1,236 @@
+"""From what a Python caller writes as arguments of an operation to the operands of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode, PaddingCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, OperandType, tensor
+from nnapi.model.operation import Form, Operation
+from nnapi.model.parameter import (
+    REQUIRED,
+    ActivationParameter,
+    AnyParameter,
+    LayoutParameter,
+    ModelParameter,
+    Parameter,
+    ScalarParameter,
+    Several,
+    Slot,
+    TensorParameter,
+    ValuesParameter,
+)
+
+TENSOR_OF = {
+    np.dtype(np.float32): OperandCode.TENSOR_FLOAT32,
+    np.dtype(np.float16): OperandCode.TENSOR_FLOAT16,
+    np.dtype(np.int32): OperandCode.TENSOR_INT32,
+    np.dtype(np.bool_): OperandCode.TENSOR_BOOL8,
+}
+"""The tensor type that stores arrays of a type, where no scale is needed."""
+
+CONVERTED = {
+    "f": (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16),
+    "i": (OperandCode.TENSOR_INT32, OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16),
+    "b": (OperandCode.TENSOR_BOOL8,),
+}
+"""What Python's own numbers, and arrays of 64 bits, become: the first of these that an operation takes."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An operand of a call: one that the model has (``index``), or one to be made; omitted when it has no value."""
+
+    type: OperandType
+    value: Array | Model | None = None
+    index: int | None = None
+
+    @property
+    def is_omitted(self) -> bool:
+        return self.index is None and self.value is None
+
+
+Arranged = list[tuple[Slot, list[Argument]]]
+"""The arguments of each parameter, in order, as far as the list goes."""
+
+
+def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]) -> Arranged:
+    """Fit arguments to the first form that takes their number, names and types.
+
+    Raises BadDataError with the sentence of the form that came furthest.
+    """
+    best: tuple[int, BadDataError] | None = None
+    for form in operation.forms:
+        arranged: Arranged = []
+        codes: dict[str, int] = {}
+        try:
+            for slot, values in _listed(form, _bound(form, given, named)):
+                parameter = slot.parameter if isinstance(slot, Several) else slot
+                row = [_argument(parameter, value, codes, exact=len(operation.forms) > 1) for value in values]
+                if row:
+                    codes[slot.name] = row[0].type.code
+                arranged.append((slot, row))
+            return arranged
+        except BadDataError as error:
+            if best is None or len(arranged) > best[0]:
+                best = (len(arranged), error)
+    assert best is not None
+    raise best[1]
+
+
+def default_of(slot: Slot) -> Any:
+    """What stands for an argument that is left out; REQUIRED where nothing may."""
+    if isinstance(slot, ActivationParameter):
+        return FuseCode.FUSED_NONE
+    if isinstance(slot, Several) or slot.default is not REQUIRED:
+        return REQUIRED if isinstance(slot, Several) else slot.default
+    if isinstance(slot, LayoutParameter):
+        return False
+    return None if slot.optional else REQUIRED
+
+
+def _bound(form: Form, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by name: those without one go, in order, to the parameters that are not named."""
+    names = [slot.name for slot in form.inputs]
+    unknown = next((name for name in named if name not in names), None)
+    need(unknown is None, f"has no operand {unknown}; it has {', '.join(names)}", BadDataError)
+    left, bound = list(given), dict(named)
+    slots = [slot for slot in form.inputs if slot.name not in named]
+    for position, slot in enumerate(slots):
+        if isinstance(slot, Several):
+            after = sum(default_of(other) is REQUIRED for other in slots[position + 1 :])
+            width = max(0, len(left) - after)
+            listed = bool(left) and isinstance(left[0], list | tuple)
+            bound[slot.name] = left.pop(0) if listed else left[:width]
+            left = left if listed else left[width:]
+        elif left:
+            bound[slot.name] = left.pop(0)
+    need(not left, f"takes {len(names)} operands, got {len(given) + len(named)}", BadDataError)
+    missing = next((s.name for s in form.inputs if s.name not in bound and default_of(s) is REQUIRED), None)
+    need(missing is None, f"{missing} is missing", BadDataError)
+    return bound
+
+
+def _listed(form: Form, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
+    """The values of each parameter, defaults filled in up to the last one given or needed."""
+    count = len(form.inputs)
+    if not form.is_variadic:
+        last = max((i for i, slot in enumerate(form.inputs, 1) if slot.name in bound), default=0)
+        count = min(length for length in form.legal_lengths() if length >= last)
+    listed = []
+    for slot in form.inputs[:count]:
+        value = bound.get(slot.name, default_of(slot))
+        if isinstance(slot, Several):
+            need(isinstance(value, list | tuple), f"{slot.name} must be a list of operands", BadDataError)
+            need(len(value) >= slot.least, f"{slot.name} must be at least {slot.least}, got {len(value)}", BadDataError)
+        listed.append((slot, list(value) if isinstance(slot, Several) else [value]))
+    return listed
+
+
+def _argument(slot: Parameter, value: Any, codes: Mapping[str, int], *, exact: bool) -> Argument:
+    if isinstance(value, Argument):
+        return value
+    if value is None:
+        need(slot.optional or slot.default is None, f"{slot.name} is None, but needed", BadDataError)
+        return Argument(_omitted(slot, codes))
+    if isinstance(slot, ModelParameter):
+        need(isinstance(value, Model), f"{slot.name} is {value!r}, must be a finished Model", BadDataError)
+        return Argument(OperandType(OperandCode.MODEL), value)
+    if isinstance(slot, ScalarParameter):
+        return _scalar(slot, value, codes, exact=exact)
+    if isinstance(slot, ValuesParameter):
+        return constant(np.atleast_1d(np.asarray(value)), None, {OperandCode.TENSOR_INT32: 1}, slot.name)
+    return constant(value, None, {} if isinstance(slot, AnyParameter) else slot.accepts(codes), slot.name)
+
+
+def _omitted(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
+    """A type that the parameter takes: an operand has one even where it has no value."""
+    code = next(code for code in slot.accepts(codes) if code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL)
+    if not isinstance(slot, TensorParameter):
+        return OperandType(code)
+    rank = next((rank for rank in range(1, 7) if slot.rank_level(rank) == 1), 0)
+    return OperandType(code, (0,) * rank, float(code in ZERO_POINTS))
+
+
+def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exact: bool) -> Argument:
+    """A number as a scalar of the type that is asked for; ``exact``: bool and int are not the same."""
+    if isinstance(value, str):
+        value = _spelled(slot, value)
+    accepted = slot.accepts(codes)
+    whole, truth = isinstance(value, Integral), isinstance(value, bool | np.bool_)
+    kinds = {
+        OperandCode.BOOL: truth,
+        OperandCode.INT32: (whole or truth) and not (truth and exact),
+        OperandCode.FLOAT32: isinstance(value, Real) and not truth,
+        OperandCode.FLOAT16: isinstance(value, Real) and not truth,
+        OperandCode.UINT32: whole and not truth,
+    }
+    wanted = [code for code in kinds if code in accepted]
+    same = np.asarray(value).dtype
+    code = max((code for code in wanted if kinds[code]), key=lambda code: DTYPES[code] == same, default=None)
+    names = " or ".join(OperandCode(code).name for code in wanted)
+    need(code is not None, f"{slot.name} is {value!r}, must be a number of type {names}", BadDataError)
+    assert code is not None
+    try:
+        with np.errstate(over="ignore"):
+            return Argument(OperandType(code), np.asarray(value, DTYPES[code]))
+    except OverflowError:
+        raise BadDataError(f"{slot.name} is {value}, which {code.name} cannot hold") from None
+
+
+def _spelled(slot: ScalarParameter, word: str) -> int:
+    """The code behind "same", "valid", "relu6"."""
+    codes: dict[str, int] = {}
+    if isinstance(slot, ActivationParameter):
+        codes = {code.name.removeprefix("FUSED_").lower(): code for code in FuseCode}
+    elif slot.name == "padding_scheme":
+        codes = {code.name.removeprefix("PADDING_").lower(): code for code in PaddingCode}
+    need(word.lower() in codes, f"{slot.name} is {word!r}, must be {' or '.join(codes) or 'a number'}", BadDataError)
+    return codes[word.lower()]
+
+
+def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], name: str) -> Argument:
+    """A constant of the given type, else of the one that stores such an array or, for Python numbers, is accepted."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise BadDataError(f"{name} is no array: {error}") from None
+    if type is None:
+        kind = {"u": "i"}.get(array.dtype.kind, array.dtype.kind)
+        code = TENSOR_OF.get(array.dtype) if isinstance(value, np.ndarray) else None
+        if code is None and (array.dtype.itemsize == 8 or kind == "b"):
+            choice = CONVERTED.get(kind, ())
+            code = next((code for code in choice if code in accepted), choice[0] if choice else None)
+        need(code is not None, f"{name} is an array of {array.dtype}: say what it means, as constant(array, type)",
+             BadDataError)  # fmt: skip
+        assert code is not None
+        type = tensor(code, array.shape or (1,))
+    elif not type.is_scalar and not type.dimensions:
+        type = type.with_dimensions(array.shape)
+    stored = _stored(array, type, name, convert=not isinstance(value, np.ndarray) or array.dtype.itemsize == 8)
+    need(
+        (type.is_scalar and stored.size == 1) or stored.shape in (type.dimensions, ()),
+        f"{name} is an array of shape {list(stored.shape)}, its type is {type}",
+        BadDataError,
+    )
+    return Argument(type, stored.reshape(type.dimensions))
+
+
+def _stored(array: Array, type: OperandType, name: str, *, convert: bool) -> Array:
+    if array.dtype == np.bool_ and type.dtype == np.uint8:
+        return array.view(np.uint8)
+    if array.dtype == type.dtype:
+        return array
+    need(convert, f"{name} is an array of {array.dtype}, {type.name} stores {type.dtype}", BadDataError)
+    with np.errstate(over="ignore", invalid="ignore"):
+        stored = array.astype(type.dtype)
+    exact = type.dtype.kind == "f" or np.array_equal(stored, array)
+    need(exact, f"{name} holds numbers that {type.name} cannot", BadDataError)
+    return stored

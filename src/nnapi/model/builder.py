@@ -1,0 +1,170 @@
+"""Building a model by calling operations as methods, on arrays, numbers and what other operations gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.model.arguments import Argument, arrange, constant
+from nnapi.model.describe import OPTIONS, documentation, method_name, signature
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, tensor
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.parameter import Several
+from nnapi.model.results import result_types
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tensor:
+    """A value in a model being built: an input, a constant, or what an operation gave."""
+
+    builder: Builder
+    index: int
+    type: OperandType
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; 0 where unknown."""
+        return self.type.dimensions
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'operand'} ({self.index}): {self.type}>"
+
+
+class Builder:
+    """A model under construction, with one method per operation.
+
+    The methods are derived from the declared signatures; ``dir(builder)`` lists them, ``help(builder.softmax)``
+    describes one. Operands are given in the order of the declaration or by name: tensors of this builder, arrays and
+    lists (which become constants), numbers, finished Models, None for an optional one. Trailing defaults may be left
+    out. ``out`` (a type, or a list of them) or ``scale`` and ``zero_point`` say what the declaration leaves open about
+    the result. Every refusal names the operation and the operand.
+    """
+
+    def __init__(self, name: str = "model") -> None:
+        self.model = Model(name)
+        """The model as far as it is described."""
+        self._inputs: list[int] = []
+        self._outputs: list[int] = []
+        self._values: dict[int, Array] = {}
+
+    def input(self, type: OperandType, name: str = "") -> Tensor:
+        """Add a model input. An extent of 0 is only known when the model runs."""
+        index = self._operand(type, name)
+        self._inputs.append(index)
+        return Tensor(self, index, type, name)
+
+    def constant(self, value: Any, type: OperandType | None = None, name: str = "") -> Tensor:
+        """Add a constant: an array, list or number.
+
+        Without ``type`` it is a tensor of the type that stores such an array; quantised codes need one. A type without
+        dimensions takes the array's.
+        """
+        return self._tensor(self._place(constant(value, type, {}, name or "the constant"), name))
+
+    def output(self, *tensors: Tensor) -> None:
+        """Make tensors the model's next outputs."""
+        for each in tensors:
+            need(
+                isinstance(each, Tensor) and each.builder is self, f"{each!r} is no tensor of this model", BadDataError
+            )
+            self._outputs.append(each.index)
+
+    def finish(self) -> Model:
+        """Identify inputs and outputs in the order in which they were added, validate, and freeze the model."""
+        self.model.identify_inputs_and_outputs(self._inputs, self._outputs)
+        self.model.finish()
+        return self.model
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        code = OperationCode.__members__.get(name.removesuffix("_").upper(), -1)
+        operation = REGISTRY.get(code)
+        if operation is None or method_name(operation) != name:
+            raise AttributeError(f"a Builder has no operation {name!r}", name=name, obj=self)
+
+        def method(*given: Any, **named: Any) -> Tensor | tuple[Tensor, ...]:
+            options = {option: named.pop(option, default) for option, default in OPTIONS.items()}
+            return self._add(operation, given, named, **options)
+
+        method.__name__, method.__qualname__ = name, f"Builder.{name}"
+        method.__doc__ = documentation(operation)
+        method.__signature__ = signature(operation)  # type: ignore[attr-defined]
+        return method
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *map(method_name, REGISTRY.values())})
+
+    def __repr__(self) -> str:
+        return f"<nnapi.Builder of {self.model!r}>"
+
+    # Adding an operation
+
+    def _add(
+        self,
+        operation: Operation,
+        given: Sequence[Any],
+        named: dict[str, Any],
+        *,
+        out: Any,
+        scale: float | None,
+        zero_point: int,
+        name: str,
+    ) -> Tensor | tuple[Tensor, ...]:
+        self.model._need_building(f"add {operation.name}")
+        number, mark = len(self.model.operations), len(self.model.operands)
+        try:
+            arranged = arrange(
+                operation, self._unwrapped(given), {key: self._unwrapped(value) for key, value in named.items()}
+            )
+            types = result_types(operation, arranged, _wanted(out), scale, zero_point)
+            inputs = [self._place(argument, slot.name) for slot, row in arranged for argument in row]
+            name = name or f"{operation.name.lower()}_{number}"
+            names = [f"{name}_{i}" for i in range(len(types))] if len(types) > 1 else [name]
+            results = [self._operand(type, each) for type, each in zip(types, names, strict=False)]
+            self.model.add_operation(operation.code, inputs, results)
+        except NnapiError as error:
+            del self.model._operands[mark:]  # what no operation uses would keep the model from finishing
+            raise error.at(f"{operation.name} (#{number})") from None
+        tensors = tuple(self._tensor(index) for index in results)
+        return tensors[0] if len(tensors) == 1 and not isinstance(operation.outputs[0], Several) else tensors
+
+    def _unwrapped(self, value: Any) -> Any:
+        """The argument with Tensors, also in lists, as operands of this model."""
+        if isinstance(value, Tensor):
+            need(value.builder is self, f"{value!r} belongs to another model", BadDataError)
+            return Argument(value.type, self._values.get(value.index), value.index)
+        return [self._unwrapped(each) for each in value] if isinstance(value, list | tuple) else value
+
+    def _place(self, argument: Argument, name: str) -> int:
+        if argument.index is not None:
+            return argument.index
+        index = self._operand(argument.type, name)
+        if isinstance(argument.value, Model):
+            self.model.set_operand_value_from_model(index, argument.value)
+        else:
+            self.model.set_operand_value(index, argument.value)
+            if argument.value is not None:
+                self._values[index] = argument.value
+        return index
+
+    def _operand(self, type: OperandType, name: str) -> int:
+        index = self.model.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), name)
+        if type.channel:
+            self.model.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
+        return index
+
+    def _tensor(self, index: int) -> Tensor:
+        operand = self.model.operands[index]
+        return Tensor(self, index, operand.type, operand.name)
+
+
+def _wanted(out: Any) -> list[OperandType]:
+    listed = out if isinstance(out, list | tuple) else [] if out is None else [out]
+    types = [tensor(each) if isinstance(each, str) else each for each in listed]
+    bad = next((type for type in types if not isinstance(type, OperandType)), None)
+    need(bad is None, f"out is {bad!r}, must be a type, as nnapi.tensor gives", BadDataError)
+    return types

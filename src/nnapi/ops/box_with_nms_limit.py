@@ -1,0 +1,97 @@
+"""BOX_WITH_NMS_LIMIT: the best boxes of every image, those that overlap a better one of their class weakened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Tensor, one_of
+from nnapi.ops.boxes import BESIDE, EIGHTHS, Weaken, check_eighths, check_upright, count, number, ranked, suppress
+from nnapi.ops.types import INT32, reals
+
+HARD, LINEAR, GAUSSIAN = range(3)
+
+BOX_WITH_NMS_LIMIT = Operation(
+    OperationCode.BOX_WITH_NMS_LIMIT,
+    inputs=(
+        Tensor("scores", reals(3), rank=2, late_rank=True),
+        Tensor("boxes", like="scores", via=BESIDE, rank=2, late_rank=True, since=3),
+        Tensor("batch_index", INT32, rank=1, late_rank=True, since=3),
+        number("score_threshold", like="scores"),
+        count("max_boxes"),
+        count("nms_kernel", check=one_of(HARD, LINEAR, GAUSSIAN)),
+        number("iou_threshold", like="scores"),
+        number("sigma", like="scores"),
+        number("nms_score_threshold", like="scores"),
+    ),
+    outputs=(
+        Tensor("scores_out", like="scores", quant="scores", since=3),
+        Tensor("boxes_out", like="boxes", quant=EIGHTHS, since=3),
+        Tensor("classes", INT32, since=3),
+        Tensor("batches", INT32, since=3),
+    ),
+    zero_sized=True,
+)
+
+
+@BOX_WITH_NMS_LIMIT.shape
+def as_many_as_survive(
+    scores: OperandType, boxes: OperandType, batch_index: OperandType, **numbers: float
+) -> list[tuple[int | None, ...]]:
+    rois, classes = scores.shape
+    need(classes > 1, f"scores has {classes} classes, must have the background and more")
+    need(boxes.shape == (rois, 4 * classes), f"boxes has shape {list(boxes.shape)}, must be [{rois}, {4 * classes}]")
+    need(batch_index.shape == (rois,), f"batch_index has shape {list(batch_index.shape)}, must be [{rois}]")
+    check_eighths(boxes=boxes)
+    return [(None,), (None, 4), (None,), (None,)]
+
+
+@BOX_WITH_NMS_LIMIT.kernel
+def box_with_nms_limit(
+    scores: Array,
+    boxes: Array,
+    batch_index: Array,
+    score_threshold: float,
+    max_boxes: int,
+    nms_kernel: int,
+    iou_threshold: float,
+    sigma: float,
+    nms_score_threshold: float,
+) -> tuple[Array, Array, Array, Array]:
+    rois, classes = scores.shape
+    corners = boxes.reshape(rois, classes, 4)
+    check_upright("boxes", corners)
+    image = np.cumsum(np.diff(batch_index, prepend=batch_index[:1]) != 0)  # neighbours with one index are one image
+    images = np.arange(image.max(initial=-1) + 1)
+    candidates = (score_threshold < scores.T) & (image == images[:, None])[:, None]
+    candidates[:, 0] = False  # the background
+    weaken = _weaken(nms_kernel, iou_threshold, sigma, nms_score_threshold)
+    races = np.broadcast_to(scores.T, candidates.shape)
+    final, taken = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
+
+    flat = (len(images), classes * rois)
+    order = ranked(final.reshape(flat), taken.reshape(flat))[:, : max_boxes if max_boxes >= 0 else None]
+    label, roi = np.divmod(order, max(rois, 1))
+    owner = np.broadcast_to(images[:, None], order.shape)
+    found = taken[owner, label, roi]
+    score, label, roi, owner = final[owner, label, roi][found], label[found], roi[found], owner[found]
+    by_class = np.lexsort((-score, label, owner))
+    label, roi = label[by_class], roi[by_class]
+    return score[by_class], corners[roi, label], label, batch_index[roi]
+
+
+def _weaken(nms_kernel: int, iou_threshold: float, sigma: float, nms_score_threshold: float) -> Weaken:
+    """Multiply by the kernel of the overlap; what falls below the threshold is out."""
+
+    def weaken(scores: Array, overlap: Array) -> tuple[Array, Array]:
+        if nms_kernel == GAUSSIAN:
+            factor = np.exp(-overlap * overlap / sigma)
+        else:
+            factor = np.where(overlap < iou_threshold, 1, 1 - overlap if nms_kernel == LINEAR else 0)
+        weakened = scores * factor.astype(scores.dtype, copy=False)
+        return weakened, ~(weakened < nms_score_threshold)
+
+    return weaken

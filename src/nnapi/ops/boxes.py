@@ -1,0 +1,114 @@
+"""Boxes: what the detection operations share.
+
+A box is the last axis of an array, [x1, y1, x2, y2] (or [y1, x1, y2, x2], which reads the same to all but
+:func:`transformed`), in pixels of the image that it was found in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.parameter import Levels, Scalar, ScalarParameter
+from nnapi.ops.types import FLOAT16, FLOAT32, FLOAT_SCALAR, QUANT8, QUANT8_SIGNED, QUANT16
+
+BESIDE: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: QUANT16, QUANT8_SIGNED: QUANT16}
+"""Boxes beside scores or a feature map: 16-bit codes beside 8-bit ones."""
+
+EIGHTHS: dict[int, tuple[float, int]] = {QUANT16: (0.125, 0)}
+"""Quantised coordinates count eighths of a pixel."""
+
+Weaken = Callable[[Array, Array], tuple[Array, Array]]
+"""Scores and their overlap with a box just taken, to the scores after it and which of them stay in the race."""
+
+
+def number(name: str, like: str) -> ScalarParameter:
+    """A float scalar of the operation, FLOAT16 beside float16 tensors."""
+    return Scalar(name, like=like, via=FLOAT_SCALAR, since=3)
+
+
+def count(name: str, check: Callable[[int], str | None] | None = None) -> ScalarParameter:
+    return Scalar(name, OperandCode.INT32, since=3, check=check)
+
+
+def check_eighths(**types: OperandType) -> None:
+    """Raise OpFailedError for quantised coordinates in anything but eighths of a pixel."""
+    for name, type in types.items():
+        need(
+            not type.is_quantized or (type.scale, type.zero_point) == (0.125, 0),
+            f"{name} has scale {type.scale:g} and zero point {type.zero_point}, must have 0.125 and 0",
+        )
+
+
+def check_upright(name: str, boxes: Array) -> None:
+    """Raise OpFailedError where a box ends before it starts."""
+    upright = (boxes[..., :2] <= boxes[..., 2:]).all(-1)
+    if not upright.all():
+        first = tuple(int(index) for index in np.argwhere(~upright)[0])
+        need(False, f"{name} {list(first)} is {boxes[first].tolist()}, must not end before it starts")
+
+
+def check_images(batch_index: Array, images: int) -> Array:
+    """The image of every box as an index; OpFailedError unless in [0, images)."""
+    bad = (batch_index < 0) | (batch_index >= images)
+    if bad.any():
+        need(False, f"batch_index holds {int(batch_index[bad][0])}, must be in [0, {images})")
+    return batch_index.astype(np.intp)
+
+
+def transformed(boxes: Array, deltas: Array, image_info: Array) -> Array:
+    """Boxes moved by (dx, dy) of their size, stretched by exp(dw), exp(dh), clipped to an image of (height, width)."""
+    size = boxes[..., 2:] - boxes[..., :2]
+    centre = (boxes[..., :2] + boxes[..., 2:]) / 2 + deltas[..., :2] * size
+    half = np.exp(deltas[..., 2:]) * size / 2
+    limit = image_info[..., ::-1]
+    return np.concatenate([np.clip(centre - half, 0, limit), np.clip(centre + half, 0, limit)], -1)
+
+
+def area(box: Array) -> Array:
+    return (box[..., 2] - box[..., 0]) * (box[..., 3] - box[..., 1])
+
+
+def iou(a: Array, b: Array) -> Array:
+    """Intersection over union; NaN for two boxes without area."""
+    width = np.minimum(a[..., 2], b[..., 2]) - np.maximum(a[..., 0], b[..., 0])
+    height = np.minimum(a[..., 3], b[..., 3]) - np.maximum(a[..., 1], b[..., 1])
+    both = np.maximum(width, 0) * np.maximum(height, 0)
+    return both / (area(a) + area(b) - both)
+
+
+def hard(iou_threshold: float) -> Weaken:
+    """Boxes that overlap by the threshold or more are out, the others keep their score."""
+    return lambda scores, overlap: (scores, ~(overlap >= iou_threshold))
+
+
+def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, limit: int) -> tuple[Array, Array]:
+    """Greedy non-maximum suppression along the last axis of ``scores``, every other axis a race of its own.
+
+    ``boxes`` are broadcast to the scores with an axis of coordinates behind. The best candidate is taken (the first
+    of equals), ``weaken`` is applied to the others, and so on, ``limit`` times (negative: to the end). Gives the
+    scores as they then are and which boxes were taken.
+    """
+    scores, left = scores.copy(), candidates.copy()
+    taken = np.zeros_like(left)
+    rounds = left.shape[-1] if limit < 0 else limit
+    boxes = np.broadcast_to(boxes, (*left.shape, 4))
+    while rounds and left.any():
+        best = np.where(left, scores, -np.inf).argmax(-1)[..., None]
+        running = np.take_along_axis(left, best, -1)  # false where a race is over
+        np.put_along_axis(taken, best, running | np.take_along_axis(taken, best, -1), -1)
+        np.put_along_axis(left, best, False, -1)
+        weakened, stay = weaken(scores, iou(np.take_along_axis(boxes, best[..., None], -2), boxes))
+        scores = np.where(left, weakened, scores)
+        left &= stay
+        rounds -= 1
+    return scores, taken
+
+
+def ranked(scores: Array, taken: Array) -> Array:
+    """Positions along the last axis by falling score, those taken first."""
+    return np.argsort(np.where(taken, -scores, np.inf), -1, kind="stable")

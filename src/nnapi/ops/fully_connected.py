@@ -1,0 +1,62 @@
+"""FULLY_CONNECTED: a matrix product with weights, and a bias."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Facet, Operation
+from nnapi.model.parameter import Activation, Tensor
+from nnapi.ops.convolution import check_bias, scale_facet
+from nnapi.ops.types import BIAS, reals
+
+FULLY_CONNECTED = Operation(
+    OperationCode.FULLY_CONNECTED,
+    inputs=(
+        Tensor("input", reals(), rank=(2, 3, 4), late_rank=True),
+        Tensor("weights", like="input", rank=2, late_rank=True, channel=0),
+        Tensor("bias", like="input", via=BIAS, rank=1, late_rank=True),
+        Activation(),
+    ),
+    outputs=(Tensor("out", like="input"),),
+    zero_sized=True,
+)
+
+
+@FULLY_CONNECTED.check
+def shapes_agree(input: OperandType, weights: OperandType, bias: OperandType) -> None:
+    """Tested as soon as all three ranks are known, skipping extents that are not."""
+    if not (input.rank and weights.rank and bias.rank):
+        return
+    need(input.rank in (2, 3, 4), f"input has rank {input.rank}, must have rank 2 or 3 or 4", BadDataError)
+    need(weights.rank == 2, f"weights has rank {weights.rank}, must have rank 2", BadDataError)
+    need(bias.rank == 1, f"bias has rank {bias.rank}, must have rank 1", BadDataError)
+    units, width = weights.shape
+    need(
+        width == 0 or input.size % width == 0,
+        f"input holds {input.size} elements, not a multiple of the {width} columns of weights",
+        BadDataError,
+    )
+    length = bias.shape[0]
+    need(0 in (units, length) or units == length, f"bias has length {length}, weights has {units} rows", BadDataError)
+
+
+@FULLY_CONNECTED.facets
+def output_scale(input: OperandType, weights: OperandType, out: OperandType) -> list[Facet]:
+    return scale_facet(input, weights, out)
+
+
+@FULLY_CONNECTED.shape
+def product(input: OperandType, weights: OperandType, bias: OperandType) -> Shape:
+    units, width = weights.shape
+    need(units and width, f"weights has shape {list(weights.shape)}, must not be empty")
+    need(input.size % width == 0, f"input holds {input.size} elements, not a multiple of {width}")
+    check_bias(bias, units, input, weights, "weights")
+    return (input.size // width, units)
+
+
+@FULLY_CONNECTED.kernel(scaled=("input", "weights"))
+def fully_connected(input: Array, weights: Array, bias: Array) -> Array:
+    y = input.reshape(-1, weights.shape[1]) @ weights.T
+    y += bias
+    return y

@@ -1,0 +1,77 @@
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: one number for each window of an image.
+
+Cells of padding take no part: an average divides by the cells inside the image.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Arguments, Form, Operation
+from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
+from nnapi.ops.convolution import explicit_padding, implicit_padding, strides
+from nnapi.ops.shapes import Padding, Pair, need_image, slide, spatial
+from nnapi.ops.types import QUANT8, QUANT8_SIGNED, floats, reals
+from nnapi.ops.windows import reduce_windows
+
+FILTER = tuple(Scalar(name, OperandCode.INT32, check=positive) for name in ("filter_w", "filter_h"))
+
+
+def _pool(code: OperationCode, types: Levels) -> Operation:
+    image = Tensor("input", types, rank=4, late_rank=True, image=True)
+    tail = (*strides(), *FILTER, Activation(), Layout())
+    operation = Operation(
+        code,
+        forms=(
+            Form("explicit_padding", (image, *explicit_padding(), *tail), _normal),
+            Form("implicit_padding", (image, *implicit_padding(), *tail), _normal),
+        ),
+        outputs=(Tensor("out", like="input", image=True, quant="input"),),
+        zero_sized=True,
+    )
+
+    @operation.shape
+    def pooled(input: OperandType, padding: Padding, stride: Pair, size: Pair) -> Shape:
+        n, h, w, depth = need_image("input", input)
+        return (n, *slide((h, w), size, stride, padding), depth)
+
+    return operation
+
+
+def _normal(arguments: Arguments) -> Arguments:
+    arguments = dict(arguments)
+    size = (arguments.pop("filter_h"), arguments.pop("filter_w"))
+    return spatial(arguments, arguments["input"], size) | {"size": size}
+
+
+AVERAGE_POOL_2D = _pool(OperationCode.AVERAGE_POOL_2D, reals())
+MAX_POOL_2D = _pool(OperationCode.MAX_POOL_2D, reals())
+L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, floats())
+
+
+@AVERAGE_POOL_2D.kernel(scaled=("input",))
+def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
+    inside = np.ones((1, *input.shape[1:3], 1), input.dtype)
+    return _reduce(np.add, input, padding, stride, size, 0) / _reduce(np.add, inside, padding, stride, size, 0)
+
+
+@L2_POOL_2D.kernel
+def l2_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
+    return np.sqrt(average_pool(np.square(input), padding, stride, size))
+
+
+@MAX_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
+@MAX_POOL_2D.kernel
+def max_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
+    lowest = -np.inf if input.dtype.kind == "f" else np.iinfo(input.dtype).min
+    return _reduce(np.maximum, input, padding, stride, size, lowest)
+
+
+def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pair, initial: float) -> Array:
+    """Combine windows of an NHWC image, first within columns, then within rows."""
+    out = slide(x.shape[1:3], size, stride, padding)
+    for i in (0, 1):
+        x = reduce_windows(ufunc, x, 1 + i, size[i], stride[i], padding[i][0], out[i], initial)
+    return x

@@ -1,0 +1,87 @@
+"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR: an image with other extents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Arguments, Form, Operation
+from nnapi.model.parameter import REQUIRED, Layout, LayoutParameter, Levels, Scalar, Tensor, positive
+from nnapi.ops.shapes import Pair, need_image
+from nnapi.ops.types import FLOAT_SCALAR, reals
+
+SAMPLING = tuple(
+    Scalar(name, OperandCode.BOOL, since=4, default=False) for name in ("align_corners", "half_pixel_centers")
+)
+
+
+def _resize(code: OperationCode, types: Levels, layout: LayoutParameter, level: int) -> Operation:
+    image = Tensor("input", types, rank=4, late_rank=True, image=True)
+    shape = (Scalar(name, OperandCode.INT32, since=level, check=positive) for name in ("width", "height"))
+    scale = (Scalar(name, like="input", via=FLOAT_SCALAR, since=3) for name in ("width_scale", "height_scale"))
+    operation = Operation(
+        code,
+        forms=(
+            Form("by_shape", (image, *shape, layout, *SAMPLING), _by_shape),
+            Form("by_scale", (image, *scale, layout, *SAMPLING), _by_scale),
+        ),
+        outputs=(Tensor("out", like="input", image=True, quant="input"),),
+        zero_sized=True,
+    )
+
+    @operation.shape
+    def resized(input: OperandType, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Shape:
+        n, _, _, depth = need_image("input", input)
+        need(min(size) > 0, f"the result would be {size[0]} × {size[1]}, must not be empty")
+        need(not (align_corners and half_pixel_centers), "align_corners and half_pixel_centers are both true")
+        return (n, *size, depth)
+
+    return operation
+
+
+def _by_shape(arguments: Arguments) -> Arguments:
+    arguments = dict(arguments)
+    return arguments | {"size": (arguments.pop("height"), arguments.pop("width"))}
+
+
+def _by_scale(arguments: Arguments) -> Arguments:
+    arguments = dict(arguments)
+    height, width = arguments["input"].shape[1:3]
+    by = np.float32(arguments.pop("height_scale")), np.float32(arguments.pop("width_scale"))
+    return arguments | {"size": (int(np.floor(height * by[0])), int(np.floor(width * by[1])))}
+
+
+RESIZE_BILINEAR = _resize(OperationCode.RESIZE_BILINEAR, reals(1, quant8=3), Layout(), 1)
+RESIZE_NEAREST_NEIGHBOR = _resize(OperationCode.RESIZE_NEAREST_NEIGHBOR, reals(3), Layout(default=REQUIRED), 3)
+
+
+@RESIZE_BILINEAR.kernel(scaled=("input",))
+def resize_bilinear(input: Array, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Array:
+    for axis, out in zip((1, 2), size, strict=True):
+        last = input.shape[axis] - 1
+        at = _source(last + 1, out, align_corners, half_pixel_centers)
+        at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, last)
+        low = at.astype(np.intp)
+        share = (at - low).reshape(-1, *[1] * (3 - axis))
+        first, second = input.take(low, axis), input.take(np.minimum(low + 1, last), axis)
+        input = first + (second - first) * share
+    return input
+
+
+@RESIZE_NEAREST_NEIGHBOR.kernel(kind="raw")
+def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Array:
+    for axis, out in zip((1, 2), size, strict=True):
+        last = input.shape[axis] - 1
+        at = _source(last + 1, out, align_corners, half_pixel_centers)
+        nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
+        input = input.take(np.clip(nearest, 0, last).astype(np.intp), axis)
+    return input
+
+
+def _source(extent: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+    """Where each of ``out`` cells, or its centre, lies along an axis of the input, in float32."""
+    corners = align_corners and out > 1
+    scale = np.float32(extent - 1) / np.float32(out - 1) if corners else np.float32(extent) / np.float32(out)
+    return (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale

@@ -1,0 +1,160 @@
+"""ROI_ALIGN, ROI_POOLING: the features of a region of interest, averaged or their maximum, on a grid of fixed size."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import need
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
+from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, count
+from nnapi.ops.types import FLOAT_SCALAR, INT32, reals
+
+
+def _declared(code: OperationCode, *samples: Slot, quant: Quantization = None, zero_sized: bool = False) -> Operation:
+    operation = Operation(
+        code,
+        inputs=(
+            Tensor("feature_map", reals(3), rank=4, late_rank=True, image=True),
+            Tensor("rois", like="feature_map", via=BESIDE, rank=2, late_rank=True, since=3),
+            Tensor("batch_index", INT32, rank=1, late_rank=True, since=3),
+            count("out_height", check=positive),
+            count("out_width", check=positive),
+            Scalar("height_ratio", like="feature_map", via=FLOAT_SCALAR, since=3, check=positive),
+            Scalar("width_ratio", like="feature_map", via=FLOAT_SCALAR, since=3, check=positive),
+            *samples,
+            Layout(default=REQUIRED),
+        ),
+        outputs=(Tensor("out", like="feature_map", image=True, quant=quant, since=3),),
+        zero_sized=zero_sized,
+    )
+
+    @operation.shape
+    def a_grid_for_each_roi(
+        feature_map: OperandType,
+        rois: OperandType,
+        batch_index: OperandType,
+        out_height: int,
+        out_width: int,
+        **numbers: float,
+    ) -> Shape:
+        need(rois.shape[1] == 4, f"rois has {rois.shape[1]} columns, must have 4")
+        need(
+            batch_index.shape == rois.shape[:1],
+            f"batch_index has shape {list(batch_index.shape)}, must be [{rois.shape[0]}]",
+        )
+        check_eighths(rois=rois)
+        return rois.shape[0], out_height, out_width, feature_map.shape[3]
+
+    return operation
+
+
+ROI_ALIGN = _declared(
+    OperationCode.ROI_ALIGN,
+    count("height_samples", check=not_negative),
+    count("width_samples", check=not_negative),
+    zero_sized=True,
+)
+ROI_POOLING = _declared(OperationCode.ROI_POOLING, quant="feature_map")
+
+
+@ROI_ALIGN.kernel(scaled=("feature_map",))
+def roi_align(
+    feature_map: Array,
+    rois: Array,
+    batch_index: Array,
+    out_height: int,
+    out_width: int,
+    height_ratio: float,
+    width_ratio: float,
+    height_samples: int,
+    width_samples: int,
+) -> Array:
+    image, corners = _located(feature_map, rois, batch_index, height_ratio, width_ratio)
+    rows, row_counts = _sampled(corners[:, 1], corners[:, 3], out_height, height_samples)
+    columns, column_counts = _sampled(corners[:, 0], corners[:, 2], out_width, width_samples)
+    total = np.zeros((len(rois), out_height, out_width, feature_map.shape[3]), feature_map.dtype)
+    for i, j in product(range(rows.shape[2]), range(columns.shape[2])):
+        sample = _interpolated(feature_map, image, rows[:, :, i], columns[:, :, j])
+        has_sample = (i < row_counts) & (j < column_counts)
+        total += np.where(has_sample[:, None, None, None], sample, 0)
+    return total / (row_counts * column_counts)[:, None, None, None]
+
+
+@ROI_POOLING.kernel(scaled=("feature_map",))
+def roi_pooling(
+    feature_map: Array,
+    rois: Array,
+    batch_index: Array,
+    out_height: int,
+    out_width: int,
+    height_ratio: float,
+    width_ratio: float,
+) -> Array:
+    image, corners = _located(feature_map, rois, batch_index, height_ratio, width_ratio)
+    corners = np.floor(corners.astype(np.float64) + 0.5).astype(np.float32)
+    _, height, width, _ = feature_map.shape
+    top, bottom = _bins(corners[:, 1], corners[:, 3], out_height, height)
+    left, right = _bins(corners[:, 0], corners[:, 2], out_width, width)
+    most = np.full((len(rois), out_height, out_width, feature_map.shape[3]), -np.inf, feature_map.dtype)
+    for i, j in product(range((bottom - top).max(initial=0)), range((right - left).max(initial=0))):
+        row, column = np.clip(bottom - 1, 0, top + i), np.clip(right - 1, 0, left + j)
+        most = np.maximum(most, feature_map[image[:, None, None], row[:, :, None], column[:, None, :]])
+    empty = (bottom <= top)[:, :, None] | (right <= left)[:, None, :]
+    return np.where(empty[..., None], 0, most)
+
+
+def _located(
+    feature_map: Array, rois: Array, batch_index: Array, height_ratio: float, width_ratio: float
+) -> tuple[Array, Array]:
+    """The image of every region and its corners in cells of the feature map; OpFailedError where outside of it."""
+    images, height, width, _ = feature_map.shape
+    check_upright("rois", rois)
+    corners = rois / np.array([width_ratio, height_ratio] * 2, np.float32)
+    outside = ((corners < 0) | (corners > np.array([width, height] * 2, np.float32))).any(-1)
+    if outside.any():
+        first = int(outside.argmax())
+        need(False, f"rois [{first}] is {rois[first].tolist()}, outside of the feature map's {height} × {width} cells")
+    return check_images(batch_index, images), corners
+
+
+def _sampled(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
+    """Where along one axis each bin of each region is sampled, [region, bin, sample], and how often, [region].
+
+    ``samples`` of 0 means one for every cell that a bin touches; the positions beyond a region's number mean nothing.
+    """
+    step = np.maximum(end - start, 1) / np.float32(bins)
+    counts = np.full(len(step), samples) if samples else np.ceil(step).astype(np.intp)
+    pitch = (step / counts.astype(np.float32))[:, None, None]
+    first = step[:, None, None] * np.arange(bins, dtype=np.float32)[:, None] + start[:, None, None]
+    return first + pitch / 2 + pitch * np.arange(counts.max(initial=0), dtype=np.float32), counts
+
+
+def _interpolated(feature_map: Array, image: Array, rows: Array, columns: Array) -> Array:
+    """Bilinear samples [region, row, column, depth] at positions [region, row] and [region, column]."""
+    (y0, y1, dy), (x0, x1, dx) = (_between(rows, feature_map.shape[1]), _between(columns, feature_map.shape[2]))
+    image, dy, dx = image[:, None, None], dy[:, :, None, None], dx[:, None, :, None]
+    y0, y1, x0, x1 = y0[:, :, None], y1[:, :, None], x0[:, None, :], x1[:, None, :]
+    above = feature_map[image, y0, x0] * (1 - dx) + feature_map[image, y0, x1] * dx
+    below = feature_map[image, y1, x0] * (1 - dx) + feature_map[image, y1, x1] * dx
+    return above * (1 - dy) + below * dy
+
+
+def _between(position: Array, extent: int) -> tuple[Array, Array, Array]:
+    """The two cells that a position lies between and its distance from the first, all within the image."""
+    position = np.minimum(position, extent - 1)
+    low = np.floor(position).astype(np.intp)
+    return low, np.minimum(low + 1, extent - 1), position - low.astype(position.dtype)
+
+
+def _bins(start: Array, end: Array, bins: int, extent: int) -> tuple[Array, Array]:
+    """First cell and the one after the last of each bin, [region, bin], clipped to the image."""
+    step = (np.maximum(end - start + 1, 1) / np.float32(bins))[:, None]
+    number = np.arange(bins + 1, dtype=np.float32)
+    edge = step * number + start[:, None]
+    first, last = np.floor(edge[:, :-1]), np.ceil(edge[:, 1:])
+    return np.minimum(first, extent).astype(np.intp), np.minimum(last, extent).astype(np.intp)

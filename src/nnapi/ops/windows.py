@@ -1,0 +1,37 @@
+"""Windows that slide along one axis of an array, a kernel position at a time and without padding the array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nnapi.model.operand import Array
+
+Step = tuple[slice, slice]
+"""Output positions, and the input positions that one kernel position pairs them with."""
+
+
+def taps(extent: int, size: int, stride: int, before: int, out: int, dilation: int = 1) -> Iterator[tuple[int, Step]]:
+    """For each kernel position that meets the input: its index and what it pairs.
+
+    ``before`` counts the cells of padding ahead of the ``extent`` cells of input; ``out`` counts the windows.
+    """
+    for position in range(size):
+        shift = position * dilation - before
+        first = max(0, -(shift // stride))
+        last = min(out - 1, (extent - 1 - shift) // stride)
+        if first <= last:
+            start = first * stride + shift
+            yield position, (slice(first, last + 1), slice(start, last * stride + shift + 1, stride))
+
+
+def reduce_windows(
+    ufunc: np.ufunc, x: Array, axis: int, size: int, stride: int, before: int, out: int, initial: float
+) -> Array:
+    """Combine the cells of each window along ``axis``; cells outside the array do not take part."""
+    x = np.moveaxis(x, axis, 0)
+    y = np.full((out, *x.shape[1:]), initial, x.dtype)
+    for _, (to, of) in taps(x.shape[0], size, stride, before, out):
+        ufunc(y[to], x[of], out=y[to])
+    return np.moveaxis(y, 0, axis)

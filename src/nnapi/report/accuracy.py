@@ -1,0 +1,148 @@
+"""How right outputs are: against another engine's, against labels, boxes or wanted values.
+
+The metrics are those of NNAPI's own benchmark suite: top-1 and top-5 for classifiers, mean average precision for
+detectors, mean squared error for everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nnapi.model.operand import OperandType
+from nnapi.report.result import Agreement
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+IOU_THRESHOLDS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
+RECALLS = np.linspace(0, 1, 101)
+"""Where COCO reads the curve of precision over recall."""
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes in a picture: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] where
+    they were found and are not given."""
+
+    corners: Array
+    classes: Array
+    scores: Array
+
+
+class Agreements:
+    """Collects how outputs differ from the reference's over any number of runs."""
+
+    def __init__(self) -> None:
+        self._largest = self._relative = self._sum = 0.0
+        self._differing = self._count = 0
+        self._unit = ""
+
+    def add(self, types: Sequence[OperandType], expected: Sequence[Array], found: Sequence[Array]) -> None:
+        """Take in one run. Raises ValueError where shapes differ, or only one of two values is finite."""
+        if len(expected) != len(found):
+            raise ValueError(f"there are {len(found)} outputs, the reference has {len(expected)}")
+        for number, (type, wanted, got) in enumerate(zip(types, expected, found, strict=True)):
+            if wanted.size != got.size:
+                raise ValueError(f"output {number} has shape {list(got.shape)}, the reference's {list(wanted.shape)}")
+            self._add(type, wanted.astype(np.float64).reshape(-1), got.astype(np.float64).reshape(-1))
+
+    def _add(self, type: OperandType, wanted: Array, got: Array) -> None:
+        same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
+        with np.errstate(invalid="ignore"):
+            distance = np.where(same, 0.0, np.abs(wanted - got))
+        if not np.isfinite(distance).all():
+            place = int(np.argmin(np.isfinite(distance)))
+            raise ValueError(f"value {place} of an output is {got[place]}, the reference's {wanted[place]}")
+        largest = float(distance.max(initial=0.0))
+        extent = float(np.abs(wanted).max(initial=0.0))
+        self._largest = max(self._largest, largest)
+        self._relative = max(self._relative, largest / extent if extent else largest)
+        self._sum += float(distance.sum())
+        self._differing += int((~same).sum())
+        self._count += same.size
+        self._unit = "codes" if type.is_quantized and self._unit in ("", "codes") else "real numbers"
+
+    def result(self) -> Agreement | None:
+        """What was found; None before the first run."""
+        if not self._count:
+            return None
+        share = self._differing / self._count
+        return Agreement(self._largest, self._sum / self._count, share, self._relative, self._unit)
+
+
+def top(scores: Array, label: int, count: int) -> bool:
+    """Whether the label is among the ``count`` best classes; where scores are equal, the lower class is the better."""
+    return label in np.argsort(-scores.reshape(-1).astype(np.float64), kind="stable")[:count]
+
+
+def classification(outputs: Sequence[Array], labels: Sequence[int]) -> Mapping[str, float]:
+    """The shares of inputs whose label is the best class, and one of the best five."""
+    pairs = list(zip(outputs, labels, strict=True))
+    return {f"top-{n}": float(np.mean([top(scores, label, n) for scores, label in pairs])) for n in (1, 5)}
+
+
+def squared_error(outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]) -> Mapping[str, float]:
+    """Mean over all inputs and values of the squared difference of real values. Raises ValueError for other shapes."""
+    total, count = 0.0, 0
+    for found, wanted in zip(outputs, expected, strict=True):
+        for got, want in zip(found, wanted, strict=True):
+            if got.size != want.size:
+                raise ValueError(f"an output has shape {list(got.shape)}, the wanted one {list(want.shape)}")
+            difference = got.astype(np.float64).reshape(-1) - want.astype(np.float64).reshape(-1)
+            total += float((difference**2).sum())
+            count += difference.size
+    return {"mean squared error": total / count}
+
+
+def detection(found: Sequence[Boxes], given: Sequence[Boxes]) -> Mapping[str, float]:
+    """Mean average precision as COCO computes it: over ten overlaps from 0.5 to 0.95, and at 0.5 alone."""
+    classes = sorted({int(c) for boxes in given for c in boxes.classes})
+    table = np.array([[_average_precision(found, given, c, iou) for c in classes] for iou in IOU_THRESHOLDS])
+    return {"mAP@[.5:.95]": float(table.mean()), "mAP@.5": float(table[0].mean())}
+
+
+def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: int, iou: float) -> float:
+    """Mean precision over the recalls, for one class."""
+    scores: list[Array] = []
+    hits: list[Array] = []
+    wanted = 0
+    for ours, theirs in zip(found, given, strict=True):
+        truth = theirs.corners[theirs.classes == number]
+        chosen = ours.classes == number
+        order = np.argsort(-ours.scores[chosen], kind="stable")
+        scores.append(ours.scores[chosen][order])
+        hits.append(_matched(ours.corners[chosen][order], truth, iou))
+        wanted += len(truth)
+    order = np.argsort(-np.concatenate(scores), kind="stable")
+    right = np.cumsum(np.concatenate(hits)[order])
+    if not right.size:
+        return 0.0
+    precision = right / np.arange(1, right.size + 1)
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    places = np.searchsorted(right / wanted, RECALLS - 1e-12)
+    return float(np.append(envelope, 0.0)[places].mean())
+
+
+def _matched(boxes: Array, truth: Array, iou: float) -> Array:
+    """For each box, best first, whether it covers a given box that no better one has taken."""
+    overlaps = overlap(boxes, truth)
+    hits = np.zeros(len(boxes), bool)
+    for number in range(len(boxes) if len(truth) else 0):
+        best = int(overlaps[number].argmax())
+        if overlaps[number, best] >= iou:
+            hits[number] = True
+            overlaps[:, best] = -1.0
+    return hits
+
+
+def overlap(a: Array, b: Array) -> Array:
+    """Intersection over union of every box of ``a`` [N, 4] with every one of ``b`` [M, 4], as [N, M]."""
+    top_left = np.maximum(a[:, None, :2], b[None, :, :2])
+    bottom_right = np.minimum(a[:, None, 2:], b[None, :, 2:])
+    shared = np.clip(bottom_right - top_left, 0, None).prod(-1)
+    areas_a, areas_b = ((boxes[:, 2:] - boxes[:, :2]).prod(-1) for boxes in (a, b))
+    union = areas_a[:, None] + areas_b[None, :] - shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)

@@ -1,0 +1,277 @@
+"""Measuring models on engines, side by side: every engine in every round, on the same inputs and as many threads.
+
+What an engine cannot do, or what takes the process down, is found out in a process of its own first, which also gives
+the peak memory. A run that is interrupted keeps what was measured by then.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from nnapi.model.operand import Array, OperandType
+from nnapi.report import engines as engine_module
+from nnapi.report.accuracy import Agreements
+from nnapi.report.engines import Engine, Run, UnsuitableError, described
+from nnapi.report.result import Agreement, Measurement
+
+Step = Callable[[str], None]
+"""Is told what begins."""
+Judge = Callable[[Run], Mapping[str, float]]
+"""From a run to the metrics of a labelled data set."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure. ``block`` is about how many seconds an engine runs in one round, ``patience`` how many in all
+    before it sits out the remaining rounds, ``requests`` how many inferences are in flight for the throughput."""
+
+    rounds: int = 10
+    threads: int = 1
+    requests: int = 1
+    block: float = 0.05
+    patience: float = 10.0
+    warm_up: int = 2
+    most_runs: int = 200
+    repeats: int = 5
+    throughput_rounds: int = 5
+    throughput_seconds: float = 0.2
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured: a file, the arrays it runs on, and its outputs' types and values by the reference."""
+
+    file: Path
+    inputs: Sequence[Array]
+    output_types: Sequence[OperandType]
+    expected: Sequence[Array] | None = None
+    judge: Judge | None = None
+
+
+@dataclass
+class Course:
+    """One engine's way through the measurement; figures are added as they come."""
+
+    engine: Engine
+    version: str
+    devices: tuple[str, ...] = ()
+    runs: list[Run] = field(default_factory=list)
+    latency: list[list[float]] = field(default_factory=list)
+    load: list[float] = field(default_factory=list)
+    compile: list[float] = field(default_factory=list)
+    throughput: list[float] = field(default_factory=list)
+    requests: int = 0
+    peak: int | None = None
+    agreement: Agreement | None = None
+    accuracy: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
+
+    def measurement(self) -> Measurement:
+        return Measurement(
+            self.engine.name,
+            self.version,
+            self.devices,
+            tuple(tuple(round) for round in self.latency if round),
+            tuple(self.load),
+            tuple(self.compile),
+            tuple(self.throughput),
+            self.requests,
+            self.peak,
+            self.agreement,
+            self.accuracy,
+            self.failure,
+        )
+
+
+def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, str]]:
+    """The engines that can be used with their versions, and the names of the others with the reasons."""
+    found, absent = {}, {}
+    for engine in engines:
+        try:
+            found[engine] = engine.version()
+        except ImportError as error:
+            absent[engine.name] = f"not installed: {error}"
+        except Exception as error:  # a broken engine must not end the others' benchmark
+            absent[engine.name] = f"{type(error).__name__}: {error}"
+    return found, absent
+
+
+def steps(engines: int, settings: Settings) -> int:
+    """How often :func:`measure` calls ``step`` at most."""
+    return 3 * engines + settings.rounds + settings.throughput_rounds
+
+
+def measure(
+    subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
+) -> tuple[list[Measurement], bool]:
+    """All engines on one model, and whether the user interrupted it; the figures gathered until then are kept."""
+    courses = [Course(engine, version) for engine, version in engines.items()]
+    try:
+        _try_out(courses, subject, settings, step)
+        for course in _running(courses):
+            step(f"{course.engine.name}: loading and compiling")
+            _guarded(course, lambda course=course: _prepare(course, subject, settings))
+        for course in _running(courses):
+            step(f"{course.engine.name}: accuracy")
+            _guarded(course, lambda course=course: _judge(course, subject))
+        _time(courses, subject, settings, step)
+        _saturate(courses, subject, settings, step)
+    except KeyboardInterrupt:
+        return [course.measurement() for course in courses], True
+    return [course.measurement() for course in courses], False
+
+
+def _running(courses: Sequence[Course]) -> list[Course]:
+    return [course for course in courses if not course.failure]
+
+
+def _guarded(course: Course, work: Callable[[], None]) -> None:
+    """Do a part of the work; what fails ends this engine's course and not the others'."""
+    try:
+        work()
+    except UnsuitableError as error:
+        course.failure = str(error)
+    except Exception as error:
+        course.failure = f"{type(error).__name__}: {error}"
+
+
+def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+    with tempfile.TemporaryDirectory(prefix="nnapi-bench-") as folder:
+        inputs = Path(folder) / "inputs.npz"
+        np.savez(inputs, *subject.inputs)
+        for course in courses:
+            step(f"{course.engine.name}: peak memory")
+            course.peak, course.failure = peak_memory(course.engine, subject.file, inputs, settings.threads)
+
+
+def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple[int | None, str]:
+    """Bytes that a process holds at most which loads, compiles and runs the model once; or None and why it did not."""
+    command = [sys.executable, "-P", engine_module.__file__, described(engine), str(file), str(inputs), str(threads)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode < 0:
+        return None, f"it takes its process down with {signal.Signals(-done.returncode).name}"
+    try:
+        told = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        return None, f"its process ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+    return told.get("peak"), told.get("reason", "")
+
+
+def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
+    """Load and compile, up to ``repeats`` times while that is quick; the last one is kept."""
+    begun = time.perf_counter()
+    while len(course.load) < settings.repeats and (not course.load or time.perf_counter() - begun < 1.0):
+        course.runs = []
+        gc.collect()  # the last one's memory is given back outside of what is timed
+        start = time.perf_counter()
+        opened = course.engine.open(subject.file, settings.threads)
+        loaded = time.perf_counter()
+        course.runs = opened.prepare(1)
+        course.compile.append(time.perf_counter() - loaded)
+        course.load.append(loaded - start)
+        course.devices = tuple(opened.devices())
+
+
+def _judge(course: Course, subject: Subject) -> None:
+    outputs = course.runs[0](subject.inputs)
+    if subject.expected is not None:
+        agreements = Agreements()
+        agreements.add(subject.output_types, subject.expected, outputs)
+        course.agreement = agreements.result()
+    if subject.judge is not None:
+        course.accuracy = subject.judge(course.runs[0])
+
+
+def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+    """Rounds in which every engine runs for a while; each round begins with another one."""
+    spent = dict.fromkeys(map(id, courses), 0.0)
+    for number in range(settings.rounds):
+        step(f"round {number + 1} of {settings.rounds}")
+        running = [course for course in _running(courses) if spent[id(course)] < settings.patience]
+        turn = number % len(running) if running else 0
+        for course in running[turn:] + running[:turn]:
+            start = time.perf_counter()
+            _guarded(course, lambda course=course: _round(course, subject.inputs, settings))
+            spent[id(course)] += time.perf_counter() - start
+
+
+def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
+    run, clock = course.runs[0], time.perf_counter
+    samples: list[float] = []
+    course.latency.append(samples)
+    for _ in range(settings.warm_up):  # brings code and weights back into the caches
+        start = clock()
+        run(inputs)
+        if clock() - start > settings.block:
+            break
+    end = clock() + settings.block
+    while len(samples) < settings.most_runs and (not samples or clock() < end):
+        start = clock()
+        run(inputs)
+        samples.append(clock() - start)
+
+
+def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+    """Throughput in rounds, as the latency: each engine with ``requests`` runs in flight, on one thread each."""
+    flights: dict[int, list[Run]] = {}
+    quick = [course for course in _running(courses) if _is_quick(course, settings)]
+    for number in range(settings.throughput_rounds):
+        step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
+        for course in _running(quick):
+            _guarded(course, lambda course=course: _throughput(course, flights, subject, settings))
+
+
+def _is_quick(course: Course, settings: Settings) -> bool:
+    latency = course.measurement().median
+    return latency is not None and latency * settings.throughput_rounds < settings.patience
+
+
+def _throughput(course: Course, flights: dict[int, list[Run]], subject: Subject, settings: Settings) -> None:
+    if id(course) not in flights:
+        flights[id(course)] = course.engine.open(subject.file, 1).prepare(settings.requests)
+        course.requests = settings.requests
+        for run in flights[id(course)]:
+            run(subject.inputs)
+    course.throughput.append(rate(flights[id(course)], subject.inputs, settings.throughput_seconds))
+
+
+def rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:
+    """Inferences per second with every run on a thread of its own; each thread ends the inference it is in."""
+    counts = [0] * len(runs)
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(len(runs) + 1)
+
+    def work(number: int) -> None:
+        barrier.wait()
+        try:
+            while not counts[number] or time.perf_counter() < end:
+                runs[number](inputs)
+                counts[number] += 1
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(len(runs))]
+    for thread in threads:
+        thread.start()
+    start = time.perf_counter()
+    end = start + seconds
+    barrier.wait()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return sum(counts) / (time.perf_counter() - start)

@@ -1,0 +1,126 @@
+"""Labelled inputs in a folder: which files there are and what a model should say about each.
+
+Either a folder for each class, named by the class's number or name, with the inputs in it; or a file labels.csv:
+
+- ``file,label`` for classifiers, a number or a name;
+- ``file,label,ymin,xmin,ymax,xmax`` for detectors, one row a box, corners as shares of the picture's height and width
+  (a row with nothing after the file is a picture without any);
+- ``file,expected`` for anything else: .npy files of the outputs' real values, several with semicolons between them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from nnapi.report.accuracy import Boxes
+
+CORNERS = ("ymin", "xmin", "ymax", "xmax")
+TABLE = "labels.csv"
+
+Truth: TypeAlias = int | Boxes | tuple[Path, ...]
+"""A class, boxes, or files of wanted outputs."""
+
+
+class DatasetError(ValueError):
+    """A folder is no data set; the sentence says what is wrong where."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One input and what is true of it."""
+
+    file: Path
+    truth: Truth
+
+
+def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Example]:
+    """The examples in a folder, ordered by name; ``names`` are the model's classes, needed where labels are names.
+
+    Raises DatasetError.
+    """
+    table = folder / TABLE
+    if table.is_file():
+        return _from_table(table, _numbers(names))
+    if not folder.is_dir():
+        raise DatasetError(f"{folder}: no such folder")
+    return _from_folders(folder, _numbers(names))
+
+
+def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
+    """From what a label says to the class's number."""
+    places: dict[str, int] = {}
+    for number, name in enumerate(names or ()):
+        for synonym in (name, *name.split(",")):
+            places.setdefault(synonym.strip().lower(), number)
+
+    def number(label: str) -> int:
+        found = places.get(label.strip().lower())
+        if found is not None:
+            return found
+        if label.strip().isdigit():
+            return int(label)
+        known = "is none of the labels" if names else "is no number, and there is no file of labels"
+        raise DatasetError(f"the label {label!r} {known}")
+
+    return number
+
+
+def _from_folders(folder: Path, number: Callable[[str], int]) -> list[Example]:
+    classes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    examples = [
+        Example(file, number(one.name))
+        for one in classes
+        for file in sorted(one.iterdir())
+        if file.is_file() and not file.name.startswith(".")
+    ]
+    if not examples:
+        raise DatasetError(f"{folder} has neither a {TABLE} nor folders with files in them")
+    return examples
+
+
+def _from_table(table: Path, number: Callable[[str], int]) -> list[Example]:
+    with table.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file, skipinitialspace=True)
+        headings = set(reader.fieldnames or ())
+        rows = [{key: (value or "").strip() for key, value in row.items() if key} for row in reader]
+    if not rows:
+        raise DatasetError(f"{table} has no rows")
+    if "file" not in headings or not headings & {"label", "expected"}:
+        raise DatasetError(f"{table} needs a column 'file' and one of 'label' and 'expected'")
+    for row in rows:
+        if not (table.parent / row["file"]).is_file():
+            raise DatasetError(f"{table} names {row['file']!r}, which does not exist")
+    if "expected" in headings:
+        return [Example(table.parent / row["file"], _expected(table.parent, row)) for row in rows]
+    if headings.issuperset(CORNERS):
+        return _with_boxes(table.parent, rows, number)
+    return [Example(table.parent / row["file"], number(row["label"])) for row in rows]
+
+
+def _expected(folder: Path, row: Mapping[str, str]) -> tuple[Path, ...]:
+    files = tuple(folder / name.strip() for name in row["expected"].split(";"))
+    for file in files:
+        if not file.is_file():
+            raise DatasetError(f"{row['file']} expects {file.name}, which does not exist")
+    return files
+
+
+def _with_boxes(folder: Path, rows: Iterable[Mapping[str, str]], number: Callable[[str], int]) -> list[Example]:
+    by_file: dict[str, list[Mapping[str, str]]] = {}
+    for row in rows:
+        by_file.setdefault(row["file"], []).extend([row] if row["label"] else [])
+    return [Example(folder / file, _boxes(found, number)) for file, found in sorted(by_file.items())]
+
+
+def _boxes(rows: Sequence[Mapping[str, str]], number: Callable[[str], int]) -> Boxes:
+    try:
+        corners = np.array([[float(row[name]) for name in CORNERS] for row in rows], np.float64).reshape(-1, 4)
+    except ValueError as error:
+        raise DatasetError(f"{rows[0]['file']}: a corner is no number: {error}") from None
+    return Boxes(corners, np.array([number(row["label"]) for row in rows], np.int64), np.ones(len(rows)))

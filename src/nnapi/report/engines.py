@@ -1,0 +1,299 @@
+"""Engines that a benchmark runs a model file on: ours, and others directly, each behind the same small face.
+
+Run as a script it opens one engine, runs one model once and prints the peak memory of the process. That process
+imports nothing but NumPy and the engine, so the figures compare engines and not what surrounds them; and an engine
+that takes its process down takes down that one.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version as installed
+from inspect import signature
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Run: TypeAlias = Callable[[Sequence[Array]], list[Array]]
+"""One inference: an array per input to an array per output, in the order of the file."""
+
+
+class UnsuitableError(Exception):
+    """An engine cannot read a model; the sentence says why."""
+
+
+class Opened(Protocol):
+    """A model that an engine has read."""
+
+    def prepare(self, requests: int) -> list[Run]:
+        """Compile. Each of the ``requests`` runs may be called by a thread of its own at the same time."""
+        ...
+
+    def devices(self) -> list[str]:
+        """The devices that compute, where the engine tells; known once prepared."""
+        ...
+
+
+class Engine(Protocol):
+    """What reads and runs model files. Nothing is imported before ``version`` or ``open`` is called."""
+
+    @property
+    def name(self) -> str: ...
+
+    def version(self) -> str:
+        """What is installed; ImportError where nothing is."""
+        ...
+
+    def open(self, path: Path, threads: int) -> Opened:
+        """Read the file for runs on that many threads; UnsuitableError where the engine cannot."""
+        ...
+
+
+@dataclass(frozen=True)
+class Nnapi:
+    """This library; ``devices`` as for ``nnapi.compile``.
+
+    The function that loads files is named (``module:function``) and not imported: importers are no part of what a
+    report is made of, and a process of its own needs a name anyway.
+    """
+
+    loader: str
+    devices: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return "nnapi" if self.devices is None else f"nnapi {'+'.join(self.devices)}"
+
+    def version(self) -> str:
+        return installed("nnapi")
+
+    def open(self, path: Path, threads: int) -> Opened:
+        return _OpenedNnapi(pkgutil.resolve_name(self.loader)(path), self.devices, threads)
+
+
+class _OpenedNnapi:
+    def __init__(self, model: Any, devices: tuple[str, ...] | None, threads: int) -> None:
+        from nnapi.runtime.compilation import compile
+
+        options = {"threads": threads} if "threads" in signature(compile).parameters else {}
+        self._compile = partial(compile, model, devices, **options)
+        self._devices: list[str] = []
+
+    def prepare(self, requests: int) -> list[Run]:
+        compilation = self._compile()
+        self._devices = [device.name for device in compilation.devices]
+        bursts = [compilation.burst() for _ in range(requests)]
+        return [partial(_spread, burst.run) for burst in bursts]
+
+    def devices(self) -> list[str]:
+        return self._devices
+
+
+def _spread(run: Callable[..., list[Array]], inputs: Sequence[Array]) -> list[Array]:
+    return run(*inputs)
+
+
+@dataclass(frozen=True)
+class LiteRT:
+    """LiteRT's interpreter with its defaults, XNNPACK among them."""
+
+    name: str = "litert"
+
+    def version(self) -> str:
+        import ai_edge_litert.interpreter  # noqa: F401  # whether it loads is the question
+
+        return installed("ai-edge-litert")
+
+    def open(self, path: Path, threads: int) -> Opened:
+        return _OpenedLiteRT(path, threads)
+
+
+class _OpenedLiteRT:
+    """Each interpreter holds one inference, so several requests take several."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        from ai_edge_litert.interpreter import Interpreter
+
+        self._make = partial(Interpreter, str(path), num_threads=threads)
+        try:
+            self._first = self._make()
+        except (ValueError, RuntimeError) as error:
+            raise UnsuitableError(_first_line(error)) from None
+
+    def prepare(self, requests: int) -> list[Run]:
+        interpreters = [self._first, *(self._make() for _ in range(requests - 1))]
+        try:
+            for interpreter in interpreters:
+                interpreter.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            raise UnsuitableError(_first_line(error)) from None
+        return [_litert_run(interpreter) for interpreter in interpreters]
+
+    def devices(self) -> list[str]:
+        return []
+
+
+def _litert_run(interpreter: Any) -> Run:
+    sources = [detail["index"] for detail in interpreter.get_input_details()]
+    results = [detail["index"] for detail in interpreter.get_output_details()]
+
+    def run(inputs: Sequence[Array]) -> list[Array]:
+        for index, array in zip(sources, inputs, strict=True):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in results]
+
+    return run
+
+
+@dataclass(frozen=True)
+class OpenVINO:
+    """OpenVINO's own file reader on the CPU, in float32: its default of bf16 computes something else."""
+
+    name: str = "openvino"
+
+    def version(self) -> str:
+        import openvino  # noqa: F401
+
+        return installed("openvino")
+
+    def open(self, path: Path, threads: int) -> Opened:
+        return _OpenedOpenVINO(path, threads)
+
+
+class _OpenedOpenVINO:
+    def __init__(self, path: Path, threads: int) -> None:
+        import openvino
+
+        self._core, self._threads = openvino.Core(), threads
+        try:
+            self._model = self._core.read_model(str(path))
+        except RuntimeError as error:
+            raise UnsuitableError(_first_line(error)) from None
+
+    def prepare(self, requests: int) -> list[Run]:
+        options = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": self._threads * requests,
+            "NUM_STREAMS": requests,
+            "PERFORMANCE_HINT": "LATENCY" if requests == 1 else "THROUGHPUT",
+        }
+        try:
+            compiled = self._core.compile_model(self._model, "CPU", options)
+        except RuntimeError as error:
+            raise UnsuitableError(_first_line(error)) from None
+        return [_openvino_run(compiled.create_infer_request(), len(compiled.outputs)) for _ in range(requests)]
+
+    def devices(self) -> list[str]:
+        return ["CPU"]
+
+
+def _openvino_run(request: Any, count: int) -> Run:
+    sources = [tensor.data for tensor in request.input_tensors]
+
+    def run(inputs: Sequence[Array]) -> list[Array]:
+        for target, array in zip(sources, inputs, strict=True):
+            np.copyto(target, array.reshape(target.shape))
+        request.infer()
+        return [np.array(request.get_output_tensor(number).data) for number in range(count)]
+
+    return run
+
+
+@dataclass(frozen=True)
+class OnnxRuntime:
+    """ONNX Runtime on the file of the same name with the ending .onnx, which somebody has converted before."""
+
+    name: str = "onnxruntime"
+
+    def version(self) -> str:
+        import onnxruntime  # noqa: F401
+
+        return installed("onnxruntime")
+
+    def open(self, path: Path, threads: int) -> Opened:
+        converted = path.with_suffix(".onnx")
+        if not converted.is_file():
+            raise UnsuitableError(f"it reads ONNX, and there is no {converted.name} beside the model")
+        return _OpenedOnnxRuntime(converted, threads)
+
+
+class _OpenedOnnxRuntime:
+    def __init__(self, path: Path, threads: int) -> None:
+        self._content, self._threads = path.read_bytes(), threads
+
+    def prepare(self, requests: int) -> list[Run]:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        try:
+            session = onnxruntime.InferenceSession(self._content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its errors share no parent
+            raise UnsuitableError(_first_line(error)) from None
+        names = [source.name for source in session.get_inputs()]
+        return [partial(_onnx_run, session, names)] * requests  # a session takes runs from any number of threads
+
+    def devices(self) -> list[str]:
+        return ["CPU"]
+
+
+def _onnx_run(session: Any, names: Sequence[str], inputs: Sequence[Array]) -> list[Array]:
+    return [np.asarray(array) for array in session.run(None, dict(zip(names, inputs, strict=True)))]
+
+
+def _first_line(error: Exception) -> str:
+    """What an engine says, in one line: the last that is no place in its source code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Exception from", "Check '"))]
+    return (told or lines or [type(error).__name__])[0]
+
+
+OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVINO(), OnnxRuntime())}
+"""The engines that are not ours, by name."""
+
+
+def described(engine: Engine) -> str:
+    """The engine as text that :func:`revived` reads in another process."""
+    values = asdict(engine) if isinstance(engine, Nnapi) else {}
+    return json.dumps({"type": type(engine).__name__, **values})
+
+
+def revived(text: str) -> Engine:
+    """The engine that a text describes."""
+    values = json.loads(text)
+    kind = {type.__name__: type for type in (Nnapi, LiteRT, OpenVINO, OnnxRuntime)}[values.pop("type")]
+    if values.get("devices") is not None:
+        values["devices"] = tuple(values["devices"])
+    engine: Engine = kind(**values)
+    return engine
+
+
+def peak_bytes() -> int:
+    """The most memory this process has held at once; /proc counts it from the process's own start."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return 1024 * int(lines["VmHWM"].split()[0])
+
+
+def main(engine: str, model: str, inputs: str, threads: str) -> None:
+    """Run the model once on arrays from a .npz file, and print the peak memory or why it cannot be run, as JSON."""
+    with np.load(inputs) as file:
+        arrays = [file[name] for name in file.files]
+    try:
+        (run,) = revived(engine).open(Path(model), int(threads)).prepare(1)
+        run(arrays)
+    except Exception as error:
+        print(json.dumps({"reason": _first_line(error)}))
+    else:
+        print(json.dumps({"peak": peak_bytes()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,70 @@
+"""The graph of a plan as plain values: operations with their devices and reasons, and the tensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nnapi.model.model import Lifetime, Model, Operand
+from nnapi.runtime.explain import as_data
+from nnapi.runtime.plan import If, Plan, Run, While
+
+
+def graph_data(plan: Plan) -> dict[str, Any]:
+    """Everything that a page shows of a plan, ready for JSON.
+
+    ``edges`` lead from operation to operation by number; ``from`` is None for the model's inputs and ``to`` for its
+    outputs. ``nested`` holds the graphs of the plans inside control flow that the runtime takes apart.
+    """
+    data = as_data(plan)
+    steps = {number: place for place, step in enumerate(plan.steps) for number in _numbers(step)}
+    for operation, call in zip(data["operations"], plan.model.operations, strict=True):
+        operation["step"] = steps.get(call.number)
+        operation["outputs"] = [described(plan.model.operands[index]) for index in call.outputs]
+    return {**data, "edges": _edges(plan.model), "nested": _nested(plan)}
+
+
+def _numbers(step: Run | If | While) -> tuple[int, ...]:
+    return step.operations if isinstance(step, Run) else (step.operation,)
+
+
+def described(operand: Operand) -> str:
+    """An operand in few words: ``input: TENSOR_FLOAT32 [1, 224, 224, 3]``."""
+    return f"{operand.name or f'operand {operand.index}'}: {operand.type}"
+
+
+def _edges(model: Model) -> list[dict[str, Any]]:
+    producers = {index: call.number for call in model.operations for index in call.outputs}
+    moving = {o.index for o in model.operands if o.lifetime in (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)}
+    pairs = [
+        (index, call.number) for call in model.operations for index in dict.fromkeys(call.inputs) if index in moving
+    ]
+    pairs += [(index, None) for index in model.outputs]  # type: ignore[list-item]  # None: to the caller
+    return [
+        {
+            "from": producers.get(index),
+            "to": target,
+            "operand": index,
+            "tensor": described(model.operands[index]),
+            "bytes": model.operands[index].type.nbytes,
+        }
+        for index, target in pairs
+    ]
+
+
+def _nested(plan: Plan) -> list[dict[str, Any]]:
+    parts: list[tuple[str, Plan]] = []
+    for step in plan.steps:
+        if isinstance(step, If):
+            parts += [(f"IF #{step.operation}, if true", step.then), (f"IF #{step.operation}, else", step.otherwise)]
+        elif isinstance(step, While):
+            parts += [(f"WHILE #{step.operation}, condition", step.condition)]
+            parts += [(f"WHILE #{step.operation}, body", step.body)]
+    return [{"title": title, "graph": graph_data(inner)} for title, inner in parts]
+
+
+def devices(graph: Mapping[str, Any]) -> list[str]:
+    """The devices that compute in a graph, also within control flow, each once."""
+    names = [operation["device"] for operation in graph["operations"]]
+    names += [name for part in graph["nested"] for name in devices(part["graph"])]
+    return list(dict.fromkeys(names))

@@ -1,0 +1,213 @@
+"""Where the nodes and edges of a graph go: layers from top to bottom, folded into columns like a newspaper.
+
+The method is that of Sugiyama, Tagawa and Toda (1981): a node's layer is the longest way to it, long edges are led
+through every layer they cross, and the order within a layer follows the mean position of the neighbours.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Node = Hashable
+Edge = tuple[Node, Node]
+
+NODE_WIDTH, NODE_HEIGHT = 168.0, 34.0
+BEND_WIDTH = 14.0
+GAP_X, GAP_Y = 16.0, 22.0
+GUTTER = 56.0
+MARGIN = 10.0
+SWEEPS = 8
+COLUMN_LAYERS = 18
+"""About as many layers as fit on a screen."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node's place: left, top, and the size it is drawn in."""
+
+    x: float
+    y: float
+    width: float = NODE_WIDTH
+    height: float = NODE_HEIGHT
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A laid-out graph: boxes of the nodes, SVG path data of the edges, in pixels."""
+
+    boxes: Mapping[Node, Box]
+    paths: Mapping[Edge, str]
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class _Bend:
+    """Where a long edge passes through a layer."""
+
+    edge: Edge
+    layer: int
+
+
+def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLUMN_LAYERS) -> Drawing:
+    """Lay out an acyclic graph whose nodes come in an order in which every edge leads forward."""
+    edges = list(dict.fromkeys(edges))
+    chains, layers = _layered(nodes, edges)
+    links = [pair for chain in chains.values() for pair in zip(chain, chain[1:], strict=False)]
+    _order(layers, links)
+    columns = _columns(layers, links, column_layers)
+    centres: dict[Node, tuple[int, float, float]] = {}
+    left = height = MARGIN
+    borders = []
+    for number, column in enumerate(columns):
+        places = _places(column, links)
+        low = min((x - _width(node) / 2 for node, x in places.items()), default=0.0)
+        high = max((x + _width(node) / 2 for node, x in places.items()), default=0.0)
+        for row, layer in enumerate(column):
+            y = MARGIN + row * (NODE_HEIGHT + GAP_Y) + NODE_HEIGHT / 2
+            for node in layer:
+                centres[node] = number, left + places[node] - low, y
+            height = max(height, y + NODE_HEIGHT / 2)
+        left += high - low
+        borders.append(left + GUTTER / 2)
+        left += GUTTER
+    paths = {edge: _path([centres[node] for node in chain], borders, chain) for edge, chain in chains.items()}
+    boxes = {
+        node: Box(centres[node][1] - NODE_WIDTH / 2, centres[node][2] - NODE_HEIGHT / 2) for node in nodes
+    }
+    return Drawing(boxes, paths, left - GUTTER + MARGIN, height + MARGIN)
+
+
+def _width(node: Node) -> float:
+    return BEND_WIDTH if isinstance(node, _Bend) else NODE_WIDTH
+
+
+def _layered(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge, list[Node]], list[list[Node]]]:
+    """Each edge as a chain with a bend in every layer it crosses, and the layers with the bends in them."""
+    depth = dict.fromkeys(nodes, 0)
+    leaving: dict[Node, list[Node]] = {}
+    for source, target in edges:
+        leaving.setdefault(source, []).append(target)
+    for node in nodes:
+        for target in leaving.get(node, ()):
+            depth[target] = max(depth[target], depth[node] + 1)
+    entered = {target for _, target in edges}
+    for node in reversed(nodes):  # what has no inputs comes right before its first reader
+        if leaving.get(node) and node not in entered:
+            depth[node] = min(depth[target] for target in leaving[node]) - 1
+    layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
+    for node in nodes:
+        layers[depth[node]].append(node)
+    chains: dict[Edge, list[Node]] = {}
+    for edge in edges:
+        bends = [_Bend(edge, layer) for layer in range(depth[edge[0]] + 1, depth[edge[1]])]
+        for bend in bends:
+            layers[bend.layer].append(bend)
+        chains[edge] = [edge[0], *bends, edge[1]]
+    return chains, layers
+
+
+def _neighbours(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Node, list[Node]]]:
+    above: dict[Node, list[Node]] = {}
+    below: dict[Node, list[Node]] = {}
+    for upper, lower in links:
+        above.setdefault(lower, []).append(upper)
+        below.setdefault(upper, []).append(lower)
+    return above, below
+
+
+def _order(layers: list[list[Node]], links: Sequence[Edge]) -> None:
+    """Sort each layer by the mean position of the neighbours above, then below, and so on."""
+    above, below = _neighbours(links)
+    place: dict[Node, float] = {}
+
+    def number(layer: list[Node]) -> None:
+        place.update({node: position - (len(layer) - 1) / 2 for position, node in enumerate(layer)})
+
+    for layer in layers:
+        number(layer)
+    for sweep in range(SWEEPS):
+        near = below if sweep % 2 else above
+        for layer in reversed(layers) if sweep % 2 else layers:
+            layer.sort(key=_mean(near, place))
+            number(layer)
+
+
+def _mean(near: Mapping[Node, list[Node]], place: Mapping[Node, float]) -> Callable[[Node], float]:
+    def mean(node: Node) -> float:
+        neighbours = near.get(node)
+        return statistics.fmean(place[n] for n in neighbours) if neighbours else place[node]
+
+    return mean
+
+
+def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> list[list[list[Node]]]:
+    """The layers in columns of about one length, broken where few edges cross."""
+    count = -(-len(layers) // length)
+    if count < 2:
+        return [layers]
+    depth = {node: number for number, layer in enumerate(layers) for node in layer}
+    crossing = [0] * len(layers)
+    for upper, _ in links:
+        crossing[depth[upper]] += 1
+    target = len(layers) / count
+    breaks = [0]
+    for number in range(1, count):
+        ideal = round(number * target)
+        window = range(max(breaks[-1] + 1, ideal - length // 5), min(len(layers) - 1, ideal + length // 5) + 1)
+        breaks.append(min(window, key=lambda layer: (crossing[layer - 1], abs(layer - ideal))))
+    breaks.append(len(layers))
+    return [layers[a:b] for a, b in zip(breaks, breaks[1:], strict=False)]
+
+
+def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node, float]:
+    """Horizontal centres: near the neighbours' mean, in the layer's order, never overlapping."""
+    here = {node for layer in layers for node in layer}
+    above, below = _neighbours((a, b) for a, b in links if a in here and b in here)
+    place: dict[Node, float] = {}
+    for layer in layers:
+        place.update(zip(layer, _apart(layer, [0.0] * len(layer)), strict=True))
+    for sweep in range(SWEEPS):
+        near = below if sweep % 2 else above
+        mean = _mean(near, place)
+        for layer in reversed(layers) if sweep % 2 else layers:
+            place.update(zip(layer, _apart(layer, [mean(node) for node in layer]), strict=True))
+    return place
+
+
+def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
+    """Positions as near to the wanted ones as the widths allow: runs that touch share their mean deviation."""
+    offsets = [0.0]
+    for left, right in zip(layer, layer[1:], strict=False):
+        offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + GAP_X)
+    runs: list[list[float]] = []
+    for want, offset in zip(wanted, offsets, strict=True):
+        runs.append([want - offset])
+        while len(runs) > 1 and statistics.fmean(runs[-2]) > statistics.fmean(runs[-1]):
+            last = runs.pop()
+            runs[-1] += last
+    shifts = [statistics.fmean(run) for run in runs for _ in run]
+    return [shift + offset for shift, offset in zip(shifts, offsets, strict=True)]
+
+
+def _path(points: Sequence[tuple[int, float, float]], borders: Sequence[float], chain: Sequence[Node]) -> str:
+    """SVG path data through the points, from the lower side of the first box to the upper side of the last."""
+    _, x, y = points[0]
+    half = NODE_HEIGHT / 2
+    text = f"M{x:.1f} {y + half:.1f}"
+    y += half
+    for place, (before, after) in enumerate(zip(points, points[1:], strict=False), 1):
+        top = after[2] - half
+        if before[0] == after[0]:
+            middle = (y + top) / 2
+            text += f"C{x:.1f} {middle:.1f} {after[1]:.1f} {middle:.1f} {after[1]:.1f} {top:.1f}"
+        else:  # into the next column: down, through the gutter, up, and down again
+            border = borders[before[0]]
+            text += f"V{y + 8:.1f}H{border:.1f}V{top - 6:.1f}H{after[1]:.1f}V{top:.1f}"
+        x, y = after[1], top
+        if isinstance(chain[place], _Bend):
+            y += NODE_HEIGHT
+            text += f"V{y:.1f}"
+    return text

@@ -1,0 +1,265 @@
+"""The page that documents every operation: types, levels, ranks, defaults, quantisation, all from the declarations.
+
+``python -m nnapi.report.operations > docs/operations.md`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from nnapi.codes import OperandCode, ResultCode
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import type_name
+from nnapi.model.operation import REGISTRY, Form, Operation
+from nnapi.model.parameter import (
+    REQUIRED,
+    ActivationParameter,
+    AnyParameter,
+    LayoutParameter,
+    Levels,
+    ModelParameter,
+    Parameter,
+    Ranks,
+    Several,
+    Slot,
+    TensorParameter,
+)
+
+INTRODUCTION = """\
+# Operations
+
+<!-- Written by `python -m nnapi.report.operations`; a test compares this page with the declarations. -->
+
+What each of the {count} operations takes and gives. A number in brackets is the feature level from which on a type or
+rank is taken; it is left out where the type beside it already asks for that level. The level that a call needs is the
+highest of all that it uses. Tensor types are written without `TENSOR_`. Ranks are tested when an operation is added,
+those marked *late* when it is computed. Inputs with a default may be left off at the end of the list; those that *may
+be omitted* stay in the list without a value.
+
+The first table shows from which level on each operation takes which type for the input that has the widest choice.
+"""
+
+
+def page(operations: Iterable[Operation]) -> str:
+    """The whole page, as Markdown."""
+    ordered = sorted(operations, key=lambda operation: operation.name)
+    sections = [section(operation) for operation in ordered]
+    return "\n".join([INTRODUCTION.format(count=len(ordered)), overview(ordered), *sections])
+
+
+def overview(operations: Iterable[Operation]) -> str:
+    """One row for each operation, one column for each type, the most frequent ones first."""
+    leaders = {operation: leading(operation) for operation in operations}
+    uses = Counter(_column(code) for leader in leaders.values() for code in _own_types(leader))
+    columns = sorted(uses, key=lambda code: (-uses[code], code))
+    rows = []
+    for operation, leader in leaders.items():
+        levels = {_column(code): str(level) for code, level in _own_types(leader).items()}
+        link = f"[{operation.name}](#{operation.name.lower()})"
+        rows.append([link, str(level_of(operation)), leader.name, *(levels.get(code, "") for code in columns)])
+    return _table(["operation", "level", "input", *map(_short, columns)], rows)
+
+
+def section(operation: Operation) -> str:
+    """What is declared of one operation."""
+    summary = f"Operation {int(operation.code)}, from level {level_of(operation)} on."
+    if operation.zero_sized:
+        summary += " Takes inputs without elements."
+    failure = (operation.failure or OpFailedError).code
+    if failure != ResultCode.OP_FAILED:
+        summary += f" An input that is omitted or without elements where it must not be gives {failure.name}."
+    parts = [f"## {operation.name}\n", f"{summary}\n"]
+    notes = [function.__doc__ for function in (*operation.checks, *operation.facet_functions) if function.__doc__]
+    parts += ["".join(f"- {note.splitlines()[0]}\n" for note in notes)] if notes else []
+    for form in operation.forms:
+        title = "Inputs" if len(operation.forms) == 1 else f"Inputs, {form.name.replace('_', ' ')}"
+        parts += [f"**{title}**{_numbers(form)}\n", _inputs(operation, form)]
+    return "\n".join([*parts, f"**Outputs**{_output_numbers(operation)}\n", _outputs(operation)])
+
+
+def level_of(operation: Operation) -> int:
+    """The lowest level of any call."""
+    return min(
+        max(min(_possible(_parameter(slot), operation).values(), default=1) for slot in form.inputs if _is_needed(slot))
+        for form in operation.forms
+    )
+
+
+def leading(operation: Operation) -> Parameter:
+    """The input that chooses among most types; of equals the first tensor."""
+    inputs = [_parameter(slot) for form in operation.forms for slot in form.inputs]
+    values = [parameter for parameter in inputs if not isinstance(parameter, ModelParameter)]
+    return max(values, key=lambda parameter: (len(_own_types(parameter)), isinstance(parameter, TensorParameter)))
+
+
+def _inputs(operation: Operation, form: Form) -> str:
+    rows = []
+    for slot in form.inputs:
+        parameter = _parameter(slot)
+        rows.append([_name(slot), _kind(parameter), _types(parameter, operation), _rank(parameter), _default(slot)])
+    return _table(["input", "kind", "types", "rank", "default"], rows)
+
+
+def _outputs(operation: Operation) -> str:
+    rows = []
+    for slot in operation.outputs:
+        parameter = _parameter(slot)
+        cells = [_kind(parameter), _types(parameter, operation), _quantization(parameter, operation)]
+        rows.append([_name(slot), *cells])
+    return _table(["output", "kind", "types", "scale and zero point"], rows)
+
+
+# Cells
+
+
+def _name(slot: Slot) -> str:
+    return f"`{slot.name}` … (at least {slot.least})" if isinstance(slot, Several) else f"`{slot.name}`"
+
+
+def _kind(parameter: Parameter) -> str:
+    if isinstance(parameter, ActivationParameter):
+        return "FuseCode"
+    if isinstance(parameter, LayoutParameter):
+        return "layout, true is NCHW"
+    return "image" if isinstance(parameter, TensorParameter) and parameter.image else parameter.kind
+
+
+def _types(parameter: Parameter, operation: Operation) -> str:
+    if isinstance(parameter, AnyParameter) and not parameter.types:
+        return f"any ({parameter.since})"
+    if parameter.like is None:
+        text = ", ".join(f"{_short(code)} ({level})" for code, level in _own_types(parameter).items())
+    elif parameter.via is None:
+        lowest = min(_possible(_leader(parameter, operation), operation).values(), default=1)
+        text = f"that of `{parameter.like}`" + (f" ({parameter.since})" if parameter.since > lowest else "")
+    else:
+        text = f"beside `{parameter.like}`: " + "; ".join(_followed(parameter, operation))
+    along = parameter.channel if isinstance(parameter, TensorParameter) else None
+    return text if along is None else f"{text}; scales per channel lie along dimension {along}"
+
+
+def _followed(parameter: Parameter, operation: Operation) -> Iterator[str]:
+    """``QUANT8_ASYMM, QUANT8_ASYMM_SIGNED → INT32``: the types that go with each type of the leader."""
+    groups: dict[str, list[str]] = {}
+    for leader, needed in _possible(_leader(parameter, operation), operation).items():
+        accepted = parameter.accepts({parameter.like or "": leader})
+        names = (_short(code) + (f" ({level})" if level > needed else "") for code, level in accepted.items())
+        groups.setdefault(" or ".join(names), []).append(_short(leader))
+    return (f"{', '.join(leaders)} → {text}" for text, leaders in groups.items())
+
+
+def _rank(parameter: Parameter) -> str:
+    if not isinstance(parameter, TensorParameter) or parameter.rank is None:
+        return ""
+    return _ranks(parameter.rank) + (", *late*" if parameter.late_rank else "")
+
+
+def _ranks(ranks: Ranks) -> str:
+    if isinstance(ranks, int):
+        return str(ranks)
+    if not isinstance(ranks, Mapping):
+        ordered = sorted(ranks or ())
+        together = len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1))
+        return f"{ordered[0]} to {ordered[-1]}" if together else _listed(ordered)
+    known: set[int] = set()
+    parts = []
+    for level in sorted(ranks):
+        added = _ranks(tuple(rank for rank in ranks[level] if rank not in known))
+        parts.append(f"{added} ({level})" if known else added)
+        known |= set(ranks[level])
+    return "; ".join(parts)
+
+
+def _default(slot: Slot) -> str:
+    if isinstance(slot, Several):
+        return ""
+    words = []
+    if slot.default is not REQUIRED:
+        words.append("none" if slot.default is None else str(slot.default).lower())
+    if slot.optional:
+        words.append("may be omitted")
+    return "; ".join(words)
+
+
+def _quantization(parameter: Parameter, operation: Operation) -> str:
+    if not isinstance(parameter, TensorParameter) or isinstance(parameter, AnyParameter):
+        return ""
+    if isinstance(parameter.quant, str):
+        return f"those of `{parameter.quant}`"
+    if parameter.quant:
+        return "; ".join(
+            f"{_short(code)}: {Fraction(scale)} and {zero}" for code, (scale, zero) in parameter.quant.items()
+        )
+    return "free" if any("QUANT" in type_name(code) for code in _possible(parameter, operation)) else ""
+
+
+def _numbers(form: Form) -> str:
+    return "" if form.is_variadic else f" ({_listed(form.legal_lengths())})"
+
+
+def _output_numbers(operation: Operation) -> str:
+    lengths = sorted(operation.output_lengths.items())
+    return f" ({', '.join(f'{number} from level {level} on' for number, level in lengths)})" if lengths else ""
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *others, last = map(str, sorted(numbers))
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _short(code: int) -> str:
+    return type_name(code).removeprefix("TENSOR_")
+
+
+def _column(code: int) -> int:
+    """The tensor type for a scalar of the same name: they share a column."""
+    return OperandCode.__members__.get(f"TENSOR_{type_name(code)}", OperandCode(code))
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+# Parameters
+
+
+def _parameter(slot: Slot) -> Parameter:
+    return slot.parameter if isinstance(slot, Several) else slot
+
+
+def _leader(parameter: Parameter, operation: Operation) -> Parameter:
+    """The parameter that another one's types follow."""
+    slots = [slot for form in operation.forms for slot in form.inputs] + list(operation.outputs)
+    return next(_parameter(slot) for slot in slots if slot.name == parameter.like)
+
+
+def _is_needed(slot: Slot) -> bool:
+    return isinstance(slot, Several) or slot.default is REQUIRED
+
+
+def _own_types(parameter: Parameter) -> Levels:
+    """What a parameter that follows no other takes, with the level from which on it does."""
+    if isinstance(parameter, AnyParameter) and not parameter.types:
+        return {code: parameter.since for code in OperandCode if code.name.startswith("TENSOR_")}
+    return {} if parameter.like else {code: max(level, parameter.since) for code, level in parameter.types.items()}
+
+
+def _possible(parameter: Parameter, operation: Operation) -> Levels:
+    """Every type that a parameter can have, with the level that it and the types it follows need."""
+    if parameter.like is None:
+        return _own_types(parameter)
+    found: dict[int, int] = {}
+    for leader, needed in _possible(_leader(parameter, operation), operation).items():
+        for code, own in parameter.accepts({parameter.like: leader}).items():
+            level = max(own, needed, parameter.since)
+            found[code] = min(level, found.get(code, level))
+    return found
+
+
+if __name__ == "__main__":
+    import nnapi.ops  # noqa: F401 - fills the registry
+
+    print(page(REGISTRY.values()), end="")

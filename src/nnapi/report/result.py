@@ -1,0 +1,181 @@
+"""What a benchmark found, as values, and the same as JSON."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+FORMAT = "nnapi-bench"
+VERSION = 1
+OURS = "nnapi"
+"""What the names of this library's own rows begin with."""
+
+Rounds = tuple[tuple[float, ...], ...]
+"""Seconds of single runs, by round: runs of one round have more in common than runs of different ones."""
+T = TypeVar("T")
+
+
+class NotAResultError(ValueError):
+    """Some JSON is not what a benchmark writes; the sentence says why."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far outputs are from the reference's: in codes where quantised, else in real numbers.
+
+    ``differing`` is the share of values that are not equal, ``relative`` the largest difference relative to the
+    largest value of the output that it is in.
+    """
+
+    largest: float
+    mean: float
+    differing: float
+    relative: float
+    unit: str
+
+    def __str__(self) -> str:
+        if not self.largest:
+            return "equal"
+        if self.unit == "codes":
+            return f"≤ {self.largest:.3g} code{'' if self.largest == 1 else 's'}"
+        return f"≤ {self.relative:.1g} rel."
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One engine on one model. Times are seconds; what could not be measured is empty or None.
+
+    ``throughput`` holds inferences per second, one number a round, with ``requests`` in flight on a thread each.
+    ``failure`` says why figures are missing.
+    """
+
+    engine: str
+    version: str = ""
+    devices: tuple[str, ...] = ()
+    latency: Rounds = ()
+    load: tuple[float, ...] = ()
+    compile: tuple[float, ...] = ()
+    throughput: tuple[float, ...] = ()
+    requests: int = 0
+    peak: int | None = None
+    agreement: Agreement | None = None
+    accuracy: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        return self.engine.split(" ", 1)[0] == OURS
+
+    @property
+    def samples(self) -> list[float]:
+        """The seconds of all runs."""
+        return [seconds for round in self.latency for seconds in round]
+
+    @property
+    def median(self) -> float | None:
+        return statistics.median(self.samples) if self.latency else None
+
+    @property
+    def minimum(self) -> float | None:
+        return min(self.samples) if self.latency else None
+
+    @property
+    def p90(self) -> float | None:
+        """The seconds within which nine runs of ten end."""
+        return percentile(self.samples, 0.9) if self.latency else None
+
+    @property
+    def round_medians(self) -> list[float]:
+        return [statistics.median(round) for round in self.latency]
+
+    @property
+    def rate(self) -> float | None:
+        """Median throughput in inferences per second."""
+        return statistics.median(self.throughput) if self.throughput else None
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """All engines on one model. ``graph`` and ``timeline`` are what :mod:`nnapi.report.graph` and
+    :mod:`nnapi.report.timeline` draw, ``examples`` the number of labelled inputs."""
+
+    name: str
+    file: str
+    bytes: int
+    operations: int
+    signature: str
+    inputs: str
+    measurements: tuple[Measurement, ...]
+    examples: int = 0
+    graph: Mapping[str, Any] | None = None
+    timeline: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    def best(self, *, ours: bool) -> Measurement | None:
+        """The fastest of ours, or of the others, by median latency."""
+        found = [m for m in self.measurements if m.is_ours is ours and m.median is not None]
+        return min(found, key=lambda measurement: measurement.median or 0.0, default=None)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A run of the benchmark: where, how, and what came of it."""
+
+    started: str
+    machine: Mapping[str, str]
+    settings: Mapping[str, Any]
+    absent: Mapping[str, str]
+    models: tuple[ModelResult, ...]
+    is_interrupted: bool = False
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest of the values that at least that share of them does not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def to_data(benchmark: Benchmark) -> dict[str, Any]:
+    """The benchmark as plain values, ready for JSON; medians and the like are added for who reads only those."""
+    data = {"format": FORMAT, "version": VERSION, **asdict(benchmark)}
+    for model, written in zip(benchmark.models, data["models"], strict=True):
+        for measurement, row in zip(model.measurements, written["measurements"], strict=True):
+            row["summary"] = {
+                "median": measurement.median,
+                "minimum": measurement.minimum,
+                "p90": measurement.p90,
+                "runs": len(measurement.samples),
+                "throughput": measurement.rate,
+            }
+    return data
+
+
+def from_data(data: Any) -> Benchmark:
+    """The benchmark that :func:`to_data` wrote. Raises NotAResultError for anything else."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise NotAResultError("it is no result of nnapi bench")
+    if data.get("version") != VERSION:
+        raise NotAResultError(f"it is of version {data.get('version')}, this program reads {VERSION}")
+    try:
+        models = tuple(_model(model) for model in data["models"])
+        return _made(Benchmark, {**data, "models": models})
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotAResultError(f"it is damaged: {type(error).__name__}: {error}") from None
+
+
+def _model(data: dict[str, Any]) -> ModelResult:
+    measurements = tuple(_measurement(one) for one in data["measurements"])
+    return _made(ModelResult, {**data, "measurements": measurements, "notes": tuple(data["notes"])})
+
+
+def _measurement(data: dict[str, Any]) -> Measurement:
+    agreement = _made(Agreement, data["agreement"]) if data["agreement"] else None
+    latency = tuple(tuple(map(float, round)) for round in data["latency"])
+    sequences = {name: tuple(data[name]) for name in ("devices", "load", "compile", "throughput")}
+    return _made(Measurement, {**data, **sequences, "agreement": agreement, "latency": latency})
+
+
+def _made(kind: type[T], data: Mapping[str, Any]) -> T:
+    return kind(**{field.name: data[field.name] for field in fields(kind)})  # type: ignore[arg-type]

@@ -1,0 +1,49 @@
+"""What happened when in one run: the spans of a trace as plain values for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nnapi.trace import Span
+
+LAYERS = {
+    "LA": "application",
+    "LR": "runtime",
+    "LI": "IPC",
+    "LD": "driver",
+    "LC": "CPU",
+    "LU": "utility",
+    "LO": "other",
+    "LX": "other",
+}
+MOST = 4000
+"""Spans that a page can show; the shortest are left out."""
+
+
+def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
+    """The spans in lanes, one per thread and depth, ready for JSON; times are microseconds from the first beginning.
+
+    ``left_out`` counts the shortest spans, where there are too many to draw.
+    """
+    chosen = sorted(sorted(spans, key=lambda span: span.start - span.end)[:MOST], key=lambda span: span.start)
+    origin = min((span.start for span in chosen), default=0)
+    threads = list(dict.fromkeys((span.process, span.thread) for span in chosen))
+    return {
+        "microseconds": (max((span.end for span in chosen), default=0) - origin) / 1e3,
+        "left_out": len(spans) - len(chosen),
+        "spans": [
+            {
+                "name": span.label.name,
+                "layer": LAYERS.get(str(span.label.layer), "other"),
+                "phase": span.label.phase.name.lower().replace("_", " "),
+                "thread": threads.index((span.process, span.thread)),
+                "thread_name": span.thread_name,
+                "depth": span.depth,
+                "start": (span.start - origin) / 1e3,
+                "duration": (span.end - span.start) / 1e3,
+                "operation": span.args.get("operation"),
+            }
+            for span in chosen
+        ],
+    }

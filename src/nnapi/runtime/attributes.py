@@ -1,0 +1,32 @@
+"""Hints that vendors define: extension attributes of compilations and executions."""
+
+from __future__ import annotations
+
+from nnapi.errors import BadDataError, UnexpectedNullError, need
+from nnapi.model.extension import EXTENSIONS
+
+
+class Attributes:
+    """Bytes by extension name and code; each once."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._values: dict[tuple[str, int], bytes] = {}
+
+    def need_name(self, extension: str, data: bytes | None) -> None:
+        """Raise UnexpectedNullError where the name is None."""
+        need(extension is not None, "the extension's name is None", UnexpectedNullError)
+
+    def add(self, extension: str, code: int, data: bytes | None) -> None:
+        """Keep a copy of the bytes (None for none). BadDataError for an attribute that is there already."""
+        need(
+            (extension, code) not in self._values,
+            f"{extension} {code} was added to {self._owner} already",
+            BadDataError,
+        )
+        EXTENSIONS.type(extension, code)  # gives the name its prefix
+        self._values[extension, code] = bytes(data or b"")
+
+    def sorted(self) -> list[tuple[str, int, bytes]]:
+        """All of them, by name and code."""
+        return [(name, code, data) for (name, code), data in sorted(self._values.items())]

@@ -1,0 +1,35 @@
+"""Threads for work in the background, kept for the next work: starting one takes longer than a small computation.
+
+There are always enough: work may wait for other work, so none is ever queued behind a thread that is busy.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+Work = Callable[[], None]
+
+_idle: list[SimpleQueue[Work]] = []
+"""The mailboxes of threads that wait for work; appending and popping are atomic."""
+
+
+def run_in_background(work: Work) -> None:
+    """Run ``work``, which must not raise, on a thread that is idle, or on a new one."""
+    try:
+        mailbox = _idle.pop()
+    except IndexError:
+        mailbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(mailbox,), name="nnapi-worker", daemon=True).start()
+    mailbox.put(work)
+
+
+def _serve(mailbox: SimpleQueue[Work]) -> None:
+    while True:
+        mailbox.get()()
+        _idle.append(mailbox)
+
+
+os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork

@@ -1,0 +1,73 @@
+"""Models made of examples, through the public calls of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.testing.example import Example, Graph, Source
+
+ALIGNMENT = 64
+"""Where constants in a shared memory begin, in bytes."""
+
+
+def build(example: Example) -> Model:
+    """The finished model of an example, made through the public calls; raises what they raise."""
+    model = describe(example)
+    model.finish()
+    return model
+
+
+def describe(example: Example) -> Model:
+    """As :func:`build`, but the main model is not finished yet. Referenced models are."""
+    pool = _Pool(example)
+    made: dict[int, Model] = {}
+
+    def referenced(index: int) -> Model:
+        if index not in made:
+            made[index] = _describe_model(example.referenced[index], example, pool, referenced)
+            made[index].finish()
+        return made[index]
+
+    return _describe_model(example.main, example, pool, referenced)
+
+
+class _Pool:
+    """One memory that holds every CONSTANT_REFERENCE of an example."""
+
+    def __init__(self, example: Example) -> None:
+        self.offsets: dict[int, int] = {}
+        content = bytearray()
+        for operand in (operand for graph in example.graphs for operand in graph.operands):
+            if operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
+                self.offsets[id(operand)] = len(content)
+                content += operand.data.tobytes()
+                content += bytes(-len(content) % ALIGNMENT)
+        self.memory = Memory.from_array(np.frombuffer(content, np.uint8))
+
+
+def _describe_model(graph: Graph, example: Example, pool: _Pool, referenced: Callable[[int], Model]) -> Model:
+    model = Model(graph.name or example.name)
+    for operand in graph.operands:
+        index = model.add_operand(operand.operand_type, operand.name)
+        quant = operand.channel_quant
+        if quant and not quant.hide:
+            model.set_operand_symm_per_channel_quant_params(index, quant.channel_dim, quant.scales)
+        if operand.lifetime == Source.CONSTANT_COPY:
+            model.set_operand_value(index, operand.data)
+        elif operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
+            offset = pool.offsets[id(operand)]
+            model.set_operand_value_from_memory(index, pool.memory, offset, operand.data.nbytes)
+        elif operand.lifetime == Source.NO_VALUE:
+            model.set_operand_value(index, None)
+        elif operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None:
+            model.set_operand_value_from_model(index, referenced(operand.subgraph))
+    for operation in graph.operations:
+        model.add_operation(OperationCode[operation.type], operation.inputs, operation.outputs)
+    model.identify_inputs_and_outputs(graph.inputs, graph.outputs)
+    model.relax_computation_float32_to_float16(example.relaxed)
+    return model

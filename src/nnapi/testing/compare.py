@@ -1,0 +1,145 @@
+"""The judge: whether outputs agree with what an example expects, and where they first do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nnapi.model.operand import Array
+from nnapi.testing.example import Criterion, Example
+
+
+class Tolerance(NamedTuple):
+    """How far a value may be off: ``|actual - expected| <= atol + rtol * |expected|``, in double precision."""
+
+    atol: float
+    rtol: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.atol:.6g} + {self.rtol:.6g} of the expected" if self.rtol else f"{self.atol:.6g}"
+
+
+EXACT, STEP = Tolerance(0), Tolerance(1)
+SINGLE = Tolerance(float(np.float32(1e-5)), 5 * 2.0**-23)
+HALF = Tolerance(5 * 2.0**-10, 5 * 2.0**-10)
+
+TOLERANCES: Mapping[str, Callable[[Criterion], Tolerance]] = {
+    "TENSOR_FLOAT32": lambda criterion: HALF if criterion.float == "fp16" else SINGLE,
+    "TENSOR_FLOAT16": lambda criterion: HALF,
+    "TENSOR_INT32": lambda criterion: STEP,
+    "INT32": lambda criterion: STEP,
+    "TENSOR_QUANT8_ASYMM": lambda criterion: Tolerance(criterion.quant8_atol),
+    "TENSOR_QUANT8_ASYMM_SIGNED": lambda criterion: Tolerance(criterion.quant8_atol),
+    "TENSOR_QUANT8_SYMM": lambda criterion: Tolerance(criterion.quant8_atol),
+    "TENSOR_QUANT16_ASYMM": lambda criterion: STEP,
+    "TENSOR_QUANT16_SYMM": lambda criterion: STEP,
+    "TENSOR_BOOL8": lambda criterion: EXACT,
+}
+"""Tolerance of each output type under an example's criterion. Every comparison of outputs takes its own from here."""
+
+EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
+"""Types whose values count or point: one off is wrong, though the public harness lets it pass."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where an output disagrees.
+
+    ``output`` is its position among the model's outputs. ``index``, ``actual`` and ``expected`` are those of the
+    element; where dimensions disagree ``index`` is None and they are the dimensions.
+    """
+
+    output: int
+    index: tuple[int, ...] | None
+    actual: Any
+    expected: Any
+    tolerance: Tolerance
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> Tolerance | None:
+    """The tolerance of an output type; None for types that no rule judges."""
+    if strict and type in EXACT_WHEN_STRICT:
+        return EXACT
+    return TOLERANCES[type](criterion) if type in TOLERANCES else None
+
+
+def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> Difference | None:
+    """The first difference between outputs (stored arrays, in the order of the model's) and what is expected.
+
+    Ignored outputs may be anything. ``strict`` asks for exact int32 values, indices among them.
+    """
+    if len(outputs) != len(example.main.outputs):
+        count = len(example.main.outputs)
+        return Difference(0, None, len(outputs), count, EXACT, f"{len(outputs)} outputs came out of {count}")
+    for position, (operand_index, actual) in enumerate(zip(example.main.outputs, outputs, strict=True)):
+        operand = example.main.operands[operand_index]
+        if operand.is_ignored:
+            continue
+        label = f"output {position} ({operand.name or operand.type})"
+        expected = example.outputs[operand_index]
+        if example.multinomial_tolerance > 0 and actual.shape == expected.shape:
+            difference = _compare_frequencies(example, position, label, actual)
+        else:
+            tolerance = tolerance_for(operand.type, example.tolerance, strict=strict)
+            difference = compare(actual, expected, tolerance, position=position, label=label)
+        if difference:
+            return difference
+    return None
+
+
+def compare(
+    actual: Array, expected: Array, tolerance: Tolerance | None, *, position: int = 0, label: str = "output"
+) -> Difference | None:
+    """The first difference between two arrays: dimensions first, then each element.
+
+    A NaN never agrees, not even with an expected one; equal infinities do. Without a tolerance nothing agrees.
+    """
+    if actual.shape != expected.shape:
+        sentence = f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
+        return Difference(position, None, actual.shape, expected.shape, tolerance or EXACT, sentence)
+    if tolerance is None:
+        return Difference(position, None, None, None, EXACT, f"{label}: no rule judges outputs of this type")
+    given, wanted = _as_double(actual), _as_double(expected)
+    with np.errstate(invalid="ignore"):
+        errors = np.abs(given - wanted)
+        bad = ~((errors <= tolerance.atol + tolerance.rtol * np.abs(wanted)) & ~np.isinf(wanted) | (given == wanted))
+    if not bad.any():
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    sentence = (
+        f"{label}{list(index) if index else ''} is {_shown(given[index])}, expected {_shown(wanted[index])} "
+        f"(tolerance {tolerance}); {int(bad.sum())} of {bad.size} differ, the worst by {_shown(np.max(errors[bad]))}"
+    )
+    return Difference(position, index, given[index].item(), wanted[index].item(), tolerance, sentence)
+
+
+def _as_double(array: Array) -> Array:
+    """Elements as float64, bytes of booleans as 0 and 1."""
+    return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
+
+
+def _shown(value: Any) -> str:
+    return f"{float(value):.9g}"
+
+
+def _compare_frequencies(example: Example, position: int, label: str, actual: Array) -> Difference | None:
+    """RANDOM_MULTINOMIAL: each class must come up about as often as its logit asks for."""
+    logits = _as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
+    tolerance = Tolerance(example.multinomial_tolerance)
+    strange = (actual < 0) | (actual >= logits.size)
+    if strange.any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(strange)), actual.shape))
+        drawn = actual[index].item()
+        sentence = f"{label}{list(index)} is class {drawn} of {logits.size}"
+        return Difference(position, index, drawn, logits.size - 1, tolerance, sentence)
+    exponentials = np.exp(logits - logits.max())
+    wanted = exponentials / exponentials.sum()
+    given = np.bincount(actual.reshape(-1), minlength=logits.size) / actual.size
+    return compare(given, wanted, tolerance, position=position, label=f"{label}, frequency of class ")

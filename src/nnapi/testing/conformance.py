@@ -1,0 +1,146 @@
+"""The conformance run: every variant of every example that applies, results as values."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import groupby
+from multiprocessing import get_context
+from pathlib import Path
+
+from nnapi.codes import OperationCode
+from nnapi.runtime.device import Device, device
+from nnapi.testing.compare import Difference
+from nnapi.testing.corpus import Corpus, Entry, Filter
+from nnapi.testing.example import Example
+from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
+
+CHUNK = 32
+"""Examples that a worker process is given at a time."""
+
+
+class Status(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one variant of one example went.
+
+    ``reason`` says why it failed or was skipped; ``difference`` is there when the outputs were wrong. ``seconds``
+    are those of building, compiling, running and judging.
+    """
+
+    file: str
+    example: str
+    operations: tuple[str, ...]
+    variant: str
+    status: Status
+    reason: str = ""
+    difference: Difference | None = None
+    seconds: float = 0.0
+
+
+def run(
+    corpus: Corpus,
+    devices: Sequence[Device | str] | None = None,
+    variants: Iterable[str] = tuple(VARIANTS),
+    filter: Filter | None = None,
+    jobs: int = 1,
+    *,
+    strict: bool = False,
+) -> Iterator[Result]:
+    """Run the variants that apply to the examples, in the order of the index, and give each result as it is known.
+
+    ``devices`` are used together, as a compilation for devices does; without them the runtime chooses. With ``jobs``
+    above 1 that many worker processes share the work; they find devices by name, so those must be registered, and
+    the main module must be importable. Raises KeyError for an unknown variant and UnavailableDeviceError for an
+    unknown device at once.
+    """
+    chosen = [VARIANTS[name] for name in variants]
+    found = None if devices is None else tuple(device(d) if isinstance(d, str) else d for d in devices)
+    entries = corpus.select(filter)
+    if jobs == 1:
+        return _run_here(corpus, entries, chosen, Setting(found, strict))
+    names = None if found is None else [d.name for d in found]
+    return _run_in_processes(
+        corpus, entries, jobs, partial(_run_chunk, corpus.path, [v.name for v in chosen], names, strict)
+    )
+
+
+def named(pattern: str) -> Filter:
+    """Examples whose name contains the pattern, or matches it where it has wildcards; or that use the operation."""
+    if pattern in OperationCode.__members__:
+        return lambda entry: pattern in entry.ops
+    if any(sign in pattern for sign in "*?["):
+        return lambda entry: fnmatchcase(entry.name, pattern)
+    return lambda entry: pattern in entry.name
+
+
+def check(example: Example, variant: Variant, setting: Setting) -> Result:
+    """One result; whatever is raised is part of it."""
+    begin = time.perf_counter()
+    difference, reason, status = None, "", Status.PASSED
+    try:
+        complaint = variant.check(example, setting)
+        if complaint is not None:
+            status, reason = Status.FAILED, str(complaint)
+            difference = complaint if isinstance(complaint, Difference) else None
+    except Skip as skip:
+        status, reason = Status.SKIPPED, str(skip)
+    except Exception as error:
+        status, reason = Status.FAILED, f"{type(error).__name__}: {error}"
+    seconds = time.perf_counter() - begin
+    return Result(example.file, example.name, example.operations, variant.name, status, reason, difference, seconds)
+
+
+def _run_here(
+    corpus: Corpus, entries: Sequence[Entry], variants: Sequence[Variant], setting: Setting
+) -> Iterator[Result]:
+    for file, names in _by_file(entries):
+        for example in corpus.load(file, names):
+            for variant in variants:
+                if variant.applies(example.harness):
+                    yield check(example, variant, setting)
+
+
+def _by_file(entries: Iterable[Entry]) -> Iterator[tuple[str, list[str]]]:
+    for file, group in groupby(entries, lambda entry: entry.file):
+        yield file, [entry.name for entry in group]
+
+
+Chunk = Callable[[tuple[str, tuple[str, ...]]], list[Result]]
+
+
+def _run_in_processes(corpus: Corpus, entries: Sequence[Entry], jobs: int, chunk: Chunk) -> Iterator[Result]:
+    work = [
+        (file, tuple(names[start : start + CHUNK]))
+        for file, names in _by_file(entries)
+        for start in range(0, len(names), CHUNK)
+    ]
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        for results in pool.map(chunk, work):
+            yield from results
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _run_chunk(
+    path: Path,
+    variants: Sequence[str],
+    devices: Sequence[str] | None,
+    strict: bool,
+    work: tuple[str, Sequence[str]],
+) -> list[Result]:
+    corpus = Corpus(path)
+    file, names = work
+    setting = Setting(None if devices is None else tuple(map(device, devices)), strict)
+    return list(_run_here(corpus, [Entry(file, name) for name in names], [VARIANTS[v] for v in variants], setting))

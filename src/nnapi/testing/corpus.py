@@ -1,0 +1,261 @@
+"""Conformance examples as files: reading and writing them.
+
+A corpus is a folder of .npz files, usually with an ``index.jsonl`` beside them, or a single .npz file. One file holds
+one specification: the key ``examples`` is a uint8 array with UTF-8 JSON, every other key an array that the JSON names.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nnapi.model.operand import Array, Shape
+from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
+
+INDEX = "index.jsonl"
+
+
+class CorpusError(ValueError):
+    """A path that is no corpus, or a file that does not keep to the format; the message names it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the index: enough to choose examples without opening their files."""
+
+    file: str
+    name: str
+    ops: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    min_feature: str = "UNKNOWN"
+    relaxed: bool = False
+    expect_failure: bool = False
+
+
+Filter = Callable[[Entry], bool]
+
+
+class Corpus:
+    """Examples at a path: a folder, whose ``index.jsonl`` is used where there is one, or a single .npz file.
+
+    Raises CorpusError for a path that is neither, and when reading for a file that does not keep to the format.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise CorpusError(f"{self.path}: no such file or folder")
+        self.root = self.path if self.path.is_dir() else self.path.parent
+        self._entries: list[Entry] | None = None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """One entry per example, file by file: from the index, or by reading the files where there is none."""
+        if self._entries is None:
+            index = self.path / INDEX
+            if index.is_file():
+                lines = index.read_text().splitlines()
+                self._entries = [_entry(index, line) for line in lines if line.strip()]
+            else:
+                self._entries = [entry_of(example) for file in self._files() for example in self.load(file)]
+        return self._entries
+
+    def _files(self) -> list[str]:
+        if self.path.is_file():
+            return [self.path.name]
+        files = sorted(str(file.relative_to(self.path)) for file in self.path.rglob("*.npz"))
+        if not files:
+            raise CorpusError(f"{self.path}: neither {INDEX} nor any .npz file in it")
+        return files
+
+    def select(self, filter: Filter | None = None) -> list[Entry]:
+        """The entries for which the filter is true; all without one."""
+        return [entry for entry in self.entries if filter is None or filter(entry)]
+
+    def examples(self, filter: Filter | None = None) -> Iterator[Example]:
+        """The examples one by one; only files that hold one of them are opened, one at a time."""
+        wanted: dict[str, list[str]] = {}
+        for entry in self.select(filter):
+            wanted.setdefault(entry.file, []).append(entry.name)
+        for file, names in wanted.items():
+            yield from self.load(file, names)
+
+    def load(self, file: str, names: Iterable[str] | None = None) -> Iterator[Example]:
+        """The examples of one file, relative to the root; those of the given names, or all."""
+        kept = None if names is None else set(names)
+        path = self.root / file
+        try:
+            with np.load(path) as archive:
+                arrays = _Arrays(archive)
+                for described in json.loads(archive["examples"].tobytes()):
+                    if kept is None or described["name"] in kept:
+                        yield _example(described, arrays, file)
+        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            if isinstance(error, CorpusError):
+                raise
+            raise CorpusError(f"{path}: {type(error).__name__}: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"<nnapi.testing.Corpus {self.path}>"
+
+
+class _Arrays:
+    """The arrays of an open file, each read once and shared by the examples that name it."""
+
+    def __init__(self, archive: Any) -> None:
+        self._archive = archive
+        self._read: dict[str, Array] = {}
+
+    def __getitem__(self, key: str) -> Array:
+        if key not in self._read:
+            array = self._archive[key]
+            array.flags.writeable = False
+            self._read[key] = array
+        return self._read[key]
+
+
+def entry_of(example: Example) -> Entry:
+    """The line that an index holds about an example."""
+    return Entry(
+        example.file, example.name, example.operations, example.types,
+        example.min_feature, example.relaxed, example.expect_failure,
+    )  # fmt: skip
+
+
+def _entry(index: Path, line: str) -> Entry:
+    try:
+        said = json.loads(line)
+        return Entry(
+            said["file"], said["name"], tuple(said["ops"]), tuple(said["types"]),
+            said["min_feature"], said["relaxed"], said["expect_failure"],
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorpusError(f"{index}: {type(error).__name__}: {error} in {line[:80]}") from error
+
+
+# From JSON
+
+
+def _example(described: Any, arrays: _Arrays, file: str) -> Example:
+    (run,) = described["runs"]
+    return Example(
+        name=described["name"],
+        main=_graph(described["main"], arrays),
+        inputs={int(index): None if key is None else arrays[key] for index, key in run["inputs"].items()},
+        outputs={int(index): arrays[key] for index, key in run["outputs"].items()},
+        referenced=tuple(_graph(graph, arrays) for graph in described["referenced"]),
+        spec=described["spec"],
+        min_feature=described["min_feature"],
+        relaxed=described["relaxed"],
+        expect_failure=described["expect_failure"],
+        multinomial_tolerance=described["multinomial_tolerance"],
+        tolerance=Criterion(**described["tolerance"]),
+        harness=Harness(**described["harness"]),
+        file=file,
+    )
+
+
+def _graph(described: Any, arrays: _Arrays) -> Graph:
+    return Graph(
+        tuple(_operand(operand, arrays) for operand in described["operands"]),
+        tuple(
+            OperationSpec(operation["type"], tuple(operation["inputs"]), tuple(operation["outputs"]))
+            for operation in described["operations"]
+        ),
+        tuple(described["inputs"]),
+        tuple(described["outputs"]),
+        described["name"],
+    )
+
+
+def _operand(described: Any, arrays: _Arrays) -> OperandSpec:
+    quant, data = described["channel_quant"], described["data"]
+    if quant is not None:
+        quant = ChannelSpec(quant["channel_dim"], tuple(arrays[quant["scales"]].tolist()), quant["hide"])
+    return OperandSpec(
+        type=described["type"],
+        dimensions=tuple(described["dimensions"]),
+        scale=described["scale"],
+        zero_point=described["zero_point"],
+        lifetime=Source(described["lifetime"]),
+        data=None if data is None else arrays[data],
+        subgraph=described["subgraph"],
+        channel_quant=quant,
+        is_ignored=described["is_ignored"],
+        name=described["name"] or "",
+    )
+
+
+# To JSON
+
+
+def write(path: str | Path, examples: Iterable[Example]) -> None:
+    """Write examples into one .npz file that :class:`Corpus` reads; equal arrays are stored once."""
+    store = _Store()
+    described = [_describe_example(example, store) for example in examples]
+    text = np.frombuffer(json.dumps(described).encode(), np.uint8)
+    with Path(path).open("wb") as file:
+        np.savez_compressed(file, examples=text, **store.arrays)  # type: ignore[arg-type]  # the stubs mean allow_pickle
+
+
+@dataclass
+class _Store:
+    """Arrays to be written, by key; the key of an array that is there already is given again."""
+
+    arrays: dict[str, Array] = field(default_factory=dict)
+    keys: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict)
+
+    def add(self, array: Array) -> str:
+        identity = (array.dtype.str, array.shape, array.tobytes())
+        key = self.keys.setdefault(identity, f"a{len(self.keys)}")
+        self.arrays[key] = array
+        return key
+
+
+def _describe_example(example: Example, store: _Store) -> dict[str, Any]:
+    inputs = {str(i): None if array is None else store.add(array) for i, array in example.inputs.items()}
+    outputs = {str(i): store.add(array) for i, array in example.outputs.items()}
+    return {
+        "name": example.name,
+        "spec": example.spec,
+        "min_feature": example.min_feature,
+        "expect_failure": example.expect_failure,
+        "relaxed": example.relaxed,
+        "multinomial_tolerance": example.multinomial_tolerance,
+        "tolerance": _plain(example.tolerance),
+        "harness": _plain(example.harness),
+        "output_buffer_bytes": list(example.output_buffer_bytes),
+        "main": _describe_graph(example.main, store),
+        "referenced": [_describe_graph(graph, store) for graph in example.referenced],
+        "runs": [{"inputs": inputs, "outputs": outputs}],
+    }
+
+
+def _describe_graph(graph: Graph, store: _Store) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "operands": [_describe_operand(operand, store) for operand in graph.operands],
+        "operations": [_plain(operation) for operation in graph.operations],
+        "inputs": graph.inputs,
+        "outputs": graph.outputs,
+    }
+
+
+def _describe_operand(operand: OperandSpec, store: _Store) -> dict[str, Any]:
+    described = _plain(operand)
+    if operand.data is not None:
+        described["data"] = store.add(operand.data)
+    if operand.channel_quant:
+        scales = store.add(np.array(operand.channel_quant.scales, np.float32))
+        described["channel_quant"] = _plain(operand.channel_quant) | {"scales": scales}
+    return described
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}

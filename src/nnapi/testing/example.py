@@ -1,0 +1,191 @@
+"""Examples as values: a model, its inputs, the outputs expected of it, and examples derived from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.model.operand import Array, OperandType, Shape
+
+LEVELS = {"V1_0": 1, "V1_1": 2, "V1_2": 3, "V1_3": 4, "AIDL_V1": 5, "AIDL_V2": 6, "AIDL_V3": 7, "AIDL_V4": 8}
+"""Feature level of each version that ``min_feature`` and the folders name."""
+
+
+class Source(StrEnum):
+    """Where an operand's value comes from, in the words of the format."""
+
+    TEMPORARY_VARIABLE = "TEMPORARY_VARIABLE"
+    SUBGRAPH_INPUT = "SUBGRAPH_INPUT"
+    SUBGRAPH_OUTPUT = "SUBGRAPH_OUTPUT"
+    CONSTANT_COPY = "CONSTANT_COPY"
+    CONSTANT_REFERENCE = "CONSTANT_REFERENCE"
+    NO_VALUE = "NO_VALUE"
+    SUBGRAPH = "SUBGRAPH"
+
+
+@dataclass(frozen=True)
+class ChannelSpec:
+    """Scales along a dimension. ``hide``: they only helped to make the data and are not told to the API."""
+
+    channel_dim: int
+    scales: tuple[float, ...]
+    hide: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class OperandSpec:
+    """One operand. ``dimensions`` are as given to the API: 0 is an unknown extent."""
+
+    type: str
+    dimensions: Shape = ()
+    scale: float = 0.0
+    zero_point: int = 0
+    lifetime: Source = Source.TEMPORARY_VARIABLE
+    data: Array | None = None
+    subgraph: int | None = None
+    channel_quant: ChannelSpec | None = None
+    is_ignored: bool = False
+    name: str = ""
+
+    @property
+    def code(self) -> OperandCode:
+        return OperandCode.MODEL if self.type == "SUBGRAPH" else OperandCode[self.type]
+
+    @property
+    def operand_type(self) -> OperandType:
+        """What is given to add_operand; scales by channel follow in a call of their own."""
+        return OperandType(self.code, self.dimensions, self.scale, self.zero_point)
+
+
+@dataclass(frozen=True)
+class OperationSpec:
+    """One operation: its name, and operand indices."""
+
+    type: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A model: operands, operations in an order in which they can run, inputs and outputs."""
+
+    operands: tuple[OperandSpec, ...]
+    operations: tuple[OperationSpec, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Which float tolerance applies (``fp32`` or ``fp16``), and by how many steps 8-bit codes may differ."""
+
+    float: str = "fp32"
+    quant8_atol: int = 1
+
+
+@dataclass(frozen=True)
+class Harness:
+    """Which suites run an example."""
+
+    generated: bool = True
+    dynamic_output_shape: bool = False
+    validation: bool = False
+    infinite_loop_timeout: bool = False
+    quantization_coupling: bool = False
+    device_memory: bool = False
+    fenced: bool = False
+    compliance: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A model with inputs and the outputs expected of it.
+
+    ``inputs`` (None where omitted) and ``outputs`` map operand indices of ``main`` to read-only arrays of exactly the
+    operand's shape. ``file`` is where the example came from, relative to its corpus.
+    """
+
+    name: str
+    main: Graph
+    inputs: Mapping[int, Array | None]
+    outputs: Mapping[int, Array]
+    referenced: tuple[Graph, ...] = ()
+    spec: str = ""
+    min_feature: str = "UNKNOWN"
+    relaxed: bool = False
+    expect_failure: bool = False
+    multinomial_tolerance: float = 0.0
+    tolerance: Criterion = Criterion()
+    harness: Harness = Harness()
+    file: str = ""
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.main, *self.referenced)
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Names of the operations in all graphs, sorted."""
+        return tuple(sorted({operation.type for graph in self.graphs for operation in graph.operations}))
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Names of the operand types in all graphs, sorted."""
+        return tuple(sorted({operand.type for graph in self.graphs for operand in graph.operands}))
+
+    @property
+    def level(self) -> int | None:
+        """Feature level of the stated version, of the folder where none is stated, None where neither says."""
+        folder = Path(self.file).parent.name.removesuffix("_cts_only")
+        return LEVELS.get(self.min_feature, LEVELS.get(folder))
+
+    @property
+    def output_buffer_bytes(self) -> tuple[int, ...]:
+        """Length of the buffer for each model output: that of the expected data, at least 1."""
+        return tuple(max(1, self.outputs[index].nbytes) for index in self.main.outputs)
+
+
+# Examples derived from one
+
+
+def dynamic(example: Example) -> Example:
+    """The example with every extent of its outputs declared unknown, their ranks kept."""
+    operands = list(example.main.operands)
+    for index in example.main.outputs:
+        operands[index] = replace(operands[index], dimensions=(0,) * len(operands[index].dimensions))
+    return replace(example, main=replace(example.main, operands=tuple(operands)))
+
+
+def signed(example: Example) -> Example:
+    """The example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
+    operands = example.main.operands
+    coupled = {index for index, operand in enumerate(operands) if operand.type == "TENSOR_QUANT8_ASYMM"}
+    changed = tuple(_signed(operand) if index in coupled else operand for index, operand in enumerate(operands))
+    return replace(
+        example,
+        main=replace(example.main, operands=changed),
+        inputs={
+            i: _less_128(array) if array is not None and i in coupled else array for i, array in example.inputs.items()
+        },
+        outputs={i: _less_128(array) if i in coupled else array for i, array in example.outputs.items()},
+    )
+
+
+def _signed(operand: OperandSpec) -> OperandSpec:
+    return replace(
+        operand,
+        type="TENSOR_QUANT8_ASYMM_SIGNED",
+        zero_point=operand.zero_point - 128,
+        data=None if operand.data is None else _less_128(operand.data),
+    )
+
+
+def _less_128(codes: Array) -> Array:
+    return np.asarray(codes ^ np.uint8(0x80)).view(np.int8)

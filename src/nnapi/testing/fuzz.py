@@ -1,0 +1,305 @@
+"""Random calls of an operation, drawn from its declaration, and devices compared on them.
+
+The generator knows nothing of single operations: types, ranks, scalars and what may be left out come from the
+signature, and the operation's own shape function decides whether a draw makes sense. Everything is decided by the
+random generator given, so a seed gives the same call again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import NnapiError, need
+from nnapi.model.call import UNKNOWN, normalise
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, type_name
+from nnapi.model.operation import Form, Operation
+from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Device
+from nnapi.testing.build import build
+from nnapi.testing.compare import judge
+from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.random_control_flow import random_control_flow
+from nnapi.testing.random_values import (
+    Taste,
+    draw_taste,
+    pick,
+    random_data,
+    random_dimensions,
+    random_scalar,
+    random_values,
+)
+
+ATTEMPTS = 2000
+LARGEST = 100_000
+"""Elements of the largest result that is worth computing."""
+UNSPECIFIED = frozenset({("LSTM", "scratch_buffer"), ("RANDOM_MULTINOMIAL", "out")})
+"""Outputs that two correct devices may fill differently."""
+
+
+class NoCall(Exception):
+    """No draw made sense to the operation's shape function; the message says why the last one did not."""
+
+
+def random_call(operation: Operation, rng: np.random.Generator, attempts: int = ATTEMPTS) -> Example:
+    """A model of one call that the operation's shape function accepts, with inputs but no expected outputs.
+
+    Extents are small, ranks at most 4. Raises NoCall when none of so many draws is accepted. It may still be
+    refused when it runs, for the data in it.
+    """
+    if _is_control_flow(operation):
+        return random_control_flow(operation, rng)
+    complaint = None
+    for _ in range(attempts):
+        try:
+            return random_attempt(operation, rng, accepted=True)
+        except NnapiError as error:
+            complaint = error
+    raise NoCall(f"{operation.name}: none of {attempts} draws is accepted, the last because {complaint}")
+
+
+def random_attempt(operation: Operation, rng: np.random.Generator, *, accepted: bool = False) -> Example:
+    """One draw, legal by its types but perhaps not by its extents and values; with ``accepted`` it raises then."""
+    if _is_control_flow(operation):
+        return random_control_flow(operation, rng)
+    draft = _Draft(operation, draw_taste(rng), rng)
+    form = pick(rng, operation.forms)
+    inputs = [index for slot, count in _counts(form, rng) for index in draft.add_inputs(slot, count)]
+    outputs = draft.add_outputs()
+    try:
+        draft.settle_outputs(inputs, outputs)
+    except NnapiError:
+        if accepted:
+            raise
+    return draft.example(inputs, outputs)
+
+
+def _is_control_flow(operation: Operation) -> bool:
+    return any(isinstance(slot, ModelParameter) for form in operation.forms for slot in form.inputs)
+
+
+def _counts(form: Form, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
+    """Which slots an argument list has, and how many operands each takes."""
+    if form.is_variadic:
+        return [(slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in form.inputs]
+    return [(slot, 1) for slot in form.inputs[: pick(rng, form.legal_lengths())]]
+
+
+class _Draft:
+    """The operands of a call while they are being drawn."""
+
+    def __init__(self, operation: Operation, taste: Taste, rng: np.random.Generator) -> None:
+        self.operation, self.taste, self.rng = operation, taste, rng
+        self.operands: list[OperandSpec] = []
+        self.values: list[Array | None] = []
+        self.codes: dict[str, int] = {}
+        self.tensors: list[OperandSpec] = []
+
+    def add_inputs(self, slot: Parameter | Several, count: int) -> list[int]:
+        parameter = slot.parameter if isinstance(slot, Several) else slot
+        code = self._code(parameter)
+        leader = None
+        indices = []
+        for number in range(count):
+            name = f"{parameter.name} {number}" if isinstance(slot, Several) else parameter.name
+            if parameter.kind == "scalar":
+                indices.append(self._add_scalar(parameter, name, code))
+                continue
+            # Lists (CONCATENATION, PACK) mostly hold tensors of one shape.
+            indices.append(self._add_tensor(parameter, name, code, leader))
+            leader = self.operands[indices[0]]
+        return indices
+
+    def _code(self, parameter: Parameter) -> OperandCode:
+        accepted = sorted(parameter.accepts(self.codes))
+        need(accepted, f"{parameter.name} accepts no type beside {self.codes}")
+        code = OperandCode(pick(self.rng, accepted))
+        self.codes[parameter.name] = code
+        return code
+
+    def _add_scalar(self, parameter: Parameter, name: str, code: OperandCode) -> int:
+        if parameter.optional and self.rng.random() < self.taste.omission:
+            return self._add(OperandSpec(type_name(code), lifetime=Source.NO_VALUE, name=name), None)
+        value = random_scalar(parameter, code, self.rng)
+        return self._add(OperandSpec(type_name(code), lifetime=Source.CONSTANT_COPY, data=value, name=name), value)
+
+    def _add_tensor(self, parameter: Parameter, name: str, code: OperandCode, leader: OperandSpec | None) -> int:
+        assert isinstance(parameter, TensorParameter)
+        taste, rng = self.taste, self.rng
+        first = self.tensors[0] if self.tensors else None
+        numbers = random_values(parameter, first, taste, rng)
+        if numbers is not None:
+            dimensions = numbers.shape
+        elif leader is not None and rng.random() < 0.9:
+            dimensions = leader.dimensions
+        else:
+            dimensions = random_dimensions(parameter.name, self._rank(parameter), taste, rng)
+        type = replace(self._quantised(code, dimensions, parameter), name=name)
+        if parameter.optional and rng.random() < taste.omission:
+            return self._add(replace(type, lifetime=Source.NO_VALUE), None)
+        value = random_data(type, taste, rng) if numbers is None else numbers
+        constant = bool(self.tensors) and rng.random() < (0.8 if numbers is not None else taste.constants)
+        lifetime = pick(rng, (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)) if constant else Source.SUBGRAPH_INPUT
+        operand = replace(type, lifetime=lifetime, data=value if constant else None)
+        self.tensors.append(operand)
+        return self._add(operand, value)
+
+    def _rank(self, parameter: TensorParameter) -> int:
+        legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
+        return self.taste.rank if self.taste.rank in legal and self.rng.random() < 0.8 else pick(self.rng, legal)
+
+    def _quantised(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
+        """An operand of that type with scales as the type wants them, a bias with those that its sum will have."""
+        spec = OperandSpec(type_name(code), dimensions)
+        if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
+            channel = (parameter.channel or 0) if isinstance(parameter, TensorParameter) else 0
+            scales = tuple(pick(self.rng, self.taste.scales) for _ in range(dimensions[channel]))
+            return replace(spec, channel_quant=ChannelSpec(channel, scales))
+        if code == OperandCode.TENSOR_INT32 and (parameter.like or "bias" in parameter.name):
+            scaled = [operand.scale for operand in self.tensors if operand.scale]
+            product = float(np.float32(scaled[0]) * np.float32(scaled[1])) if len(scaled) > 1 else 0.0
+            per_channel = any(operand.channel_quant for operand in self.tensors)
+            return replace(spec, scale=0.0 if per_channel else product)
+        return replace(spec, **self.taste.quantisation(code, self.rng))
+
+    def add_outputs(self) -> list[int]:
+        slots = self.operation.outputs
+        if isinstance(slots[0], Several):
+            slots = (slots[0].parameter,) * int(self.rng.integers(1, 4))
+        else:
+            slots = slots[: pick(self.rng, tuple(self.operation.output_lengths) or (len(slots),))]
+        return [self._add_output(slot) for slot in slots if isinstance(slot, Parameter)]
+
+    def _add_output(self, slot: Parameter) -> int:
+        code = self._code(slot)
+        spec = replace(self._quantised(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
+        ignored = (self.operation.name, slot.name) in UNSPECIFIED
+        return self._add(replace(spec, name=slot.name, is_ignored=ignored), None)
+
+    def _add(self, operand: OperandSpec, value: Array | None) -> int:
+        self.operands.append(operand)
+        self.values.append(value)
+        return len(self.operands) - 1
+
+    def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Give the outputs the extents, scales and zero points that the operation computes; raises as it does."""
+        types = [self._type(index) for index in inputs]
+        declared = tuple(self._type(index).with_dimensions(()) for index in outputs)
+        match = self.operation.match(types, declared)
+        value_of = self.values.__getitem__
+        call = normalise(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
+        for index, result in zip(outputs, call.stored_results(), strict=True):
+            need(0 not in result.dimensions, f"{self.operands[index].name} would have no elements")
+            need(math.prod(result.dimensions) <= LARGEST, f"{self.operands[index].name} would be large")
+            self.operands[index] = replace(
+                self.operands[index],
+                dimensions=tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions),
+                scale=result.scale,
+                zero_point=result.zero_point,
+            )
+
+    def _type(self, index: int) -> OperandType:
+        operand = self.operands[index]
+        quant = operand.channel_quant
+        channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
+        return replace(operand.operand_type, channel=channel)
+
+    def _present(self, index: int) -> OperandType | None:
+        return None if self.operands[index].lifetime == Source.NO_VALUE else self._type(index)
+
+    def example(self, inputs: Sequence[int], outputs: Sequence[int]) -> Example:
+        given = {i: self.values[i] for i, o in enumerate(self.operands) if o.lifetime == Source.SUBGRAPH_INPUT}
+        call = OperationSpec(self.operation.name, tuple(inputs), tuple(outputs))
+        half = any(operand.type == "TENSOR_FLOAT16" for operand in self.operands)
+        return Example(
+            f"random_{self.operation.name.lower()}",
+            Graph(tuple(self.operands), (call,), tuple(given), tuple(outputs)),
+            given,
+            {},
+            tolerance=Criterion("fp16" if half else "fp32"),
+        )
+
+
+# Comparing devices
+
+
+class Agreement(StrEnum):
+    AGREE = "agree"
+    DIFFER = "differ"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two devices made of one example, and why where it was not the same."""
+
+    example: Example
+    agreement: Agreement
+    reason: str = ""
+
+
+def differential(device_a: Device, device_b: Device, operation: Operation, rng: np.random.Generator) -> Comparison:
+    """Run one random call on both devices; ``device_a`` is taken to be right.
+
+    They agree when both give the same within the tolerances of the conformance judge, or both refuse.
+    """
+    return compare_devices(device_a, device_b, random_call(operation, rng))
+
+
+def compare_devices(device_a: Device, device_b: Device, example: Example) -> Comparison:
+    """As :func:`differential`, for an example that is there already; its expected outputs do not matter."""
+    model = build(example)
+    for device in (device_a, device_b):
+        refused = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
+        if refused:
+            return Comparison(example, Agreement.UNSUPPORTED, f"{device.name}: {refused[0]}")
+    right, other = (_outcome(device, example) for device in (device_a, device_b))
+    if isinstance(right, NnapiError) or isinstance(other, NnapiError):
+        same = isinstance(right, NnapiError) and isinstance(other, NnapiError)
+        reason = f"{device_a.name} {_said(right)}, {device_b.name} {_said(other)}"
+        return Comparison(example, Agreement.AGREE if same else Agreement.DIFFER, reason)
+    pairs = [_without_shared_nans(x, y) for x, y in zip(right, other, strict=True)]
+    expected = dict(zip(example.main.outputs, (x for x, _ in pairs), strict=True))
+    difference = judge(replace(example, outputs=expected), [y for _, y in pairs])
+    return Comparison(example, Agreement.DIFFER if difference else Agreement.AGREE, str(difference or ""))
+
+
+def computed(example: Example, device: Device) -> Example:
+    """The example with what a device computes as its expected outputs; raises what building and running raise."""
+    results = dict(zip(example.main.outputs, _run(device, example), strict=True))
+    operands = [
+        replace(operand, dimensions=results[index].shape) if index in results else operand
+        for index, operand in enumerate(example.main.operands)
+    ]
+    return replace(example, main=replace(example.main, operands=tuple(operands)), outputs=results)
+
+
+def _run(device: Device, example: Example) -> list[Array]:
+    compilation = Compilation(build(example), [device])
+    compilation.finish()
+    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
+
+
+def _outcome(device: Device, example: Example) -> list[Array] | NnapiError:
+    try:
+        return _run(device, example)
+    except NnapiError as error:
+        return error
+
+
+def _said(outcome: list[Array] | NnapiError) -> str:
+    return f"refuses ({outcome})" if isinstance(outcome, NnapiError) else "computes"
+
+
+def _without_shared_nans(a: Array, b: Array) -> tuple[Array, Array]:
+    """Both arrays with 0 where both hold NaN, which the judge would not accept."""
+    if a.shape != b.shape or a.dtype.kind != "f" or b.dtype.kind != "f":
+        return a, b
+    both = np.isnan(a) & np.isnan(b)
+    return np.where(both, a.dtype.type(0), a), np.where(both, b.dtype.type(0), b)

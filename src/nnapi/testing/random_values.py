@@ -1,0 +1,165 @@
+"""Random scalars, tensors and extents for calls that stand a chance of making sense.
+
+Independent draws of thirty operands never fit together. So each attempt first settles its taste: a small pool of
+extents and scales to draw from, how often something is omitted, what integers are meant for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, Shape
+from nnapi.model.parameter import ActivationParameter, Parameter, ScalarParameter, TensorParameter, ValuesParameter
+from nnapi.testing.example import OperandSpec
+
+T = TypeVar("T")
+
+SCALES = (1 / 128, 1 / 256, 1 / 2048, 0.25, 0.5, 1.0, 2.0)
+INTEGERS = (0, 0, 1, 1, 1, 2, 2, 3, 4, -1, -2, 6, 8)
+REALS = (0.0, 0.1, 0.5, 1.0, 1.0, 2.0, 3.5, -1.0)
+CUSTOMARY = {OperandCode.TENSOR_QUANT16_SYMM: (1 / 2048, 0), OperandCode.TENSOR_QUANT16_ASYMM: (1 / 8, 0)}
+"""Scale and zero point that operations with 16-bit codes insist on: states of recurrent cells, corners of boxes."""
+COLUMNS = {"rois": 4, "anchors": 4, "image_info": 2}
+"""Last extent of the tensors that go by these names."""
+BOXES = frozenset({"rois", "boxes", "anchors"})
+"""Tensors that hold corners x1, y1, x2, y2."""
+TRIES = 100
+
+
+def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
+    """One of the choices."""
+    return choices[int(rng.integers(len(choices)))]
+
+
+@dataclass(frozen=True)
+class Taste:
+    """What one attempt draws from.
+
+    ``omission``: probability that an optional operand is omitted; ``constants``: that a tensor is a constant;
+    ``integers``: range of int32 tensors; ``floats``: range of float tensors; ``zero_points``: how they are drawn.
+    """
+
+    extents: tuple[int, ...]
+    rank: int
+    scales: tuple[float, ...]
+    omission: float
+    constants: float
+    integers: tuple[int, int]
+    floats: tuple[float, float]
+    central: bool
+
+    def quantisation(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Scale and zero point of an operand of that type, as fields; none where it has none."""
+        if code not in ZERO_POINTS:
+            return {}
+        if code in CUSTOMARY and rng.random() < 0.7:
+            scale, zero_point = CUSTOMARY[OperandCode(code)]
+            return {"scale": scale, "zero_point": zero_point}
+        low, high = ZERO_POINTS[code]
+        middle = (low + high + 1) // 2
+        zero_point = middle if self.central else pick(rng, (low, high, middle, int(rng.integers(low, high + 1))))
+        return {"scale": pick(rng, self.scales), "zero_point": zero_point}
+
+
+def draw_taste(rng: np.random.Generator) -> Taste:
+    """Settle the taste of one attempt."""
+    extents = tuple(int(extent) for extent in rng.integers(1, 7, pick(rng, (1, 1, 2, 3))))
+    few = extents[0]
+    return Taste(
+        extents=pick(rng, (extents, extents, (*extents, 1), (few, few, few, 4 * few))),
+        rank=pick(rng, (1, 2, 3, 4)),
+        scales=tuple(pick(rng, SCALES) for _ in range(pick(rng, (1, 2, 4)))),
+        omission=pick(rng, (0.0, 0.0, 0.5, 1.0)),
+        constants=pick(rng, (0.0, 0.5, 1.0)),
+        integers=pick(rng, ((0, min(extents)), (0, 1), (-100, 100))),
+        floats=pick(rng, ((-2.0, 2.0), (0.0, 2.0), (-100.0, 100.0))),
+        central=rng.random() < 0.5,
+    )
+
+
+def random_scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -> Array:
+    """A scalar that satisfies the parameter's check, if one is found in a few tries."""
+    check = parameter.check if isinstance(parameter, ScalarParameter) else None
+    value: Any = 0
+    for _ in range(TRIES):
+        value = _scalar(parameter, code, rng)
+        if check is None or check(value) is None:
+            break
+    return np.array(value, np.bool_ if code == OperandCode.BOOL else DTYPES[code])
+
+
+def _scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -> Any:
+    if isinstance(parameter, ActivationParameter):
+        return int(pick(rng, tuple(FuseCode)))
+    if code == OperandCode.BOOL:
+        return bool(rng.integers(2))
+    if code in (OperandCode.FLOAT32, OperandCode.FLOAT16):
+        return pick(rng, (*REALS, float(rng.uniform(0, 1))))
+    value = pick(rng, (*INTEGERS, int(rng.integers(-128, 128))))
+    return abs(value) if code == OperandCode.UINT32 else value
+
+
+def random_values(
+    parameter: TensorParameter, first: OperandSpec | None, taste: Taste, rng: np.random.Generator
+) -> Array | None:
+    """Numbers for a parameter whose numbers decide the shape (sizes, paddings, permutations); None for others."""
+    if not isinstance(parameter, ValuesParameter):
+        return None
+    dimensions = first.dimensions if first else (1,)
+    rank = pick(rng, [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None])
+    if rank > 1:
+        shape = (pick(rng, (len(dimensions), 2)), *[2] * (rank - 1))
+        return rng.integers(0, 3, shape, np.int32)
+    count = pick(rng, (len(dimensions), len(dimensions), 1, 2, 4))
+    numbers = pick(
+        rng,
+        (
+            np.arange(count),
+            rng.permutation(count),
+            rng.integers(0, 3, count),
+            rng.integers(1, 4, count),
+            rng.integers(-2, 6, count),
+            np.resize(rng.permutation(dimensions), count),
+            np.resize(dimensions, count),
+        ),
+    )
+    return np.asarray(numbers, np.int32)
+
+
+def random_dimensions(name: str, rank: int, taste: Taste, rng: np.random.Generator) -> Shape:
+    """Extents out of the taste's pool."""
+    dimensions = tuple(pick(rng, taste.extents) for _ in range(rank))
+    return (*dimensions[:-1], COLUMNS[name]) if name in COLUMNS else dimensions
+
+
+def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array:
+    """Elements for a tensor of that name, type and shape: codes over their whole range, numbers as the taste has them.
+
+    Boxes lie in the unit square and do not end before they begin; lists of indices are sorted as often as not.
+    """
+    if operand.name in BOXES and operand.dimensions[-1] % 4 == 0:
+        corners = rng.uniform(0, 1, (*operand.dimensions[:-1], operand.dimensions[-1] // 4, 2, 2))
+        boxes = np.sort(corners, axis=-2).reshape(operand.dimensions)
+        return (boxes / operand.scale if operand.scale else boxes).astype(DTYPES[operand.code])
+    data = _data(operand, taste, rng)
+    if operand.type == "TENSOR_INT32" and data.ndim == 1 and rng.random() < 0.5:
+        return np.sort(data)
+    return data
+
+
+def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array:
+    dtype, shape = DTYPES[operand.code], operand.dimensions
+    if operand.code == OperandCode.TENSOR_BOOL8:
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    if dtype.kind == "f":
+        return rng.uniform(*taste.floats, shape).astype(dtype)
+    if operand.code == OperandCode.TENSOR_INT32:
+        low, high = (-100, 100) if operand.scale else taste.integers
+        return rng.integers(low, high, shape, np.int32)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)

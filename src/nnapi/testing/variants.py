@@ -1,0 +1,267 @@
+"""The ways in which an example is run: one small function each, and the table of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+import numpy as np
+
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT
+from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Device
+from nnapi.runtime.execution import Execution
+from nnapi.runtime.memory import MemoryDesc, copy_memory
+from nnapi.testing.build import build, describe
+from nnapi.testing.compare import Difference, judge
+from nnapi.testing.example import Example, Harness, dynamic, signed
+
+LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
+"""Nanoseconds granted to a loop that never ends."""
+BURST_RUNS = 2
+CACHE_TOKEN = bytes(range(32))
+
+
+class Skip(Exception):
+    """Why an example cannot be run in this way here; no failure."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where examples are run (None leaves the choice to the runtime), and how they are judged."""
+
+    devices: tuple[Device, ...] | None = None
+    strict: bool = False
+
+
+Complaint = Difference | str | None
+"""What is wrong with a run; None where nothing is."""
+Check = Callable[[Example, Setting], Complaint]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``check`` runs an example whose harness ``applies``; it may raise Skip, or what a run raises."""
+
+    name: str
+    applies: Callable[[Harness], bool]
+    check: Check
+
+
+# The variants
+
+
+def plain(example: Example, setting: Setting) -> Complaint:
+    """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
+    execution = Execution(_compiled(example, setting))
+    if example.harness.infinite_loop_timeout:
+        return _endless(execution, example)
+    return _executed(execution, example, setting, execution.compute)
+
+
+def with_dynamic_outputs(example: Example, setting: Setting) -> Complaint:
+    """As plain, the outputs' extents left open."""
+    return plain(dynamic(example), setting)
+
+
+def with_signed_codes(example: Example, setting: Setting) -> Complaint:
+    """As plain, unsigned 8-bit codes replaced by signed ones."""
+    return plain(signed(example), setting)
+
+
+def in_background(example: Example, setting: Setting) -> Complaint:
+    """As plain, by start_compute and the event it gives."""
+    execution = Execution(_compiled(example, setting))
+    return _executed(execution, example, setting, lambda: execution.start_compute().wait())
+
+
+def in_burst(example: Example, setting: Setting) -> Complaint:
+    """Several runs in one burst, each of which must be right."""
+    compilation = _compiled(example, setting)
+    with compilation.burst() as burst:
+        for _ in range(BURST_RUNS):
+            execution = Execution(compilation)
+            difference = _executed(execution, example, setting, partial(execution.burst_compute, burst))
+            if difference:
+                return difference
+    return None
+
+
+def fenced(example: Example, setting: Setting) -> Complaint:
+    """As plain, by start_compute_with_dependencies."""
+    execution = Execution(_compiled(example, setting))
+
+    def run() -> None:
+        with execution.start_compute_with_dependencies([]) as event:
+            event.wait()
+
+    return _executed(execution, example, setting, run)
+
+
+def cached(example: Example, setting: Setting) -> Complaint:
+    """Compiled twice with one token; the run of the second compilation counts, with 8-bit codes up to 3 off."""
+    lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
+    with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
+        for _ in range(2):
+            compilation = _compiled(example, setting, lambda unfinished: unfinished.set_caching(folder, CACHE_TOKEN))
+        execution = Execution(compilation)
+        return _executed(execution, lenient, setting, execution.compute)
+
+
+def in_device_memory(example: Example, setting: Setting) -> Complaint:
+    """As plain, inputs and outputs in opaque memories, each made for its one role."""
+    execution = Execution(_compiled(example, setting))
+    for position, index in enumerate(example.main.inputs):
+        array = example.inputs[index]
+        if array is None:
+            execution.set_input(position, None)
+        else:
+            memory = _opaque(execution, "input", position)
+            copy_memory(Memory.from_array(np.ascontiguousarray(array)), memory)
+            execution.set_input_from_memory(position, memory, 0, 0)
+    results = [_opaque(execution, "output", position) for position in range(len(example.main.outputs))]
+    for position, memory in enumerate(results):
+        execution.set_output_from_memory(position, memory, 0, 0)
+    execution.compute()
+    buffers = [bytearray(length) for length in example.output_buffer_bytes]
+    for memory, buffer in zip(results, buffers, strict=True):
+        copy_memory(memory, Memory.from_array(np.frombuffer(buffer, np.uint8)))
+    return judge(example, _results(execution, buffers), strict=setting.strict)
+
+
+def complies(example: Example, setting: Setting) -> Complaint:
+    """The model needs exactly the feature level that the example states: valid there, invalid at every lower one."""
+    model = _model(example)
+    level = model.feature_level
+    if level == example.level:
+        return None
+    forces = next((facet.reason for facet in model.facets if facet.level == level), "nothing needs more")
+    return f"needs feature level {level} ({forces}), stated is {example.min_feature}, level {example.level}"
+
+
+def is_refused(example: Example, setting: Setting) -> Complaint:
+    """A model that is wrong on purpose: describing it, compiling it or running it must fail, but finish must not."""
+    try:
+        model = describe(example)
+    except NnapiError:
+        return None
+    try:
+        model.finish()
+    except NnapiError as error:
+        return f"finish refused the model, which only earlier or later calls may: {error}"
+    try:
+        execution = Execution(_compile(model, setting))
+        _bind(execution, example)
+        execution.compute()
+    except NnapiError:
+        return None
+    return "the execution succeeded, but the model is wrong on purpose"
+
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("plain", lambda harness: harness.generated or harness.infinite_loop_timeout, plain),
+        Variant("dynamic", lambda harness: harness.dynamic_output_shape, with_dynamic_outputs),
+        Variant("signed", lambda harness: harness.quantization_coupling, with_signed_codes),
+        Variant("memory", lambda harness: harness.device_memory, in_device_memory),
+        Variant("fenced", lambda harness: harness.fenced, fenced),
+        Variant("async", lambda harness: harness.generated, in_background),
+        Variant("burst", lambda harness: harness.generated, in_burst),
+        Variant("cached", lambda harness: harness.generated, cached),
+        Variant("compliance", lambda harness: harness.compliance, complies),
+        Variant("validation", lambda harness: harness.validation, is_refused),
+    )
+}
+
+
+# Steps that they share
+
+
+@lru_cache(maxsize=4)
+def _model(example: Example) -> Model:
+    """The example's model, built once for the variants that run one after the other; it is frozen."""
+    return build(example)
+
+
+def _compiled(example: Example, setting: Setting, prepare: Callable[[Compilation], None] | None = None) -> Compilation:
+    """A finished compilation; Skip where the devices do not take the whole model."""
+    model = _model(example)
+    for reason in _refusals(model, setting.devices or ()):
+        raise Skip(reason)
+    return _compile(model, setting, prepare)
+
+
+def _compile(model: Model, setting: Setting, prepare: Callable[[Compilation], None] | None = None) -> Compilation:
+    compilation = Compilation(model, setting.devices)
+    if prepare:
+        prepare(compilation)
+    compilation.finish()
+    return compilation
+
+
+def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
+    """Why each operation that none of the devices takes is refused, in the words of the last."""
+    verdicts = [device.driver.verdicts(model) for device in devices]
+    return [
+        answers[-1].reason
+        for answers in zip(*verdicts, strict=True)
+        if not any(verdict.supported for verdict in answers)
+    ]
+
+
+def _opaque(execution: Execution, role: str, position: int) -> Memory:
+    """A memory made for one input or output; Skip where it cannot be allocated, as with unknown extents."""
+    desc = MemoryDesc()
+    add_role = desc.add_input_role if role == "input" else desc.add_output_role
+    add_role(execution.compilation, position)
+    desc.finish()
+    try:
+        return desc.create_memory()
+    except OpFailedError as error:
+        raise Skip(f"no memory for {role} {position}: {error}") from error
+
+
+def _bind(execution: Execution, example: Example) -> list[bytearray]:
+    """Bind the example's inputs, and new buffers, which come back, for its outputs."""
+    for position, index in enumerate(example.main.inputs):
+        array = example.inputs[index]
+        execution.set_input(position, None if array is None else np.ascontiguousarray(array))
+    buffers = [bytearray(b"\xa5" * length) for length in example.output_buffer_bytes]
+    for position, buffer in enumerate(buffers):
+        execution.set_output(position, buffer)
+    return buffers
+
+
+def _executed(execution: Execution, example: Example, setting: Setting, run: Callable[[], None]) -> Difference | None:
+    buffers = _bind(execution, example)
+    run()
+    return judge(example, _results(execution, buffers), strict=setting.strict)
+
+
+def _results(execution: Execution, buffers: Sequence[bytearray]) -> list[Array]:
+    """What the buffers hold, in the shapes that the execution reports."""
+    results = []
+    for position, buffer in enumerate(buffers):
+        rank = execution.output_operand_rank(position)
+        dimensions = execution.output_operand_dimensions(position) if rank else ()
+        type = execution.model.operands[execution.model.outputs[position]].type
+        count = int(np.prod(dimensions))
+        results.append(np.frombuffer(buffer, type.dtype, count).reshape(dimensions) if count else np.empty(dimensions))
+    return results
+
+
+def _endless(execution: Execution, example: Example) -> str | None:
+    execution.set_loop_timeout(LOOP_TIMEOUT)
+    _bind(execution, example)
+    try:
+        execution.compute()
+    except MissedDeadlineError:
+        return None
+    return "the loop never ends, but the execution succeeded"

@@ -1,0 +1,124 @@
+"""Chrome's trace-event format in JSON, which Perfetto and chrome://tracing open: written and read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from nnapi.errors import BadDataError
+from nnapi.trace.labels import NNAPI_NAME, Layer
+from nnapi.trace.marks import Mark, Trace
+from nnapi.trace.nesting import brackets
+from nnapi.trace.spans import Span
+
+RECORDER = "nnapi"
+
+
+def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
+    """The spans as an object of the format. Times are microseconds of the monotonic clock."""
+    spans = list(spans)
+    threads = {(span.process, span.thread): span.thread_name for span in spans}
+    events = [
+        {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
+        for (process, thread), name in threads.items()
+    ]
+    for span in spans:
+        events += [_complete(span)] if span.cookie is None else _asynchronous(span)
+    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"recorder": RECORDER}}
+
+
+def to_json(spans: Iterable[Span]) -> str:
+    """The text of :func:`to_chrome`, an event a line."""
+    trace = to_chrome(spans)
+    events = ",\n".join(json.dumps(event, ensure_ascii=False) for event in trace.pop("traceEvents"))
+    return f'{{"traceEvents": [\n{events}\n], {json.dumps(trace)[1:]}\n'
+
+
+def _complete(span: Span) -> dict[str, Any]:
+    return {"ph": "X", **_common(span), "ts": span.start / 1000, "dur": (span.end - span.start) / 1000}
+
+
+def _asynchronous(span: Span) -> list[dict[str, Any]]:
+    common = {**_common(span), "id": f"{span.label.name}:{span.cookie}"}
+    return [{"ph": "b", **common, "ts": span.start / 1000}, {"ph": "e", **common, "ts": span.end / 1000}]
+
+
+def _common(span: Span) -> dict[str, Any]:
+    label = span.label
+    is_plain = label.layer is not Layer.IGNORED and not label.is_switch and not label.is_subtracted
+    args = dict(span.args) if span.is_complete else {**span.args, "incomplete": True}
+    return {
+        "name": label.name if is_plain else str(label),
+        "cat": f"{label.layer}_{label.phase}",
+        "pid": span.process,
+        "tid": span.thread,
+        "args": args,
+    }
+
+
+def from_chrome(text: str) -> Trace:
+    """The marks of such a file: of ours, or of any other in which names carry NNAPI's marks.
+
+    Raises BadDataError for text that is no JSON or holds no list of events.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadDataError(f"this is no trace: the JSON cannot be read: {error}") from None
+    events = data.get("traceEvents") if isinstance(data, dict) else data
+    if not isinstance(events, list):
+        raise BadDataError("this is no trace: JSON without traceEvents")
+    other = data.get("otherData") if isinstance(data, dict) else None
+    is_ours = isinstance(other, dict) and other.get("recorder") == RECORDER
+    threads: defaultdict[tuple[int, int], list[tuple[float, float, str]]] = defaultdict(list)
+    loose: list[Mark] = []
+    unread = 0
+    for number, event in enumerate(events):
+        try:
+            _read(event, number, threads, loose)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            unread += 1
+    marks = loose + [mark for (process, thread), found in threads.items() for mark in _marks(process, thread, found)]
+    notes = (f"{unread} events could not be read",) if unread else ()
+    return Trace(tuple(sorted(marks, key=lambda mark: mark.seconds)), notes, is_ours)
+
+
+def _read(
+    event: Any,
+    number: int,
+    threads: defaultdict[tuple[int, int], list[tuple[float, float, str]]],
+    loose: list[Mark],
+) -> None:
+    kind = event["ph"]
+    if kind not in ("X", "B", "E"):
+        return
+    process, thread, start = int(event["pid"]), int(event["tid"]), float(event["ts"])
+    duration = float(event.get("dur", 0.0))
+    if not math.isfinite(start) or not math.isfinite(duration) or duration < 0:
+        raise ValueError("no time")
+    if kind == "X":
+        threads[process, thread].append((start, start + duration, _name(event)))
+    else:
+        text = f"B|{process}|{_name(event)}" if kind == "B" else f"E|{process}"
+        loose.append(Mark("<...>", thread, process, start / 1e6, text, number))
+
+
+def _name(event: dict[str, Any]) -> str:
+    name, category = str(event["name"]), str(event.get("cat", ""))
+    marked = f"[NN_{category}]{name}"
+    return (
+        marked
+        if NNAPI_NAME.fullmatch(marked) and not category.startswith(Layer.IGNORED) and "[NN_" not in name
+        else name
+    )
+
+
+def _marks(process: int, thread: int, intervals: list[tuple[float, float, str]]) -> list[Mark]:
+    ordered = sorted(intervals, key=lambda one: (one[0], -one[1]))
+    return [
+        Mark("<...>", thread, process, time / 1e6, f"B|{process}|{name}" if begins else f"E|{process}", 0)
+        for time, name, begins in brackets(ordered)
+    ]

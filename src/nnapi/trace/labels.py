@@ -1,0 +1,147 @@
+"""What the name of a section says: ``[NN_LR_PE]ANeuralNetworksExecution_compute`` is the runtime executing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+
+class Layer(StrEnum):
+    """Whose time it is, from the top down."""
+
+    APPLICATION = "LA"
+    RUNTIME = "LR"
+    IPC = "LI"
+    DRIVER = "LD"
+    CPU = "LC"
+    UTILITY = "LU"
+    """Code that several layers call: it counts as its caller's."""
+    OTHER = "LO"
+    IGNORED = "LX"
+    """Sections that are not NNAPI's."""
+
+
+class Phase(StrEnum):
+    """What the time is spent on."""
+
+    OVERALL = "PO"
+    """A run of the application, for example one case of a benchmark."""
+    WARM_UP = "PWU"
+    """Executions before those that are measured."""
+    BENCHMARK = "PBM"
+    """Executions that are measured."""
+    INITIALIZATION = "PI"
+    """What happens once and belongs to no model."""
+    PREPARATION = "PP"
+    """Describing a model."""
+    COMPILATION = "PC"
+    EXECUTION = "PE"
+    INPUTS_AND_OUTPUTS = "PIO"
+    """Within an execution: setting inputs and outputs, allocating buffers."""
+    TRANSFORMATION = "PTR"
+    """Within an execution: bringing data into the form that the computation needs."""
+    COMPUTATION = "PCO"
+    """Within an execution: computing operations' outputs."""
+    RESULTS = "PR"
+    """Within an execution: reading results."""
+    TERMINATION = "PT"
+    UNSPECIFIED = "PU"
+    """The phase of the section around it."""
+
+
+LAYERS = (Layer.APPLICATION, Layer.RUNTIME, Layer.IPC, Layer.DRIVER, Layer.CPU)
+"""The layers of the statistics, each calling the next."""
+
+PHASES = (Phase.INITIALIZATION, Phase.PREPARATION, Phase.COMPILATION, Phase.EXECUTION, Phase.TERMINATION)
+"""The phases of a run."""
+
+EXECUTION_PHASES = (Phase.INPUTS_AND_OUTPUTS, Phase.TRANSFORMATION, Phase.COMPUTATION, Phase.RESULTS)
+"""The parts of an execution."""
+
+SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
+    Phase.OVERALL: (Phase.WARM_UP, Phase.BENCHMARK, *PHASES),
+    Phase.WARM_UP: (Phase.EXECUTION,),
+    Phase.BENCHMARK: (Phase.EXECUTION,),
+    Phase.EXECUTION: EXECUTION_PHASES,
+}
+"""What may be nested in a phase as a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a section, taken apart."""
+
+    layer: Layer
+    phase: Phase
+    name: str
+    is_switch: bool = False
+    """The enclosing section ends here and counts for this layer and phase from here on."""
+    is_subtracted: bool = False
+    """The section is taken off the enclosing one, although it should not be nested in it."""
+
+    def __str__(self) -> str:
+        if self.layer is Layer.IGNORED:
+            return self.name
+        marker = "[SW]" if self.is_switch else "[SUB]" if self.is_subtracted else ""
+        return f"{marker}[NN_{self.layer}_{self.phase}]{self.name}"
+
+
+NNAPI_NAME = re.compile(r"(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?P<name>.*)", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def parse_label(text: str) -> Label:
+    """The label that a section's name carries; a name without one is IGNORED.
+
+    So is a name whose layer or phase does not exist. ``HIDL::…`` and ``AIDL::…`` are the stubs of Android's drivers.
+    """
+    match = NNAPI_NAME.fullmatch(_corrected(text))
+    if match is None:
+        return Label(*_of_stub(text), text)
+    try:
+        layer, phase = Layer(match["layer"]), Phase(match["phase"])
+    except ValueError:
+        return Label(Layer.IGNORED, Phase.UNSPECIFIED, text)
+    name = match["name"].strip("[]")
+    return Label(layer, phase, name, "[SW]" in match["markers"], "[SUB]" in match["markers"])
+
+
+def _corrected(text: str) -> str:
+    """The name, with the marks put right that early versions of Android wrote wrongly."""
+    if "ANeuralNetworksEvent_free" in text or "ANeuralNetworksExecution_free" in text:
+        return text.replace("_PT]", "_PE]")
+    if "getSupportedExtensions" in text:
+        return text.replace("_PC]", "_PI]")
+    if "[SW][NN_LA_PR]executeWithCompilation" in text:
+        return text.replace("[SW]", "")
+    return text
+
+
+def _of_stub(text: str) -> tuple[Layer, Phase]:
+    """Layer and phase of the sections that Android's generated stubs of drivers write by themselves."""
+    return _stub_layer(text), _stub_phase(text)
+
+
+def _stub_layer(text: str) -> Layer:
+    side = text.rpartition("::")[2]
+    if side in ("client", "server") and "notify" in text:
+        return Layer.IGNORED  # a call from the driver back up; its time is part of the call down
+    if side in ("client", "passthrough"):
+        return Layer.IPC
+    if side == "server" or "getCapabilities" in text or "getSupportedOperations" in text:
+        return Layer.DRIVER
+    return Layer.IGNORED
+
+
+def _stub_phase(text: str) -> Phase:
+    if "IAllocator" in text:
+        return Phase.UNSPECIFIED  # both preparations and executions allocate
+    if "getCapabilities" in text:
+        return Phase.INITIALIZATION
+    if any(word in text for word in ("prepareModel", "getSupportedOperations", "IPreparedModelCallback")):
+        return Phase.COMPILATION
+    if "execute" in text or "IExecutionCallback" in text:
+        return Phase.EXECUTION
+    return Phase.INITIALIZATION

@@ -1,0 +1,115 @@
+"""Marks: the lines of a trace that say where sections begin and end, from any of the formats that have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnapi.errors import BadDataError
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One line. ``text`` is ``B|process|name``, ``E`` or ``E|process``; seconds are of the trace's clock."""
+
+    task: str
+    thread: int
+    process: int
+    seconds: float
+    text: str
+    line: int
+
+    @property
+    def is_begin(self) -> bool:
+        return self.text.startswith("B")
+
+    @property
+    def name(self) -> str:
+        """What begins; empty at an end."""
+        return self.text.split("|", 2)[2] if self.text.count("|") >= 2 else ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The marks of a file, in the order of the file, and what could not be read of it."""
+
+    marks: tuple[Mark, ...]
+    notes: tuple[str, ...] = ()
+    is_ours: bool = False
+    """Whether it was recorded here, where layers are named as they are, not guessed from processes."""
+
+
+ORIGIN = "# recorded by nnapi"
+"""A line of the traces that are written here."""
+
+LINE = re.compile(
+    r"\s*(?P<task>\S.{0,15}?)-(?P<thread>\d{1,18})\s+(?:\(\s*(?P<process>\d{1,18}|-+)\)\s+)?\[\d+\]\s+(?:\S+\s+)?"
+    r"(?P<seconds>\d{1,18}\.\d{1,18}): tracing_mark_write: (?P<text>[BE].*)"
+)
+HEADER = re.compile(r"#\s+TASK-PID\s.*TIMESTAMP\s+FUNCTION")
+BEGIN = re.compile(r"B\|(\d{1,18})\|")
+
+
+def read_trace(file: str | Path) -> Trace:
+    """The marks of an Android systrace (HTML), of ftrace's text or of Chrome's JSON.
+
+    Raises BadDataError for a file without any trace in it, OSError for one that cannot be read.
+    """
+    data = Path(file).read_bytes()
+    text = data.decode("utf-8", errors="replace")
+    if text.lstrip()[:1] in ("{", "["):
+        from nnapi.trace.chrome import from_chrome
+
+        return from_chrome(text)
+    return from_ftrace(text)
+
+
+def from_ftrace(text: str) -> Trace:
+    """The marks of a systrace's HTML or of ftrace's text."""
+    lines = text.splitlines()
+    start, end = _trace_part(lines)
+    processes: dict[int, int] = {}
+    marks, unread = [], []
+    for number, line in enumerate(lines[start:end], start + 1):
+        if "tracing_mark_write: " not in line:
+            continue
+        mark = _mark(line, number, processes)
+        if mark is not None:
+            marks.append(mark)
+        elif "[NN_" in line or "HIDL::IDevice" in line or re.search(r"tracing_mark_write: [BE](?:\||\s*$)", line):
+            unread.append(number)
+    if not marks and not unread and not any(HEADER.match(line) for line in lines):
+        raise BadDataError("this is no trace: neither a systrace, nor ftrace's text, nor Chrome's JSON")
+    notes = (f"{_lines(unread)} could not be read",) if unread else ()
+    return Trace(tuple(marks), notes, any(line.startswith(ORIGIN) for line in lines[start:end]))
+
+
+def _trace_part(lines: list[str]) -> tuple[int, int]:
+    """First line of the trace and first line after it. A page holds other things too, text need not have a header."""
+    start = next((number for number, line in enumerate(lines) if HEADER.match(line)), None)
+    if start is None:
+        return 0, len(lines)
+    return start, next((n for n in range(start, len(lines)) if "</script>" in lines[n]), len(lines))
+
+
+def _mark(line: str, number: int, processes: dict[int, int]) -> Mark | None:
+    match = LINE.fullmatch(line.rstrip())
+    if match is None:
+        return None
+    text, thread = match["text"], int(match["thread"])
+    if text[0] == "B" and not BEGIN.match(text):
+        return None
+    if match["process"] and match["process"].isdigit():
+        process = int(match["process"])
+    else:  # old kernels do not name it, and new ones not always
+        named = BEGIN.match(text)
+        process = int(named[1]) if named else processes.get(thread, thread)
+    processes[thread] = process
+    return Mark(match["task"], thread, process, float(match["seconds"]), text, number)
+
+
+def _lines(numbers: Iterable[int]) -> str:
+    first, *others = numbers
+    return f"line {first}" + (f" and {len(others)} more" if others else "")

@@ -1,0 +1,165 @@
+"""From a trace to the statistics of the runs in it, and sentences on what could not be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nnapi.trace.labels import Layer
+from nnapi.trace.marks import Mark, Trace, read_trace
+from nnapi.trace.statistics import Statistics, statistics
+from nnapi.trace.threads import Case, Thread, Totals
+
+RUN = "[NN_LA_PO]"
+"""A section of this name is a run."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the application: everything from its mark to the next one's.
+
+    ``mark`` is empty for a trace without runs. An incomplete run is one in which sections do not end; they are counted
+    up to the last mark.
+    """
+
+    mark: str
+    statistics: Statistics
+    threads: tuple[Totals, ...]
+    is_complete: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """The runs in a trace, and what of it could not be told."""
+
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def parse_file(file: str | Path) -> Report:
+    """Read a trace (systrace's HTML, ftrace's text, Chrome's JSON). Raises BadDataError for a file that is none."""
+    return parse(read_trace(file))
+
+
+def parse(trace: Trace) -> Report:
+    """The statistics of every run in a trace."""
+    processes = _processes(trace.marks)
+    threads = {mark.thread: None for mark in trace.marks if _is_ours(mark)}
+    tracked = [mark for mark in trace.marks if mark.thread in threads]
+    notes = list(trace.notes)
+    if not any("[NN_LR_" in mark.text for mark in tracked):
+        notes.append("no section of the NNAPI runtime is in the trace: was NNAPI traced?")
+    groups, warnings = _by_process(tracked, processes.drivers)
+    end = max((mark.seconds for mark in trace.marks), default=0.0)
+    runs = [run for marks in groups for run in _runs(marks, processes, trace.is_ours, end)]
+    return Report(tuple(runs), (*notes, *warnings))
+
+
+@dataclass(frozen=True)
+class _Processes:
+    of: dict[int, int]
+    """The process of each thread."""
+    drivers: set[int]
+
+
+def _is_ours(mark: Mark) -> bool:
+    return mark.is_begin and ("[NN" in mark.text or _is_driver(mark))
+
+
+def _is_driver(mark: Mark) -> bool:
+    return "HIDL::IDevice" in mark.text and "::server" in mark.text
+
+
+def _processes(marks: Sequence[Mark]) -> _Processes:
+    of = {mark.thread: mark.process for mark in marks if _is_ours(mark)}
+    return _Processes(of, {mark.process for mark in marks if _is_driver(mark)})
+
+
+def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]], list[str]]:
+    """The marks in groups of which each has one run at a time: one group, unless processes run at the same time."""
+    if not _overlap(marks):
+        return [marks], []
+    clients = {mark.process: None for mark in marks if RUN in mark.text}
+    notes = [
+        f"{len(clients)} processes run at the same time: they are told apart, but not what the drivers did for each"
+    ]
+    others = {mark.process for mark in marks} - set(clients) - drivers
+    if others:
+        notes.append(f"{len(others)} processes without a run of their own are left out")
+    return [[mark for mark in marks if mark.process == client] for client in clients], notes
+
+
+def _overlap(marks: list[Mark]) -> bool:
+    """Whether a run begins in one process before that of another has ended."""
+    open_runs: dict[int, list[bool]] = {}
+    running: dict[int, int] = {}
+    for mark in marks:
+        stack = open_runs.setdefault(mark.thread, [])
+        if mark.is_begin:
+            stack.append(RUN in mark.text)
+            if stack[-1]:
+                running[mark.process] = running.get(mark.process, 0) + 1
+        elif stack and stack.pop():
+            running[mark.process] -= 1
+        if sum(count > 0 for count in running.values()) > 1:
+            return True
+    return False
+
+
+def _runs(marks: Sequence[Mark], processes: _Processes, is_ours: bool, end: float) -> Iterator[Run]:
+    """The runs of marks of which one begins after the other. What comes before the first belongs to it."""
+    order = dict.fromkeys(mark.thread for mark in marks if _is_ours(mark))
+    carried = dict.fromkeys(order, 0)
+
+    def fresh() -> dict[int, Thread]:
+        case = Case()
+        return {n: Thread(n, case, _swap(processes, n, is_ours), carried[n]) for n in order}
+
+    threads, name, last = fresh(), "", 0.0
+    for mark in marks:
+        if mark.is_begin and RUN in mark.text:
+            if name:
+                yield _finish(name, list(threads.values()), last)
+                carried = {n: thread.open_ignored for n, thread in threads.items()}
+                threads = fresh()
+            name = mark.text
+        threads[mark.thread].read(mark)
+        last = max(last, mark.seconds)
+    if marks:
+        yield _finish(name, list(threads.values()), end)
+
+
+def _swap(processes: _Processes, thread: int, is_ours: bool) -> dict[Layer, Layer]:
+    """Android's CPU fallback and its sample drivers are the same code: the process decides which of them it is."""
+    if is_ours:
+        return {}
+    is_driver = processes.of[thread] in processes.drivers
+    return {Layer.CPU: Layer.DRIVER} if is_driver else {Layer.DRIVER: Layer.CPU}
+
+
+def _finish(name: str, threads: list[Thread], last: float) -> Run:
+    unfinished = [mark for thread in threads for mark in thread.unfinished]
+    notes = []
+    if unfinished:
+        notes.append(f"incomplete: {_counted(unfinished, 'section')} without end, counted as far as the trace goes")
+    for thread in threads:
+        thread.cut(last)
+    orphans = sum(thread.orphans for thread in threads)
+    if orphans:
+        notes.append(f"{orphans} ends of sections that began before the trace or the run are left out")
+    totals = [Totals(thread) for thread in threads]
+    violations = [sentence for one in totals for sentence in one.violations]
+    if violations:
+        notes.append(f"nested against the rules: {_first(violations)}")
+    return Run(name, statistics(totals), tuple(totals), not unfinished, tuple(notes))
+
+
+def _counted(things: list[str], what: str) -> str:
+    return f"{len(things)} {what}{'s' if len(things) > 1 else ''} ({_first(things)})"
+
+
+def _first(things: list[str]) -> str:
+    unique = list(dict.fromkeys(things))
+    return unique[0] + (f" and {len(unique) - 1} more" if unique[1:] else "")

@@ -1,0 +1,298 @@
+"""Recording what happens when: sections with a beginning and an end, on every thread.
+
+    COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
+
+    with COMPUTE:                                     # made once, used often: the cheapest form
+    with span(Layer.CPU, Phase.COMPUTATION, "CONV_2D", operation=3):
+    with section("[NN_LA_PE]runInference"):           # what applications write; also a decorator
+
+All of them do nothing until :func:`start`. One recorder exists in a process at a time; the clock is the machine's
+monotonic one, so that spans of several processes can be put together.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, TypeVar
+
+from nnapi.errors import BadStateError
+from nnapi.trace.labels import Label, Layer, Phase, parse_label
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A section that happened. Times are nanoseconds of the monotonic clock."""
+
+    label: Label
+    start: int
+    end: int
+    process: int
+    thread: int
+    thread_name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    depth: int = 0
+    """How many sections of its thread are open around it."""
+    cookie: int | None = None
+    """Tells apart the asynchronous sections of one name; None for sections of a thread."""
+    is_complete: bool = True
+    """Whether the section had ended when the recording did."""
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start) / 1e9
+
+
+class Section:
+    """What is to be recorded whenever a ``with`` block, or a function it decorates, runs. It may be used again."""
+
+    __slots__ = ("args", "label")
+
+    def __init__(self, layer: Layer, phase: Phase, name: str, **args: Any) -> None:
+        self.label = Label(layer, phase, name)
+        self.args = args
+
+    @classmethod
+    def of(cls, label: Label) -> Section:
+        made = cls(label.layer, label.phase, label.name)
+        made.label = label
+        return made
+
+    def __enter__(self) -> Any:
+        if _recorder is not None:
+            _recorder.begin(self)
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> Any:
+        if _recorder is not None:
+            _recorder.end(self)
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def traced(*args: P.args, **kwargs: P.kwargs) -> T:
+            with self:
+                return function(*args, **kwargs)
+
+        return traced
+
+    def __repr__(self) -> str:
+        return f"<nnapi.trace.Section {self.label}>"
+
+
+class _Thread(threading.local):
+    """The open sections of a thread: for each recorder its own."""
+
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.open: list[tuple[Section, int]] = []
+        self.closed: list[_Closed] = []
+
+
+_Closed = tuple[Section, int, int, int, bool]
+"""Section, start, end, depth, whether complete."""
+
+_thread = _Thread()
+
+
+class Recorder:
+    """Collects what all threads of this process do."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads: list[tuple[int, str, list[tuple[Section, int]], list[_Closed]]] = []
+        self._asynchronous: dict[tuple[str, int], tuple[Section, int, int, str]] = {}
+        self._more: list[Span] = []
+
+    def begin(self, section: Section) -> None:
+        if _thread.recorder is not self:
+            self._enlist()
+        _thread.open.append((section, time.monotonic_ns()))
+
+    def end(self, section: Section) -> None:
+        end = time.monotonic_ns()
+        if _thread.recorder is not self:
+            return
+        stack = _thread.open
+        for depth in range(len(stack) - 1, -1, -1):  # the last one, unless coroutines take turns on the thread
+            if stack[depth][0] is section:
+                _thread.closed.append((section, stack.pop(depth)[1], end, depth, True))
+                return
+
+    def end_last(self) -> None:
+        """End whatever this thread began last."""
+        if _thread.recorder is self and _thread.open:
+            self.end(_thread.open[-1][0])
+
+    def begin_asynchronous(self, section: Section, cookie: int) -> None:
+        with self._lock:
+            key = str(section.label), cookie
+            self._asynchronous[key] = section, time.monotonic_ns(), threading.get_native_id(), _name()
+
+    def end_asynchronous(self, mark: str, cookie: int) -> None:
+        end = time.monotonic_ns()
+        with self._lock:
+            begun = self._asynchronous.pop((mark, cookie), None)
+            if begun is not None:
+                self._more.append(_asynchronous_span(begun, end, cookie))
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Take in what another process recorded."""
+        with self._lock:
+            self._more += spans
+
+    def spans(self) -> list[Span]:
+        """Everything so far, in the order of beginning. What has not ended is cut off now and marked incomplete."""
+        now, process = time.monotonic_ns(), os.getpid()
+        with self._lock:
+            found = list(self._more)
+            for (_, cookie), begun in self._asynchronous.items():
+                found.append(replace(_asynchronous_span(begun, now, cookie), is_complete=False))
+            for thread, name, stack, closed in self._threads:
+                unfinished = [(section, start, now, depth, False) for depth, (section, start) in enumerate(stack)]
+                found += [
+                    Span(section.label, start, end, process, thread, name, section.args, depth, None, complete)
+                    for section, start, end, depth, complete in closed + unfinished
+                ]
+        return _numbered(found)
+
+    def _enlist(self) -> None:
+        _thread.recorder, _thread.open, _thread.closed = self, [], []
+        with self._lock:
+            self._threads.append((threading.get_native_id(), _name(), _thread.open, _thread.closed))
+
+
+def _name() -> str:
+    return threading.current_thread().name
+
+
+def _asynchronous_span(begun: tuple[Section, int, int, str], end: int, cookie: int) -> Span:
+    section, start, thread, name = begun
+    return Span(section.label, start, end, os.getpid(), thread, name, section.args, cookie=cookie)
+
+
+def _numbered(spans: list[Span]) -> list[Span]:
+    """The spans in the order of beginning, with operations of a part of a model numbered as in the whole.
+
+    A driver knows the numbers within the part that it was given; the span of the step around it knows the others.
+    """
+    ordered = sorted(spans, key=lambda span: (span.start, span.depth))
+    steps: dict[tuple[int, int], Span] = {}
+    for place, span in enumerate(ordered):
+        thread = span.process, span.thread
+        step = steps.get(thread)
+        if "operations" in span.args:
+            steps[thread] = span
+        elif step and step.end >= span.end and "operation" in span.args:
+            numbers = step.args["operations"]
+            if step.args.get("model") == span.args.get("model") and span.args["operation"] < len(numbers):
+                ordered[place] = replace(span, args={**span.args, "operation": numbers[span.args["operation"]]})
+    return ordered
+
+
+_recorder: Recorder | None = None
+
+_begin, _end = Section.__enter__, Section.__exit__
+_nothing: Any = "".format
+"""Takes any arguments and gives something false: what it costs is a third of a function in Python."""
+
+
+def _switch(recorder: Recorder | None) -> None:
+    """Make every section record to that recorder, or do nothing at the least cost."""
+    global _recorder
+    _recorder = recorder
+    Section.__enter__ = _begin if recorder else _nothing  # type: ignore[method-assign]
+    Section.__exit__ = _end if recorder else _nothing  # type: ignore[method-assign]
+
+
+_switch(None)
+
+NOTHING = Section(Layer.IGNORED, Phase.UNSPECIFIED, "")
+
+
+def span(layer: Layer, phase: Phase, name: str, **args: Any) -> Section:
+    """A section made on the spot, for ``with``; ``args`` are kept with it (JSON values)."""
+    return NOTHING if _recorder is None else Section(layer, phase, name, **args)
+
+
+@functools.lru_cache(maxsize=4096)
+def section(mark: str) -> Section:
+    """A section of the application, for ``with`` or as a decorator: ``[NN_LA_PE]runInference``.
+
+    The prefixes of the NNAPI guide are ``[NN_LA_PI]`` (initialisation), ``[NN_LA_PP]`` (preparation), ``[NN_LA_PC]``
+    (compilation) and ``[NN_LA_PE]`` (execution). A name without one shows in traces but not in the statistics.
+    """
+    return Section.of(parse_label(mark))
+
+
+def begin_section(mark: str) -> None:
+    """Begin a section on this thread, as ``ATrace_beginSection``."""
+    if _recorder is not None:
+        _recorder.begin(section(mark))
+
+
+def end_section() -> None:
+    """End the section that this thread began last, as ``ATrace_endSection``."""
+    if _recorder is not None:
+        _recorder.end_last()
+
+
+def begin_async_section(mark: str, cookie: int) -> None:
+    """Begin a section that may end on another thread, as ``ATrace_beginAsyncSection``."""
+    if _recorder is not None:
+        _recorder.begin_asynchronous(section(mark), cookie)
+
+
+def end_async_section(mark: str, cookie: int) -> None:
+    """End the asynchronous section of that name and cookie, as ``ATrace_endAsyncSection``."""
+    if _recorder is not None:
+        _recorder.end_asynchronous(str(section(mark).label), cookie)
+
+
+def is_enabled() -> bool:
+    """Whether sections are recorded now (``ATrace_isEnabled``)."""
+    return _recorder is not None
+
+
+def start() -> Recorder:
+    """Record from now on. Raises BadStateError if that is so already."""
+    if _recorder is not None:
+        raise BadStateError("a trace is being recorded already")
+    recorder = Recorder()
+    _switch(recorder)
+    return recorder
+
+
+def stop() -> list[Span]:
+    """Stop recording; what was recorded. Raises BadStateError if nothing is being recorded."""
+    recorder = _recorder
+    if recorder is None:
+        raise BadStateError("no trace is being recorded")
+    _switch(None)
+    return recorder.spans()
+
+
+@contextmanager
+def recording() -> Iterator[Recorder]:
+    """Record during a ``with`` block; ``spans()`` of what it gives are the spans, also afterwards."""
+    recorder = start()
+    try:
+        yield recorder
+    finally:
+        if _recorder is recorder:
+            _switch(None)
+
+
+def _after_fork() -> None:
+    """A child process records for itself, without what its parent did."""
+    if _recorder is not None:
+        _switch(Recorder())
+
+
+os.register_at_fork(after_in_child=_after_fork)

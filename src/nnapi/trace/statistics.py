@@ -1,0 +1,168 @@
+"""How long each layer took in each phase of a run: totals, and what is left of them without the layers below.
+
+All times are milliseconds of the clock on the wall. NaN is a time that the trace does not tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from nnapi.trace.labels import EXECUTION_PHASES, LAYERS, PHASES, Layer, Phase
+from nnapi.trace.threads import CASES, Totals
+
+TOTAL = "LT"
+"""Key of the total over all layers."""
+
+Times = dict[Phase, dict[str, float]]
+"""phase → layer, or TOTAL → milliseconds."""
+
+EXECUTION = (Phase.EXECUTION, *EXECUTION_PHASES)
+ALL = (Phase.OVERALL, *(part for phase in PHASES for part in (EXECUTION if phase is Phase.EXECUTION else (phase,))))
+
+STARTS, WAIT = "ANeuralNetworksExecution_startCompute", "ANeuralNetworksEvent_wait"
+SYNCHRONOUS = (
+    "ANeuralNetworksExecution_create", "ANeuralNetworksExecution_free", "ANeuralNetworksEvent_create",
+    "ANeuralNetworksEvent_free", "ANeuralNetworksExecution_setInput", "ANeuralNetworksExecution_setOutput",
+    "ANeuralNetworksExecution_setInputFromMemory", "ANeuralNetworksExecution_setOutputFromMemory",
+    "ANeuralNetworksExecution_compute", "ANeuralNetworksExecution_burstCompute",
+)  # fmt: skip
+"""The runtime's functions that take part in executions and return when they are done."""
+
+DRIVER_BEGINS, DRIVER_ENDS = "HIDL::IPreparedModel::execute::server", "HIDL::IExecutionCallback::notify::client"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The times of one run. ``cases`` has the executions of the warm-up and of the benchmark, if there are both."""
+
+    times: Times
+    self_times: Times
+    executions: Mapping[Phase, int]
+    cases: Mapping[Phase, tuple[Times, Times]]
+    """For WARM_UP and BENCHMARK, times and self times of EXECUTION and its parts."""
+
+    @property
+    def has_cpu(self) -> bool:
+        return any(self.times[phase][Layer.CPU] > 0.0 for phase in ALL)
+
+
+def statistics(threads: Sequence[Totals]) -> Statistics:
+    """Statistics of a run from what its threads did."""
+    executions = {case: _executions(threads, case) for case in (Phase.OVERALL, *CASES)}
+    per_case = {
+        case: {phase: {layer: _time(threads, case, layer, phase) for layer in LAYERS} for phase in ALL}
+        for case in (Phase.OVERALL, *CASES)
+    }
+    times: Times = {
+        phase: {layer: _missing(_sum(times[phase][layer] for times in per_case.values()), phase, layer)
+                for layer in LAYERS}
+        for phase in ALL
+    }  # fmt: skip
+    for layer in LAYERS:
+        if not times[Phase.OVERALL][layer]:
+            times[Phase.OVERALL][layer] = _sum(_known(times[phase][layer]) for phase in PHASES)
+    _add_totals(times)
+    cases = {}
+    if all(executions[case] for case in CASES):
+        for case in CASES:
+            part: Times = {
+                phase: {layer: _missing(time, phase, layer) for layer, time in per_case[case][phase].items()}
+                for phase in EXECUTION
+            }
+            _add_totals(part)
+            cases[case] = part, _self_times(part)
+    return Statistics(times, _self_times(times), executions, cases)
+
+
+def _executions(threads: Iterable[Totals], case: Phase) -> int:
+    """How often the model was executed: as the runtime says, else as the application does."""
+    counts = [len(t.begins(case, "ANeuralNetworksExecution_create")) or t.thread.executions[case] for t in threads]
+    return max(counts, default=0)
+
+
+def _time(threads: Sequence[Totals], case: Phase, layer: Layer, phase: Phase) -> float:
+    special: dict[tuple[Layer, Phase], Callable[[Sequence[Totals], Phase], float | None]] = {
+        (Layer.DRIVER, Phase.EXECUTION): _driver_execution,
+        (Layer.RUNTIME, Phase.EXECUTION): _runtime_execution,
+    }
+    time = special[layer, phase](threads, case) if (layer, phase) in special else None
+    return _sum(t.milliseconds.get((case, layer, phase), 0.0) for t in threads) if time is None else time
+
+
+def _driver_execution(threads: Sequence[Totals], case: Phase) -> float | None:
+    """From the arrival of the calls at the driver to the beginning of its callbacks; None without any.
+
+    Drivers seldom have sections of their own, so the stubs' must do. The two ends may be on different threads.
+    """
+    begins = sorted(begin for t in threads for begin in t.begins(case, DRIVER_BEGINS))
+    ends = sorted(begin for t in threads for begin in t.begins(case, DRIVER_ENDS))
+    return _sum(end - begin for begin, end in zip(begins, ends, strict=False)) if begins and ends else None
+
+
+def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
+    """From the start of each asynchronous computation to the end of the wait for it, and the synchronous functions.
+
+    None if the trace has none of them. Several threads that compute at once cannot be told apart, and a wait that
+    begins after the end of the computation counts as well.
+    """
+    if not any(t.thread.intervals.get((case, name)) for t in threads for name in (STARTS, *SYNCHRONOUS)):
+        return None
+    return _sum(_asynchronous(t, case) for t in threads)
+
+
+def _asynchronous(thread: Totals, case: Phase) -> float:
+    time = 0.0
+    for start, end in zip(thread.begins(case, STARTS), thread.ends(case, WAIT), strict=False):
+        time = time + (end - start)
+    for name in SYNCHRONOUS:
+        for start, end in zip(thread.begins(case, name), thread.ends(case, name), strict=True):
+            time = time + (end - start)
+    return time
+
+
+def _missing(time: float, phase: Phase, layer: Layer) -> float:
+    """NaN for a zero that means that nobody measured: applications and the insides of drivers need not be traced."""
+    is_optional = layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
+    return math.nan if time == 0.0 and is_optional else time
+
+
+def _add_totals(times: Times) -> None:
+    for layers in times.values():
+        layers[TOTAL] = max(_known(time) for time in layers.values())
+
+
+def _self_times(times: Times) -> Times:
+    """What is left of each layer's time without the layer below it that has any."""
+    result: Times = {phase: {TOTAL: layers[TOTAL]} for phase, layers in times.items()}
+    for phase, layers in times.items():
+        below = 0.0
+        for layer in reversed(LAYERS):
+            time = layers[layer]
+            if math.isnan(time) or time == 0.0:
+                result[phase][layer] = time
+            elif _is_driver_idle(phase, layer, times):
+                result[phase][layer] = time - (layers[Layer.DRIVER] if layer is Layer.IPC else 0.0)
+            else:
+                result[phase][layer] = time - below
+                below = time
+    return result
+
+
+def _is_driver_idle(phase: Phase, layer: Layer, times: Times) -> bool:
+    """Whether the driver was only asked what it can do: then the CPU's time is no part of the driver's or the IPC's."""
+    is_below = phase is Phase.OVERALL and layer in (Layer.DRIVER, Layer.IPC)
+    return is_below and times[Phase.EXECUTION][Layer.DRIVER] == 0.0
+
+
+def _known(time: float) -> float:
+    return 0.0 if math.isnan(time) else time
+
+
+def _sum(times: Iterable[float]) -> float:
+    """The plain sum, one after the other: `sum` compensates rounding errors from Python 3.12 on, which shows."""
+    total = 0.0
+    for time in times:
+        total += time
+    return total

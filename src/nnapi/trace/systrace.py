@@ -1,0 +1,109 @@
+"""Writing spans as Android's systrace: ftrace's text, alone or in a page. Perfetto and Chrome's viewer open both."""
+
+from __future__ import annotations
+
+import html
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from nnapi.trace.marks import ORIGIN
+from nnapi.trace.nesting import brackets
+from nnapi.trace.spans import Span
+
+LONGEST = 1000
+"""Characters of a mark; the kernel's buffer for one holds 1024 bytes."""
+
+HEADER = f"""\
+# tracer: nop
+{ORIGIN}
+#
+#                                      _-----=> irqs-off
+#                                     / _----=> need-resched
+#                                    | / _---=> hardirq/softirq
+#                                    || / _--=> preempt-depth
+#                                    ||| /     delay
+#           TASK-PID    TGID   CPU#  ||||    TIMESTAMP  FUNCTION
+#              | |        |      |   ||||       |         |
+"""
+
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem }}
+pre {{ overflow-x: auto }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<pre>{about}</pre>
+<p>This page carries its trace: open the file in <a href="https://ui.perfetto.dev">ui.perfetto.dev</a> or
+chrome://tracing to look at it, or print the table again with <code>nnapi trace parse</code>.</p>
+<!-- BEGIN TRACE -->
+  <script class="trace-data" type="application/text">
+{trace}  </script>
+<!-- END TRACE -->
+</body>
+</html>
+"""
+
+
+def to_html(spans: Iterable[Span], title: str = "NNAPI trace", about: str = "") -> str:
+    """A page with the trace in it, in the form of Android's systrace; ``about`` is text for people to read."""
+    trace = to_ftrace(spans).replace("</", "< /")
+    return PAGE.format(title=html.escape(title), about=html.escape(about), trace=trace)
+
+
+def to_ftrace(spans: Iterable[Span]) -> str:
+    """The spans as ftrace's text. Times are seconds of the monotonic clock, to the microsecond below."""
+    marks: list[tuple[float, str]] = []
+    for thread in _by_thread(spans).values():
+        marks += _marks(thread)
+    marks.sort(key=lambda mark: mark[0])  # keeps the order of what happens at once
+    return HEADER + "".join(line for _, line in marks)
+
+
+def _by_thread(spans: Iterable[Span]) -> dict[tuple[int, int], list[Span]]:
+    threads: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
+    for span in spans:
+        threads[span.process, span.thread].append(span)
+    return threads
+
+
+def _marks(spans: Sequence[Span]) -> list[tuple[float, str]]:
+    ordered = sorted((s for s in spans if s.cookie is None), key=lambda s: (s.start, s.depth))
+    found = [
+        (time, _line(span, time, f"B|{span.process}|{_title(span)}" if begins else f"E|{span.process}"))
+        for time, span, begins in brackets((span.start, span.end, span) for span in ordered)
+    ]
+    for span in spans:
+        if span.cookie is not None:
+            tail = f"|{span.process}|{_title(span)}|{span.cookie}"
+            found.append((span.start, _line(span, span.start, "S" + tail)))
+            found.append((span.end, _line(span, span.end, "F" + tail)))
+    return sorted(found, key=lambda mark: mark[0])
+
+
+def _line(span: Span, time: float, text: str) -> str:
+    task = _clean(span.thread_name).strip()[:15] or "<...>"
+    seconds, microseconds = divmod(int(time) // 1000, 1_000_000)
+    who = f"{task}-{span.thread}".rjust(22)
+    return f"{who} ({span.process:5}) [000] .... {seconds}.{microseconds:06}: tracing_mark_write: {text}\n"
+
+
+def _title(span: Span) -> str:
+    """The mark's name. Arguments have no place in it but the number and the results of an operation."""
+    parts = [str(span.label)]
+    if "operation" in span.args:
+        parts.append(f"#{span.args['operation']}")
+    parts += [", ".join(str(name) for name in span.args.get("outputs", ()) if name)]
+    return _clean(" ".join(part for part in parts if part))[:LONGEST]
+
+
+def _clean(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,0 +1,230 @@
+"""The sections of one thread as a tree, put in the form that the statistics count.
+
+Applications and runtimes do not always nest as the layers do: initialisation happens in the middle of a preparation, an
+IPC layer calls back into the runtime, the application says "compilation" while the runtime already terminates. Such
+sections are copied to where they belong, and the originals are taken off the time of what they are nested in.
+
+The order of children decides the order in which times are added, and thereby the last digits of the statistics. It is
+the order of Android's own statistics: what moves goes to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from nnapi.trace.labels import EXECUTION_PHASES, SUBPHASES, Layer, Phase
+
+CALLS = {
+    Layer.APPLICATION: {Layer.RUNTIME},
+    Layer.RUNTIME: {Layer.IPC, Layer.DRIVER, Layer.CPU},
+    Layer.IPC: {Layer.DRIVER},
+}
+"""Which layers a layer calls."""
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A section; the root of a thread has neither layer nor phase. Times are seconds."""
+
+    mark: str
+    layer: Layer | None
+    own_phase: Phase | None
+    application_phase: Phase
+    start: float
+    end: float
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    is_subtracted: bool = False
+    is_placeholder: bool = False
+    """Stands for a section that ended when another took its place, until its own end comes."""
+
+    @property
+    def is_root(self) -> bool:
+        return self.parent is None
+
+    @property
+    def phase(self) -> Phase | None:
+        node = self
+        while node.own_phase is Phase.UNSPECIFIED and node.parent is not None:
+            node = node.parent
+        return node.own_phase
+
+    @property
+    def milliseconds(self) -> float:
+        return (self.end - self.start) * 1000.0
+
+    def add(self, node: Node) -> Node:
+        node.parent = self
+        self.children.append(node)
+        return node
+
+    @property
+    def is_detail(self) -> bool:
+        """Whether the section only tells more about the one around it, and is not counted by itself."""
+        parent = self.parent
+        if parent is None or parent.is_root or self.layer is not parent.layer or self.is_subtracted:
+            return False
+        phase, around = self.phase, parent.phase
+        if phase in SUBPHASES.get(around or Phase.UNSPECIFIED, ()):
+            return False
+        return not (phase is Phase.INITIALIZATION and around is not Phase.INITIALIZATION)
+
+
+def preorder(root: Node) -> list[Node]:
+    """The nodes below the root, each before its children."""
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        waiting += reversed(node.children)
+    return found[1:]
+
+
+def rearrange(root: Node) -> list[str]:
+    """Bring a complete tree into the form that is counted. What is nested against the rules is told in sentences."""
+    _dissolve(root, lambda node: node.layer is Layer.IGNORED)
+    _dissolve(root, lambda node: node.is_placeholder)
+    for node in [node for node in preorder(root) if _is_misplaced(node)]:
+        _copy_to_its_place(node)
+    for node in [node for node in preorder(root) if _lacks_application(node)]:
+        _insert_application(node)
+    return list(_violations(root))
+
+
+def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
+    """Take nodes out; their children take their place, at the end of the list."""
+    for node in [root, *preorder(root)]:
+        if is_gone(node) and not node.is_root:
+            continue
+        kept = [child for child in node.children if not is_gone(child)]
+        waiting = [child for child in reversed(node.children) if is_gone(child)]
+        while waiting:
+            gone = waiting.pop()
+            kept += [child for child in gone.children if not is_gone(child)]
+            waiting += [child for child in reversed(gone.children) if is_gone(child)]
+        node.children = kept
+        for child in kept:
+            child.parent = node
+
+
+def _is_wrongly_in_application(node: Node) -> bool:
+    """Whether the application says one phase and the runtime in it another that is no part of it."""
+    assert node.parent is not None
+    return (
+        node.parent.layer is Layer.APPLICATION
+        and node.layer in (Layer.RUNTIME, Layer.IPC)
+        and node.parent.phase not in (node.phase, Phase.OVERALL)
+        and node.phase not in (Phase.EXECUTION, *EXECUTION_PHASES)
+    )
+
+
+def _is_misplaced(node: Node) -> bool:
+    assert node.parent is not None
+    is_started_late = node.phase is Phase.INITIALIZATION and node.parent.phase is not Phase.INITIALIZATION
+    return node.is_subtracted or is_started_late or _is_wrongly_in_application(node)
+
+
+def _copy_to_its_place(node: Node) -> None:
+    assert node.parent is not None
+    place = node.parent
+    if node.is_subtracted:
+        while place.parent is not None and (place.layer is not node.layer or place.is_detail):
+            place = place.parent
+    elif node.phase is Phase.INITIALIZATION:
+        while place.parent is not None:
+            place = place.parent
+    else:
+        place = place.parent or place
+    place = place.parent or place
+    place.add(Node(node.mark, node.layer, node.phase, node.application_phase, node.start, node.end))
+    node.is_subtracted = True
+
+
+def _lacks_application(node: Node) -> bool:
+    return not node.is_detail and not node.is_subtracted and _is_wrongly_in_application(node)
+
+
+def _insert_application(node: Node) -> None:
+    """Put a section of the application around one of the runtime, of the same phase and length."""
+    parent = node.parent
+    assert parent is not None
+    between = Node(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
+    between.end = node.start + _counted(node, subtractions(node)) / 1000.0
+    between.parent = parent
+    parent.children[parent.children.index(node)] = between
+    between.add(node)
+
+
+def subtractions(root: Node) -> dict[Node, float]:
+    """For each node below the root the milliseconds that are taken off the section around it."""
+    taken: dict[Node, float] = {}
+    for node in reversed(preorder(root)):
+        if node.is_detail:
+            total = 0.0
+            for child in node.children:
+                total += taken[child]
+            taken[node] = total
+        else:
+            taken[node] = node.milliseconds if node.is_subtracted else 0.0
+    return taken
+
+
+def _counted(node: Node, taken: dict[Node, float]) -> float:
+    """Milliseconds of a section without what is taken off it."""
+    time = node.milliseconds
+    for child in node.children:
+        time -= taken[child]
+    return time
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A section of a rearranged tree: its milliseconds, and whether they count for its layer and phase.
+
+    ``is_alone`` says that it is part of an execution without a section of its layer around it for the execution itself,
+    so that its time stands for that too.
+    """
+
+    node: Node
+    milliseconds: float
+    is_counted: bool
+    is_alone: bool
+
+
+def counted(root: Node) -> Iterator[Counted]:
+    """The sections below the root in the order in which their times are added."""
+    taken = subtractions(root)
+    executing: dict[Layer | None, int] = {}
+    waiting: list[tuple[Node, bool]] = [(child, True) for child in reversed(root.children)]
+    while waiting:
+        node, is_entered = waiting.pop()
+        if not is_entered:
+            executing[node.layer] -= 1
+            continue
+        is_counted = not node.is_detail and not node.is_subtracted
+        is_alone = is_counted and node.phase in EXECUTION_PHASES and not executing.get(node.layer)
+        yield Counted(node, _counted(node, taken), is_counted, is_alone)
+        if node.phase is Phase.EXECUTION:
+            executing[node.layer] = executing.get(node.layer, 0) + 1
+            waiting.append((node, False))
+        waiting += [(child, True) for child in reversed(node.children)]
+
+
+def _violations(root: Node) -> Iterator[str]:
+    for node in preorder(root):
+        around = node.parent
+        if around is None or node.is_subtracted:
+            continue
+        if not _may_follow(around.phase, node.phase):
+            yield f"{node.mark} is nested in {around.mark}, a phase that it is no part of"
+        is_called = around.layer is None or node.layer in (around.layer, Layer.UTILITY)
+        if not is_called and node.layer not in CALLS.get(around.layer or Layer.OTHER, ()):
+            yield f"{node.mark} is nested in {around.mark}, a layer that does not call its own"
+
+
+def _may_follow(around: Phase | None, phase: Phase | None) -> bool:
+    if around is None or phase in (around, Phase.UNSPECIFIED, Phase.INITIALIZATION):
+        return True
+    parts = SUBPHASES.get(around, ())
+    return phase in parts or (phase in EXECUTION_PHASES and Phase.EXECUTION in parts)

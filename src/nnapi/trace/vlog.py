@@ -1,0 +1,155 @@
+"""Logs: one logger for each component, named by its tag in Android's log, and what the NNAPI guide says of them.
+
+The loggers are ``nnapi.ExecutionPlan``, ``nnapi.ModelBuilder`` and so on; applications configure them as any others.
+:func:`vlog` is for those who do not: it turns on the details of some parts, as the property ``debug.nn.vlog`` does on
+Android. In the environment DEBUG_NN_VLOG does it for a whole process, ANDROID_LOG_TAGS chooses what is shown, and
+ANDROID_PRINTF_LOG=threadtime how.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Mapping
+
+from nnapi.errors import BadDataError
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "model": ("ModelBuilder",),
+    "compilation": ("CompilationBuilder", "CompilationCache", "ExecutionPlan"),
+    "execution": ("BurstBuilder", "Event", "ExecutionBuilder"),
+    "cpuexe": ("CpuExecutor",),
+    "manager": ("Manager",),
+    "memory": ("Memory",),
+    "driver": ("Driver",),
+}
+"""The parts of the runtime whose details can be asked for, and their tags."""
+
+SILENT = 100
+PRIORITIES = {
+    "V": 1, "D": logging.DEBUG, "I": logging.INFO, "W": logging.WARNING, "E": logging.ERROR,
+    "F": logging.CRITICAL, "A": logging.CRITICAL, "S": SILENT,
+}  # fmt: skip
+"""The priorities of Android's log as levels."""
+
+SEPARATORS = re.compile(r"[\s,:]+")
+FILTER = re.compile(r"(?P<tag>[^:]+)(?::(?P<priority>[vdiwefasVDIWEFAS]))?")
+
+
+def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> None:
+    """Show the details of parts: ``model compilation execution cpuexe manager memory driver``, or ``all`` or ``1``.
+
+    The names may be separated by spaces, commas or colons; parts that are not named fall back to one line per
+    compilation and warnings, and so do all with an empty string. ``filters`` are those of logcat
+    (``ExecutionPlan:V *:S``), ``format`` is ``brief`` or ``threadtime``. Where the application has set up no handler
+    that would show them, the logs go to stderr. Raises BadDataError for names that do not exist.
+    """
+    names = _parts(parts)
+    formatter, levels = Formatter(format), parse_filters(filters or "")
+    top = logging.getLogger("nnapi")
+    _remove(top)
+    top.setLevel(logging.INFO)
+    for part, tags in PARTS.items():
+        for tag in tags:
+            logging.getLogger(f"nnapi.{tag}").setLevel(1 if part in names else logging.NOTSET)
+    if not top.hasHandlers():
+        handler = _Stderr()
+        handler.setFormatter(formatter)
+        handler.addFilter(lambda record: record.levelno >= levels.get(tag_of(record), levels["*"]))
+        top.addHandler(handler)
+
+
+def _parts(text: str) -> set[str]:
+    words = {word for word in SEPARATORS.split(text.lower()) if word}
+    if words & {"all", "1"}:
+        return set(PARTS)
+    unknown = sorted(words - set(PARTS))
+    if unknown:
+        raise BadDataError(f"vlog has no {', '.join(unknown)}, only {' '.join(PARTS)} all")
+    return words
+
+
+def parse_filters(text: str) -> dict[str, int]:
+    """The least level to show for each tag, and for ``*``, all others; BadDataError for what is no filter of logcat.
+
+    A tag without a priority shows everything of it.
+    """
+    levels = {"*": PRIORITIES["V"]}
+    for word in text.replace(",", " ").split():
+        match = FILTER.fullmatch(word)
+        if match is None:
+            raise BadDataError(f"{word!r} is no filter; TAG:P is one, with one of V D I W E F S for P")
+        levels[match["tag"]] = PRIORITIES[(match["priority"] or "V").upper()]
+    return levels
+
+
+def tag_of(record: logging.LogRecord) -> str:
+    """The tag of Android's log."""
+    return record.name.removeprefix("nnapi.")
+
+
+def letter(level: int) -> str:
+    """The priority of Android's log."""
+    return next((name for name, least in reversed(PRIORITIES.items()) if least <= level and name not in "AS"), "V")
+
+
+class Formatter(logging.Formatter):
+    """Lines as logcat prints them: ``brief`` or ``threadtime``."""
+
+    def __init__(self, style: str = "brief") -> None:
+        super().__init__()
+        if style not in ("brief", "threadtime"):
+            raise BadDataError(f"there is no format {style}, only brief and threadtime")
+        self.style = style
+
+    def format(self, record: logging.LogRecord) -> str:
+        head = self._threadtime(record) if self.style == "threadtime" else self._brief(record)
+        message = record.getMessage()
+        if record.exc_info:
+            message += "\n" + self.formatException(record.exc_info)
+        return "\n".join(head + line for line in message.splitlines() or [""])
+
+    def _brief(self, record: logging.LogRecord) -> str:
+        return f"{letter(record.levelno)}/{tag_of(record):<8}({record.process or 0:5}): "
+
+    def _threadtime(self, record: logging.LogRecord) -> str:
+        clock = time.strftime("%m-%d %H:%M:%S", time.localtime(record.created))
+        thread = _native(record)
+        who = f"{record.process or 0:5} {thread:5} {letter(record.levelno)}"
+        return f"{clock}.{int(record.msecs):03} {who} {tag_of(record):<8}: "
+
+
+def _native(record: logging.LogRecord) -> int:
+    """The thread's number in the system; formatting happens on the thread that logs."""
+    import threading
+
+    return threading.get_native_id() if record.thread == threading.get_ident() else record.thread or 0
+
+
+class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
+    """What :func:`vlog` puts up, and takes down again."""
+
+
+def _remove(top: logging.Logger) -> None:
+    for handler in [handler for handler in top.handlers if isinstance(handler, _Stderr)]:
+        top.removeHandler(handler)
+
+
+def from_environment(environment: Mapping[str, str]) -> None:
+    """Do what DEBUG_NN_VLOG, ANDROID_LOG_TAGS and ANDROID_PRINTF_LOG ask for; a mistake in them is a warning."""
+    parts, filters = environment.get("DEBUG_NN_VLOG", ""), environment.get("ANDROID_LOG_TAGS", "")
+    if not parts.strip() and not filters.strip():
+        return
+    try:
+        vlog("" if parts.strip() == "0" else parts, filters=filters, format=_format(environment))
+    except BadDataError as error:
+        logging.getLogger("nnapi.Manager").warning("DEBUG_NN_VLOG or ANDROID_LOG_TAGS: %s", error)
+
+
+def _format(environment: Mapping[str, str]) -> str:
+    return environment.get("ANDROID_PRINTF_LOG") or "brief"
+
+
+from_environment(os.environ)

@@ -1,0 +1,48 @@
+"""The methods of a builder as Python shows them: names, signatures, pages."""
+
+import inspect
+import pydoc
+
+import pytest
+
+from nnapi import OperationCode
+from nnapi.model.builder import Builder
+from nnapi.model.describe import method_name
+from nnapi.model.operation import REGISTRY
+
+
+@pytest.fixture
+def b() -> Builder:
+    return Builder()
+
+
+def test_there_is_a_method_for_every_operation(b: Builder) -> None:
+    names = {method_name(operation) for operation in REGISTRY.values()}
+    assert len(names) == len(OperationCode)
+    assert names | {"input", "constant", "output", "finish"} <= set(dir(b))
+    for name in names:
+        assert getattr(b, name).__name__ == name
+
+
+def test_every_method_shows_its_declaration(b: Builder) -> None:
+    for operation in REGISTRY.values():
+        method = getattr(b, method_name(operation))
+        slots = {slot.name for form in operation.forms for slot in form.inputs}
+        assert slots | {"out", "scale", "zero_point", "name"} == set(inspect.signature(method).parameters)
+        assert len(slots) + 4 == len(inspect.signature(method).parameters)
+        for slot in (*slots, *(output.name for output in operation.outputs)):
+            assert f"\n    {slot}: " in method.__doc__
+
+
+def test_help(b: Builder) -> None:
+    page = pydoc.plain(pydoc.render_doc(b.softmax))
+    assert "softmax(input, beta, axis=-1, *, out=None, scale=None, zero_point=0, name='')" in page
+    assert "beta: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16" in page
+    assert "Form implicit_padding: input, filter, bias, padding_scheme" in b.conv_2d.__doc__
+    assert str(inspect.signature(b.concatenation)).startswith("(*inputs, axis, ")
+
+
+@pytest.mark.parametrize("name", ["convolution", "ADD", "add_", "if", "_wrapped", "__deepcopy__"])
+def test_other_names_are_no_attributes(b: Builder, name: str) -> None:
+    with pytest.raises(AttributeError, match=f"a Builder has no operation '{name}'"):
+        getattr(b, name)
