@@ -1,4 +1,4 @@
-"""ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT."""
+"""ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN, SQRT."""
 
 import math
 
@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tensor_cases import (
-    BOOL8,
     FLOATS,
     INT32,
     QUANTIZED,
@@ -67,17 +66,6 @@ def test_each_number_by_itself(code, data):
         x = np.abs(x) + x.dtype.type(0.5)
     expected = np.array([MEANING[code](number) for number in x.ravel().tolist()]).reshape(x.shape)
     assert_stores(type, run(code, (type, x)), expected)
-
-
-def test_logical_not():
-    x = (tensor("bool8", (4,)), np.uint8([0, 1, 2, 255]))
-    assert_same(run(Op.LOGICAL_NOT, x), np.uint8([1, 0, 0, 0]))
-
-
-@quickly
-@given(tensors(BOOL8, shapes()))
-def test_logical_not_of_any_byte(x):
-    assert run(Op.LOGICAL_NOT, x).tolist() == np.vectorize(lambda byte: 1 if byte == 0 else 0)(x[1]).tolist()
 
 
 def test_rsqrt_of_codes():

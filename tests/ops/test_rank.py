@@ -34,7 +34,7 @@ def test_per_channel():
 
 
 def test_refusals():
-    refuses_to_add("out is TENSOR_INT32, must be INT32", RANK, floats([1]), outs=[tensor("int32", (1,))])
+    refuses_to_add("rank is TENSOR_INT32, must be INT32", RANK, floats([1]), outs=[tensor("int32", (1,))])
     refuses_to_add("takes 1 input, got 2", RANK, floats([1]), floats([1]), outs=[COUNT])
 
 

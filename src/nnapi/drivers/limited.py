@@ -22,12 +22,13 @@ class Limited:
     refuses: Refuses | None = None
     declared: Capabilities | None = None
     feature_level: int | None = None
+    type: DeviceTypeCode = DeviceTypeCode.DEVICE_ACCELERATOR
 
     @property
     def info(self) -> DeviceInfo:
         inner = self.driver.info
         level = inner.feature_level if self.feature_level is None else self.feature_level
-        return replace(inner, name=self.name, type=DeviceTypeCode.DEVICE_ACCELERATOR, feature_level=level)
+        return replace(inner, name=self.name, type=self.type, feature_level=level)
 
     def capabilities(self) -> Capabilities:
         return self.driver.capabilities() if self.declared is None else self.declared

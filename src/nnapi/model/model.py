@@ -203,6 +203,10 @@ class Model:
         need(len(inputs) and len(outputs), "a model needs at least one input and one output", BadDataError)
         for index in (*inputs, *outputs):
             self._operand(index)
+        self.assign_roles(inputs, outputs)
+
+    def assign_roles(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Make operands the model's inputs and outputs; unlike the C API's call, a part of a plan may have no input."""
         for indices, role in ((inputs, Lifetime.INPUT), (outputs, Lifetime.OUTPUT)):
             for index in indices:
                 operand = self.operands[index]

@@ -46,8 +46,7 @@ def latencies(model: ModelResult, colour: Colours) -> str:
     chart.x_labels = [{"label": f"{tick:g}", "value": math.log10(tick)} for tick in ticks(low - margin, high + margin)]
     chart.x_title = "milliseconds"
     chart.show_y_labels = chart.show_y_guides = False
-    chart.show_legend = len(shown) > 1
-    chart.legend_at_bottom, chart.legend_at_bottom_columns = True, min(4, len(shown))
+    chart.show_legend = False
     for m in shown:
         chart.add(m.engine, density(logs[m.engine], low - margin, high + margin))
     return _svg(chart)
@@ -81,7 +80,7 @@ def bars(
     label: Callable[[float], str],
 ) -> str:
     """A horizontal bar for each engine that has the value; empty where none has."""
-    shown = [m for m in measurements if value(m) is not None]
+    shown = [m for m in reversed(measurements) if value(m) is not None]  # pygal begins at the bottom
     if not shown:
         return ""
     chart = _chart(
@@ -97,7 +96,7 @@ def bars(
 
 def stages(measurements: Sequence[Measurement], colour: Colours, label: Callable[[float], str]) -> str:
     """Loading and compiling as one bar of two parts for each engine, by median."""
-    shown = [m for m in measurements if m.load]
+    shown = [m for m in reversed(measurements) if m.load]
     if not shown:
         return ""
     chart = _chart("HorizontalStackedBar", shown, colour, height=ROW * len(shown) + 44, print_values=False)
@@ -115,7 +114,7 @@ def overview(models: Sequence[ModelResult]) -> str:
     pairs = [(model, model.best(ours=True), model.best(ours=False)) for model in models]
     ratios = [
         (model.name, theirs.median / ours.median)
-        for model, ours, theirs in pairs
+        for model, ours, theirs in reversed(pairs)
         if ours and theirs and ours.median and theirs.median
     ]
     if not ratios:

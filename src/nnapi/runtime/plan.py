@@ -159,7 +159,7 @@ def submodel(model: Model, calls: list[OperationCall]) -> tuple[Model, tuple[int
     outputs = tuple(i for i in places if i in written and i in read_elsewhere)
     for call in calls:
         part.add_operation(call.code, [places[i] for i in call.inputs], [places[i] for i in call.outputs])
-    part.identify_inputs_and_outputs([places[i] for i in inputs], [places[i] for i in outputs])
+    part.assign_roles([places[i] for i in inputs], [places[i] for i in outputs])
     part.relax_computation_float32_to_float16(model.relaxed)
     part.finish()
     return part, inputs, outputs

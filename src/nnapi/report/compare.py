@@ -1,0 +1,176 @@
+"""Whether one benchmark differs from another by more than chance.
+
+Times are compared by the Mann–Whitney U test on the medians of rounds, not on single runs: runs of one round are no
+independent samples, and with hundreds of them every breath of the machine would be significant. Testing many figures
+finds some by chance; the p-values are adjusted for that as Benjamini and Hochberg (1995) do. What is significant
+counts only where it is also larger than a threshold.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from nnapi.report.result import Benchmark, Measurement
+
+ALPHA = 0.05
+THRESHOLD = 0.05
+ACCURACY_LOSS = 0.01
+"""How much of a share (top-1, top-5, mAP) may be lost."""
+FEWEST = 4
+"""Samples on both sides below which the test can find nothing."""
+RESAMPLES = 2000
+
+
+class Verdict(StrEnum):
+    """What a change is."""
+
+    SAME = "same"
+    BETTER = "better"
+    WORSE = "worse"
+    UNKNOWN = "too few samples"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure of one engine on one model in two runs.
+
+    ``ratio`` is after ÷ before, ``interval`` its 95 % confidence interval by bootstrap where there are samples, ``p``
+    the adjusted p-value, None for figures that are not tested.
+    """
+
+    model: str
+    engine: str
+    figure: str
+    before: float
+    after: float
+    ratio: float
+    interval: tuple[float, float] | None
+    p: float | None
+    verdict: Verdict
+    is_ours: bool
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All changes, and what is not comparable."""
+
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def regressions(self) -> list[Change]:
+        """What of ours became worse. Other engines' changes tell about the machine, not about this library."""
+        return [change for change in self.changes if change.is_ours and change.verdict is Verdict.WORSE]
+
+
+def compare(before: Benchmark, after: Benchmark, alpha: float = ALPHA, threshold: float = THRESHOLD) -> Difference:
+    """Compare every figure that both runs have."""
+    old, new = _by_name(before), _by_name(after)
+    shared = [key for key in old if key in new]
+    changes = [change for key in shared for change in _changes(key[0], old[key], new[key])]
+    judged = tuple(_judged(change, alpha, threshold) for change in _adjusted(changes))
+    return Difference(judged, tuple(_notes(before, after, set(old) ^ set(new), judged)))
+
+
+def _by_name(benchmark: Benchmark) -> dict[tuple[str, str], Measurement]:
+    return {(model.name, m.engine): m for model in benchmark.models for m in model.measurements}
+
+
+def _changes(model: str, old: Measurement, new: Measurement) -> Iterator[Change]:
+    for figure, before, after in (
+        ("latency", old.round_medians, new.round_medians),
+        ("throughput", old.throughput, new.throughput),
+        ("load", old.load, new.load),
+        ("compile", old.compile, new.compile),
+    ):
+        if before and after:
+            yield _tested(model, old, figure, before, after)
+    if old.peak and new.peak:
+        yield _plain(model, old, "peak memory", old.peak, new.peak)
+    for metric, value in old.accuracy.items():
+        if metric in new.accuracy:
+            yield _plain(model, old, metric, value, new.accuracy[metric])
+    if bool(old.failure) != bool(new.failure):
+        verdict = Verdict.WORSE if new.failure else Verdict.BETTER
+        values = float(not old.failure), float(not new.failure)
+        yield Change(model, old.engine, "runs", *values, values[1], None, None, verdict, old.is_ours)
+
+
+def _tested(model: str, old: Measurement, figure: str, before: Sequence[float], after: Sequence[float]) -> Change:
+    from scipy.stats import mannwhitneyu
+
+    middle, new_middle = statistics.median(before), statistics.median(after)
+    p = None
+    if min(len(before), len(after)) >= FEWEST:
+        p = float(mannwhitneyu(before, after, alternative="two-sided").pvalue)
+    return Change(
+        model, old.engine, figure, middle, new_middle, new_middle / middle, interval(before, after), p,
+        Verdict.UNKNOWN, old.is_ours,
+    )  # fmt: skip
+
+
+def _plain(model: str, old: Measurement, figure: str, before: float, after: float) -> Change:
+    ratio = after / before if before else 1.0 if after == before else np.inf
+    return Change(model, old.engine, figure, before, after, ratio, None, None, Verdict.SAME, old.is_ours)
+
+
+def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """95 % confidence interval of the ratio of medians, by resampling both sides; the same numbers every time."""
+    generator = np.random.default_rng(0)
+    medians = [
+        np.median(generator.choice(np.asarray(values), (RESAMPLES, len(values))), axis=1) for values in (after, before)
+    ]
+    low, high = np.percentile(medians[0] / medians[1], [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _adjusted(changes: Sequence[Change]) -> list[Change]:
+    """The changes with p-values adjusted for how many there are."""
+    from scipy.stats import false_discovery_control
+
+    ps = [change.p for change in changes if change.p is not None]
+    adjusted = iter(false_discovery_control(ps) if ps else ())
+    return [change if change.p is None else replace(change, p=float(next(adjusted))) for change in changes]
+
+
+def _judged(change: Change, alpha: float, threshold: float) -> Change:
+    if change.figure == "runs":
+        return change
+    if change.p is None and change.interval is not None:
+        return change
+    share = change.figure.startswith(("top-", "mAP"))
+    if share:
+        is_large = abs(change.after - change.before) > ACCURACY_LOSS
+    else:
+        is_large = max(change.ratio, 1 / change.ratio if change.ratio else np.inf) > 1 + threshold
+    if not is_large or (change.p is not None and change.p >= alpha):
+        return replace(change, verdict=Verdict.SAME)
+    more_is_better = share or change.figure == "throughput"
+    return replace(change, verdict=Verdict.BETTER if (change.ratio > 1) == more_is_better else Verdict.WORSE)
+
+
+def _notes(
+    before: Benchmark, after: Benchmark, alone: set[tuple[str, str]], changes: Sequence[Change]
+) -> Iterator[str]:
+    for name in ("processor", "cores", "system"):
+        old, new = before.machine.get(name), after.machine.get(name)
+        if old != new:
+            yield f"the machines differ: {name} was {old}, is {new}"
+    for name in ("threads", "requests", "inputs", "data set"):
+        old, new = before.settings.get(name), after.settings.get(name)
+        if old != new:
+            yield f"the settings differ: {name} was {old}, is {new}"
+    for model, engine in sorted(alone):
+        yield f"only one of the runs has {engine} on {model}"
+    others = [c.ratio for c in changes if not c.is_ours and c.figure == "latency" and c.verdict is not Verdict.SAME]
+    if others:
+        middle = statistics.median(others)
+        yield (
+            f"other engines, which did not change with us, take {middle:.2f}× as long in {len(others)} "
+            f"case{'s' * (len(others) > 1)}: the machine was in another state, or they were updated"
+        )

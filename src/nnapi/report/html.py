@@ -1,0 +1,240 @@
+"""Pages for people: a benchmark, or one model's plan, each as a single file that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from nnapi.report import charts
+from nnapi.report.graph import devices
+from nnapi.report.layout import Box, draw
+from nnapi.report.result import Benchmark, Measurement, ModelResult
+
+DEVICE_COLOURS = 6
+"""Colours that the page defines for devices, ``--d0`` to ``--d5``."""
+
+
+def benchmark_page(benchmark: Benchmark) -> str:
+    """The whole report as HTML."""
+    names = [m.engine for model in benchmark.models for m in model.measurements]
+    colour = charts.colours(names)
+    computing = [name for model in benchmark.models if model.graph for name in devices(model.graph)]
+    return _render(
+        "bench.html.jinja",
+        benchmark=benchmark,
+        colour=colour,
+        overview=charts.overview(benchmark.models) if len(benchmark.models) > 1 else "",
+        sections=[_section(model, colour) for model in benchmark.models],
+        device_colour=_device_colours(computing),
+    )
+
+
+def explain_page(graph: Mapping[str, Any]) -> str:
+    """The page of one plan: its graph, coloured by device, and the table of its operations."""
+    return _render(
+        "explain.html.jinja",
+        plan=_plan(graph, None),
+        device_colour=_device_colours(devices(graph)),
+    )
+
+
+def _device_colours(names: Sequence[str]) -> dict[str, int]:
+    return {name: number % DEVICE_COLOURS for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
+    """What a model's part of the page shows."""
+    measured = [m for m in model.measurements if m.latency or m.load or m.peak]
+    best = model.best(ours=False)
+    return {
+        "model": model,
+        "measured": measured,
+        "best": best,
+        "failed": [m for m in model.measurements if m.failure],
+        "metrics": list(dict.fromkeys(name for m in measured for name in m.accuracy)),
+        "latency": charts.latencies(model, colour),
+        "throughput": charts.bars(measured, colour, lambda m: m.rate, rate),
+        "stages": charts.stages(measured, colour, seconds),
+        "memory": charts.bars(measured, colour, lambda m: m.peak, size),
+        "plan": _plan(model.graph, model.timeline) if model.graph else None,
+        "timeline": _timeline(model.timeline) if model.timeline else None,
+    }
+
+
+def _plan(graph: Mapping[str, Any], timeline: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A plan with its drawing, and for each operation what it took where a timeline tells."""
+    took: dict[int, float] = {}
+    for span in timeline["spans"] if timeline else ():
+        if span["operation"] is not None:
+            took[span["operation"]] = took.get(span["operation"], 0.0) + span["duration"] / 1e6
+    operations = [
+        {**operation, "took": took.get(operation["number"]), "elsewhere": _elsewhere(operation)}
+        for operation in graph["operations"]
+    ]
+    return {
+        "graph": graph,
+        "operations": operations,
+        "drawing": _drawing(graph, operations),
+        "devices": devices(graph),
+        "counts": {name: sum(o["device"] == name for o in operations) for name in devices(graph)},
+        "nested": [{"title": part["title"], "plan": _plan(part["graph"], None)} for part in graph["nested"]],
+        "is_timed": bool(took),
+    }
+
+
+def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
+    """Why the operation is on no other device: a refusal's reason, or the cost there."""
+    lines = []
+    for name, verdict in operation["verdicts"].items():
+        if name == operation["device"]:
+            continue
+        cost = operation["seconds"].get(name)
+        price = f"would take {seconds(cost)}" if cost is not None else "takes it too"
+        lines.append(f"{name}: {price if verdict['supported'] else verdict['reason']}")
+    return lines
+
+
+def _drawing(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Boxes and paths with what they say when they are pointed at."""
+    edges = graph["edges"]
+    inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}
+    outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
+    nodes = [
+        *(("in", operand) for operand in inputs),
+        *(("operation", operation["number"]) for operation in operations),
+        *(("out", operand) for operand in outputs),
+    ]
+    ends = [(_source(edge), _target(edge)) for edge in edges]
+    drawing = draw(nodes, ends)
+    device = {operation["number"]: operation["device"] for operation in operations}
+    paths = []
+    for edge, end in zip(edges, ends, strict=True):
+        crosses = edge["from"] is not None and edge["to"] is not None and device[edge["from"]] != device[edge["to"]]
+        paths.append({"d": drawing.paths[end], "crosses": crosses, "tip": _edge_tip(edge, device, crosses=crosses)})
+    return {
+        "width": round(drawing.width),
+        "height": round(drawing.height),
+        "paths": paths,
+        "nodes": [_node(operation, drawing.boxes["operation", operation["number"]]) for operation in operations],
+        "ends": [_end("input", edge, drawing.boxes["in", operand]) for operand, edge in inputs.items()]
+        + [_end("output", edge, drawing.boxes["out", operand]) for operand, edge in outputs.items()],
+    }
+
+
+def _source(edge: Mapping[str, Any]) -> tuple[str, int]:
+    return ("in", edge["operand"]) if edge["from"] is None else ("operation", edge["from"])
+
+
+def _target(edge: Mapping[str, Any]) -> tuple[str, int]:
+    return ("out", edge["operand"]) if edge["to"] is None else ("operation", edge["to"])
+
+
+def _edge_tip(edge: Mapping[str, Any], device: Mapping[int, str], *, crosses: bool) -> str:
+    bytes = f", {size(edge['bytes'])}" if edge["bytes"] else ""
+    moved = f"\nmoves from {device[edge['from']]} to {device[edge['to']]}" if crosses else ""
+    return f"{edge['tensor']}{bytes}{moved}"
+
+
+def _node(operation: Mapping[str, Any], box: Box) -> dict[str, Any]:
+    name, number, device = operation["operation"], operation["number"], operation["device"]
+    cost = operation["seconds"].get(device)
+    lines = [f"#{number} {name}", f"on {device}" + (f", predicted {seconds(cost)}" if cost is not None else "")]
+    if operation["took"] is not None:
+        lines.append(f"took {seconds(operation['took'])} in the traced run")
+    lines += [f"→ {output}" for output in operation["outputs"]]
+    lines += [f"not {reason}" for reason in operation["elsewhere"]]
+    refused = any(not verdict["supported"] for verdict in operation["verdicts"].values())
+    return {"box": box, "label": _short(name), "number": number, "device": device, "refused": refused,
+            "tip": "\n".join(lines)}  # fmt: skip
+
+
+def _end(role: str, edge: Mapping[str, Any], box: Box) -> dict[str, Any]:
+    return {"box": box, "label": _short(f"{role}: {edge['tensor'].split(':')[0]}"), "tip": edge["tensor"]}
+
+
+def _short(text: str, most: int = 21) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _timeline(timeline: Mapping[str, Any]) -> dict[str, Any]:
+    """The spans in lanes, with places and widths in percent of the whole."""
+    whole = timeline["microseconds"] or 1.0
+    lanes: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for span in timeline["spans"]:
+        operation = "" if span["operation"] is None else f"\noperation #{span['operation']}"
+        lanes.setdefault((span["thread"], span["depth"]), []).append({
+            "name": span["name"],
+            "layer": span["layer"],
+            "left": 100 * span["start"] / whole,
+            "width": 100 * span["duration"] / whole,
+            "tip": f"{span['name']}\n{span['layer']}, {span['phase']}, {span['thread_name']}\n"
+            f"{seconds(span['duration'] / 1e6)} from {seconds(span['start'] / 1e6)} on{operation}",
+        })  # fmt: skip
+    layers = dict.fromkeys(span["layer"] for span in timeline["spans"])
+    return {
+        "lanes": [lanes[key] for key in sorted(lanes)],
+        "layers": list(layers),
+        "whole": whole / 1e6,
+        "left_out": timeline["left_out"],
+    }
+
+
+def seconds(value: float) -> str:
+    """Seconds for people: ``3.21 ms``, ``0.42 µs``, ``1.5 s``."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if value * factor >= 0.9995 or unit == "µs":
+            break
+    return f"{value * factor:.0f} {unit}" if value * factor >= 999.5 else f"{value * factor:.3g} {unit}"
+
+
+def size(count: float) -> str:
+    """Bytes for people: ``2.65 MB``."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.3g} {unit}"
+
+
+def rate(value: float) -> str:
+    """Inferences per second for people: ``312 /s``, ``12,400 /s``."""
+    return f"{value:,.0f} /s" if value >= 99.5 else f"{value:.3g} /s"
+
+
+def share(value: float) -> str:
+    """A share for people: ``71.3 %``."""
+    return f"{100 * value:.1f} %"
+
+
+def metric(name: str, value: float) -> str:
+    """A metric for people: shares of one in percent, errors as they are."""
+    return f"{value:.4g}" if "error" in name else share(value)
+
+
+def ratio(measurement: Measurement, best: Measurement | None) -> float | None:
+    """How many times as fast as ``best``, by median latency."""
+    if best is None or not best.median or not measurement.median:
+        return None
+    return best.median / measurement.median
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("nnapi.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"seconds": seconds, "size": size, "rate": rate, "share": share}
+    made.globals |= {"metric": metric, "ratio": ratio}
+    return made
+
+
+def _render(template: str, **values: Any) -> str:
+    text: str = _environment().get_template(template).render(**values)
+    return text

@@ -1,0 +1,135 @@
+"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, HARD_SWISH."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensor_cases import (
+    FLOATS,
+    REALS,
+    assert_stores,
+    floats,
+    given_array,
+    level,
+    quickly,
+    reals,
+    refuses_to_add,
+    refuses_to_compute,
+    run,
+    shapes,
+    tensors,
+    unknown,
+)
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+
+RELUS = {Op.RELU, Op.RELU1, Op.RELU6}
+MEANING = {
+    Op.RELU: lambda x: x if x > 0 else 0,
+    Op.RELU1: lambda x: sorted([-1, x, 1])[1],
+    Op.RELU6: lambda x: sorted([0, x, 6])[1],
+    Op.TANH: lambda x: 1 - 2 / (math.exp(2 * x) + 1),
+    Op.LOGISTIC: lambda x: (1 + math.tanh(x / 2)) / 2,
+    Op.HARD_SWISH: lambda x: 0 if x <= -3 else x if x >= 3 else x * (x + 3) / 6,
+}
+FIXED = {
+    (Op.TANH, "uint8"): (1 / 128, 128),
+    (Op.TANH, "int8"): (1 / 128, 0),
+    (Op.LOGISTIC, "uint8"): (1 / 256, 0),
+    (Op.LOGISTIC, "int8"): (1 / 256, -128),
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "x", "expected"),
+    [
+        (Op.RELU, [-1, 0, 7.5], [0, 0, 7.5]),
+        (Op.RELU1, [-1.5, 0.25, 7.5], [-1, 0.25, 1]),
+        (Op.RELU6, [-1.5, 0.25, 7.5], [0, 0.25, 6]),
+        (Op.TANH, [0, 1, -100], [0, 0.76159416, -1]),
+        (Op.LOGISTIC, [0, 1, -200, 200], [0.5, 0.73105858, 0, 1]),
+        (Op.HARD_SWISH, [-4, -1.5, 0, 1, 4], [0, -0.375, 0, 2 / 3, 4]),
+    ],
+)
+def test_literal(code, x, expected):
+    np.testing.assert_allclose(run(code, floats(x)), np.float32(expected), 1e-6)
+
+
+def test_elu_literal():
+    x = floats([-200, -1, 0, 2])
+    y = run(Op.ELU, x, scalar(OperandCode.FLOAT32, 0.5))
+    np.testing.assert_allclose(y, np.float32([-0.5, -0.31606028, 0, 2]), 1e-6)
+
+
+def out_type(code, type):
+    """A result's type: of fixed scale, of the input's, or one of its own."""
+    if not type.is_quantized:
+        return type
+    if code in RELUS:
+        return unknown(type)
+    return tensor(type.dtype.name, (), *FIXED.get((code, type.dtype.name), (0.375, 17)))
+
+
+@quickly
+@given(st.sampled_from(sorted(MEANING)), tensors(REALS, shapes()))
+def test_is_the_function_of_each_number(code, x):
+    out = out_type(code, x[0])
+    real = np.vectorize(MEANING[code], otypes=[float])(reals(*x))
+    assert_stores(out, run(code, x, out=out), real)
+
+
+@quickly
+@given(tensors(FLOATS, shapes(most=5)), st.floats(-2, 2, width=16))
+def test_elu_is_the_function_of_each_number(x, alpha):
+    code = OperandCode.FLOAT16 if x[0].code == OperandCode.TENSOR_FLOAT16 else OperandCode.FLOAT32
+    real = [max(0, v) + min(0, alpha * (math.exp(v) - 1)) for v in x[1].reshape(-1).tolist()]
+    y = run(Op.ELU, x, scalar(code, alpha))
+    assert_stores(x[0], y, np.reshape(real, x[1].shape))
+
+
+@pytest.mark.parametrize("code", sorted(MEANING))
+def test_every_code_of_eight_bits(code):
+    for name, first, zero_point in (("uint8", 0, 100), ("int8", -128, -28)):
+        codes = np.arange(first, first + 256).astype(name).reshape(16, 16)
+        type = tensor(name, (16, 16), 0.0625, zero_point)
+        out = out_type(code, type)
+        real = np.vectorize(MEANING[code], otypes=[float])(reals(type, codes))
+        assert_stores(out, run(code, (type, codes), out=out), real)
+
+
+def test_not_a_number_stays_one():
+    for code in MEANING:
+        assert np.isnan(run(code, floats([np.nan, 1]))).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("code", "scale"), [(Op.RELU, "0.5"), (Op.RELU1, "0.5"), (Op.RELU6, "0.5"), (Op.TANH, "0.0078125"),
+                        (Op.LOGISTIC, "0.00390625")]
+)  # fmt: skip
+def test_the_scale_of_the_result_is_fixed(code, scale):
+    x = given_array(np.uint8([1, 2]))
+    refuses_to_compute(f"gives scale {scale}", code, x, outs=[tensor("uint8", (2,), 0.3, 1)])
+
+
+def test_refusals():
+    deep = floats(np.zeros((1, 1, 1, 1, 1)))
+    for code in sorted(RELUS | {Op.TANH, Op.LOGISTIC}):
+        refuses_to_add("input has rank 5, must have rank 1 or 2 or 3 or 4", code, deep)
+    assert run(Op.HARD_SWISH, deep).shape == (1, 1, 1, 1, 1)
+    codes = given_array(np.uint8([1, 2]))
+    refuses_to_add("input is TENSOR_QUANT8_ASYMM, must be", Op.ELU, codes, scalar(OperandCode.FLOAT32, 1))
+    half = given_array(np.float16([1]))
+    refuses_to_add("alpha is FLOAT32, must be FLOAT16", Op.ELU, half, scalar(OperandCode.FLOAT32, 1))
+
+
+def test_levels():
+    x, codes, signed = floats([1]), given_array(np.uint8([1])), given_array(np.int8([1]))
+    assert [level(code, x) for code in (Op.RELU, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH)] == [1, 1, 1, 4]
+    assert [level(code, codes) for code in (Op.RELU, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH)] == [1, 3, 1, 4]
+    assert [level(code, signed) for code in (Op.RELU, Op.TANH, Op.LOGISTIC)] == [4, 4, 4]
+    assert level(Op.ELU, x, scalar(OperandCode.FLOAT32, 1)) == 4

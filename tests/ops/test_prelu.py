@@ -1,0 +1,40 @@
+"""PRELU."""
+
+import numpy as np
+from hypothesis import given
+from pair_cases import assert_pairs, pairs
+from tensor_cases import REALS, assert_stores, floats, level, quickly, refuses_to_compute, run, unknown
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+
+PRELU = OperationCode.PRELU
+
+
+def test_literal():
+    x = floats([[-1, 2], [-3, 0]])
+    assert run(PRELU, x, floats([0.5, 10])).tolist() == [[-0.5, 2], [-1.5, 0]]
+
+
+def test_literal_quantized():
+    x = tensor("uint8", (3,), 0.5, 10), np.uint8([8, 10, 20])  # -1, 0, 5
+    alpha = tensor("uint8", (1,), 0.25, 4), np.uint8([12])  # 2
+    assert run(PRELU, x, alpha, out=tensor("uint8", (), 1.0, 50)).tolist() == [48, 50, 55]
+
+
+@quickly
+@given(pairs(REALS))
+def test_negative_numbers_take_the_slope(both):
+    type = both[0][0]
+    out = unknown(type) if not type.is_quantized else tensor(type.dtype.name, (), 2.0, 30)
+    y = run(PRELU, *both, out=out)
+    assert_pairs(lambda real: assert_stores(out, y, real), lambda x, slope: x if x >= 0 else slope * x, *both)
+
+
+def test_refuses_shapes_that_do_not_stretch():
+    sentence = "shapes [2] and [3] do not broadcast"
+    refuses_to_compute(sentence, PRELU, floats([1, 2]), floats([1, 2, 3]))
+
+
+def test_level():
+    assert level(PRELU, floats([1]), floats([1])) == 3

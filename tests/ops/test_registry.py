@@ -1,0 +1,43 @@
+"""What every operation has: a declaration, a meaning, a home that names it."""
+
+import pkgutil
+import re
+from importlib import import_module
+
+import pytest
+
+import nnapi.ops
+from nnapi.codes import OperationCode
+from nnapi.model.operation import REGISTRY, Operation
+
+CONTROL_FLOW = (OperationCode.IF, OperationCode.WHILE)
+
+
+def test_all_operations_are_declared():
+    assert set(REGISTRY) == set(OperationCode)
+    assert all(operation.code == code for code, operation in REGISTRY.items())
+
+
+@pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
+def test_shape_function_and_kernel(code):
+    operation = REGISTRY[code]
+    assert bool(operation.shape_function) == (code not in CONTROL_FLOW)
+    assert bool(operation.kernels) == (code not in CONTROL_FLOW)
+
+
+@pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
+def test_names_of_one_argument_list_differ(code):
+    for form in REGISTRY[code].forms:
+        names = [slot.name for slot in (*form.inputs, *REGISTRY[code].outputs)]
+        assert len(set(names)) == len(names)
+
+
+def test_docstrings_name_the_operations_of_their_module():
+    modules = [import_module(f"nnapi.ops.{module.name}") for module in pkgutil.iter_modules(nnapi.ops.__path__)]
+    named = {
+        operation.name
+        for module in modules
+        for operation in vars(module).values()
+        if isinstance(operation, Operation) and re.search(rf"\b{operation.name}\b", module.__doc__ or "")
+    }
+    assert named == {operation.name for operation in REGISTRY.values()}

@@ -1,0 +1,188 @@
+"""ROI_ALIGN and ROI_POOLING."""
+
+import math
+
+import numpy as np
+import pytest
+from detection_cases import FAMILIES, assert_close, stored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import tensor
+from nnapi.testing.single import run_single, scalar
+
+ALIGN, POOLING = OperationCode.ROI_ALIGN, OperationCode.ROI_POOLING
+FLOAT = FAMILIES["float32"]
+
+
+def run(code, family, feature_map, rois, batch_index, *, out=(1, 1), ratio=(1, 1), samples=(1, 1), nchw=False, to=None):
+    """The grids [roi, row, column, depth] of a feature map [image, row, column, depth]."""
+    feature_map = np.asarray(feature_map, np.float64)
+    given_map = feature_map.transpose(0, 3, 1, 2) if nchw else feature_map
+    types = [family.of(*given_map.shape), family.box(*np.shape(rois)), tensor("int32", np.shape(batch_index))]
+    inputs = [(type, stored(type, x)) for type, x in zip(types, (given_map, rois, batch_index), strict=True)]
+    inputs += [scalar(OperandCode.INT32, value) for value in out] + [scalar(family.scalar, value) for value in ratio]
+    inputs += [scalar(OperandCode.INT32, value) for value in samples] if code == ALIGN else []
+    inputs.append(scalar(OperandCode.BOOL, nchw))
+    shape = (len(rois), *out, feature_map.shape[3])
+    result = to or family.of(*((shape[0], shape[3], *out) if nchw else shape))
+    grids = run_single(code, inputs, [result])[0]
+    return result, grids.transpose(0, 2, 3, 1) if nchw else grids
+
+
+RAMP = np.arange(12, dtype=float).reshape(1, 3, 4, 1) / 16  # right by 1, down by 4
+
+
+def test_align_literal():
+    # One sample in the middle of [0.5, 0.5, 2.5, 1.5], at x = 1.5, y = 1: (5 + 6) / 2 sixteenths.
+    _, grid = run(ALIGN, FLOAT, RAMP, [[0.5, 0.5, 2.5, 1.5]], [0])
+    assert grid.tolist() == [[[[5.5 / 16]]]]
+    # Two bins side by side, sampled at x = 1 and 2.
+    _, grid = run(ALIGN, FLOAT, RAMP, [[0.5, 0.5, 2.5, 1.5]], [0], out=(1, 2))
+    assert grid.tolist() == [[[[5 / 16], [6 / 16]]]]
+
+
+def test_align_samples_as_many_cells_as_a_bin_touches():
+    # 3 × 2 samples of the ramp over [0, 0, 3, 2]: their mean is that of the middle, (1.5, 1).
+    _, grid = run(ALIGN, FLOAT, RAMP, [[0, 0, 3, 2]], [0], samples=(0, 0))
+    assert grid.ravel().tolist() == [5.5 / 16]
+    squares = np.square(np.arange(4.0)).reshape(1, 1, 4, 1) / 16
+    _, grid = run(ALIGN, FLOAT, squares, [[0, 0, 3, 1]], [0], samples=(0, 0))  # at x = 0.5, 1.5, 2.5
+    assert grid.ravel().tolist() == pytest.approx([(0.5 + 2.5 + 6.5) / 3 / 16])
+
+
+def test_align_takes_a_small_region_as_one_cell():
+    _, grid = run(ALIGN, FLOAT, RAMP, [[1, 1, 1, 1]], [0])  # sampled at 1.5, 1.5
+    assert grid.ravel().tolist() == [7.5 / 16]
+
+
+def test_align_stays_within_the_last_cell():
+    _, grid = run(ALIGN, FLOAT, RAMP, [[3, 2, 4, 3]], [0])
+    assert grid.ravel().tolist() == [11 / 16]
+
+
+def test_ratio_of_image_to_feature_map():
+    _, grid = run(ALIGN, FLOAT, RAMP, [[1, 2, 5, 6]], [0], ratio=(4, 2))
+    _, same = run(ALIGN, FLOAT, RAMP, [[0.5, 0.5, 2.5, 1.5]], [0])
+    assert grid.tolist() == same.tolist()
+
+
+def test_pooling_literal():
+    # Corners round to [1, 0, 3, 2], both ends inside: columns 1 to 3, rows 0 to 2.
+    _, grid = run(POOLING, FLOAT, RAMP, [[0.5, 0.25, 2.625, 1.5]], [0])
+    assert grid.ravel().tolist() == [11 / 16]
+    # Bins of 1.5 × 1.5 cells: each spans two.
+    _, grid = run(POOLING, FLOAT, RAMP, [[0, 0, 2, 2]], [0], out=(2, 2))
+    assert (grid.ravel() * 16).tolist() == [5, 6, 9, 10]
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_pooling_of_nothing_is_zero(family):
+    # The region starts at the end of the map: columns from 4 on do not exist.
+    _, grid = run(POOLING, family, np.full((1, 3, 4, 1), -0.5), [[4, 0, 4, 1]], [0])
+    assert grid.ravel().tolist() == [family.zero_point]
+
+
+@pytest.mark.parametrize("code", [ALIGN, POOLING])
+def test_a_value_that_is_no_number_stays_where_it_is(code):
+    feature_map = np.full((1, 4, 4, 1), 0.5)
+    feature_map[0, 3, 3] = np.nan
+    with np.errstate(invalid="ignore"):
+        inputs = [(tensor("float32", (1, 4, 4, 1)), feature_map.astype(np.float32))]
+    inputs += [(tensor("float32", (2, 4)), np.float32([[0, 0, 1, 1], [2, 2, 4, 4]])), (tensor("int32", (2,)), [0, 0])]
+    inputs += [scalar(OperandCode.INT32, 1)] * 2 + [scalar(OperandCode.FLOAT32, 1)] * 2
+    inputs += [scalar(OperandCode.INT32, 0)] * 2 if code == ALIGN else []
+    grid = run_single(code, [*inputs, scalar(OperandCode.BOOL, False)], [tensor("float32", (2, 1, 1, 1))])[0]
+    assert grid[0, 0, 0, 0] == 0.5
+    assert np.isnan(grid[1, 0, 0, 0])
+
+
+def align(image, roi, out, ratio, samples):
+    """The definition, sample by sample."""
+    height, width, depth = image.shape
+    x1, y1, x2, y2 = (edge / ratio[1 - i % 2] for i, edge in enumerate(roi))
+    step = max(y2 - y1, 1) / out[0], max(x2 - x1, 1) / out[1]
+    count = [given or math.ceil(size) for given, size in zip(samples, step, strict=True)]
+    grid = np.zeros((*out, depth))
+    for i, j in np.ndindex(*out):
+        for m, n in np.ndindex(*count):
+            y = min(y1 + step[0] * (i + (m + 0.5) / count[0]), height - 1)
+            x = min(x1 + step[1] * (j + (n + 0.5) / count[1]), width - 1)
+            for row, column in np.ndindex(height, width):
+                grid[i, j] += max(0, 1 - abs(y - row)) * max(0, 1 - abs(x - column)) * image[row, column]
+    return grid / math.prod(count)
+
+
+def pool(image, roi, out, ratio, samples):
+    height, width, depth = image.shape
+    x1, y1, x2, y2 = (math.floor(edge / ratio[1 - i % 2] + 0.5) for i, edge in enumerate(roi))
+
+    def cells(start, end, bins, extent):
+        step = np.float32(max(end - start + 1, 1)) / np.float32(bins)
+        edges = [step * np.float32(k) + np.float32(start) for k in range(bins + 1)]
+        return [range(math.floor(edges[k]), min(math.ceil(edges[k + 1]), extent)) for k in range(bins)]
+
+    grid = np.zeros((*out, depth))
+    for i, rows in enumerate(cells(y1, y2, out[0], height)):
+        for j, columns in enumerate(cells(x1, x2, out[1], width)):
+            bin = [image[row, column] for row in rows for column in columns]
+            grid[i, j] = np.max(bin, 0) if bin else 0
+    return grid
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([(ALIGN, align), (POOLING, pool)]),
+    st.sampled_from(sorted(FAMILIES)),
+    st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 5), st.integers(1, 2)),
+    st.integers(1, 3),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    st.sampled_from([(1, 1), (2, 4), (0.5, 1)]),
+    st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_every_region_by_itself(definition, kind, extents, count, out, ratio, samples, nchw, seed):
+    (code, expected), family, random = definition, FAMILIES[kind], np.random.default_rng(seed)
+    images, height, width, _ = extents
+    feature_map = random.integers(-64, 128, extents) / 128
+    limit = np.array([width * ratio[1], height * ratio[0]] * 2)
+    corners = random.integers(0, 8 * limit + 1, (count, 4)) / 8
+    rois = np.concatenate([np.minimum(corners[:, :2], corners[:, 2:]), np.maximum(corners[:, :2], corners[:, 2:])], -1)
+    batch_index = random.integers(0, images, count)
+    type, grids = run(code, family, feature_map, rois, batch_index, out=out, ratio=ratio, samples=samples, nchw=nchw)
+    answers = [
+        expected(feature_map[image], roi, out, ratio, samples) for image, roi in zip(batch_index, rois, strict=True)
+    ]
+    assert_close(type, grids, answers, family.atol)
+
+
+def test_align_requantises_and_pooling_must_not():
+    coarse = tensor("uint8", (1, 1, 1, 1), 1 / 32, 3)
+    _, grid = run(ALIGN, FAMILIES["quant8"], RAMP, [[1, 1, 2, 2]], [0], to=coarse)
+    assert grid.ravel().tolist() == [18]  # 7.5 / 16 in thirty-seconds, beside the zero point
+    with pytest.raises(OpFailedError, match="gives scale 0.0078125 and zero point 64, the model output is declared"):
+        run(POOLING, FAMILIES["quant8"], RAMP, [[1, 1, 2, 2]], [0], to=coarse)
+
+
+@pytest.mark.parametrize("code", [ALIGN, POOLING])
+def test_values_are_refused_when_computing(code):
+    for rois, batch_index, options, sentence in (
+        ([[2, 0, 1, 1]], [0], {}, r"rois \[0\] is \[2.0, 0.0, 1.0, 1.0\], must not end before it starts"),
+        ([[0, 0, 5, 1]], [0], {}, r"rois \[0\] is .*, outside of the feature map's 3 × 4 cells"),
+        ([[-1, 0, 2, 1]], [0], {}, r"rois \[0\] is .*, outside of"),
+        ([[0, 0, 1, 1]], [1], {}, r"batch_index holds 1, must be in \[0, 1\)"),
+        ([[0, 0, 1, 1]], [0, 0], {}, r"batch_index has shape \[2\], must be \[1\]"),
+        ([[0, 0, 1]], [0], {}, "rois has 3 columns, must have 4"),
+        ([[0, 0, 1, 1]], [0], {"ratio": (0, 1)}, "height_ratio is 0.0, must be above 0"),
+        ([[0, 0, 1, 1]], [0], {"out": (1, 0)}, "out_width is 0, must be above 0"),
+    ):
+        with pytest.raises(OpFailedError, match=sentence):
+            run(code, FLOAT, RAMP, rois, batch_index, **options)
+
+
+def test_align_refuses_a_negative_number_of_samples():
+    with pytest.raises(OpFailedError, match="height_samples is -1, must not be negative"):
+        run(ALIGN, FLOAT, RAMP, [[0, 0, 1, 1]], [0], samples=(-1, 0))

@@ -1,0 +1,109 @@
+"""Arithmetic of extents."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensor_cases import quickly
+
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import tensor
+from nnapi.ops.shapes import axis_of, broadcast, need_image, same_padding, slide, spatial, windows
+
+small = st.integers(1, 6)
+
+
+def refuses(sentence):
+    return pytest.raises(OpFailedError, match=re.escape(sentence))
+
+
+@quickly
+@given(st.lists(st.sampled_from([1, 2, 3]), max_size=4), st.lists(st.sampled_from([1, 2, 3]), max_size=4))
+def test_broadcast_is_numpys(a, b):
+    try:
+        expected = np.broadcast_shapes(a, b)
+    except ValueError:
+        with refuses("do not broadcast"):
+            broadcast(tuple(a), tuple(b))
+    else:
+        assert broadcast(tuple(a), tuple(b)) == expected
+
+
+def test_no_elements_stretch_like_any_extent():
+    assert broadcast((0, 2), (1, 1)) == (0, 2)
+    assert broadcast((1,), (0,)) == (0,)
+    with refuses("shapes [0] and [2] do not broadcast"):
+        broadcast((0,), (2,))
+
+
+def test_axes():
+    assert [axis_of(axis, 3) for axis in (0, 2, -1, -3)] == [0, 2, 2, 0]
+    with refuses("dims is 3, must be in [-3, 3)"):
+        axis_of(3, 3, "dims")
+    with refuses("axis is -4, must be in [-3, 3)"):
+        axis_of(-4, 3)
+
+
+@pytest.mark.parametrize(
+    ("extent", "size", "stride", "dilation", "expected"),
+    [(5, 3, 1, 1, (1, 1)), (6, 3, 2, 1, (0, 1)), (5, 2, 1, 1, (0, 1)), (4, 1, 3, 1, (0, 0)), (5, 3, 1, 2, (2, 2))],
+)
+def test_same_padding_literal(extent, size, stride, dilation, expected):
+    assert same_padding(extent, size, stride, dilation) == expected
+
+
+@quickly
+@given(st.integers(1, 20), small, small, st.integers(1, 3))
+def test_same_padding_gives_an_output_for_every_stride(extent, size, stride, dilation):
+    before, after = same_padding(extent, size, stride, dilation)
+    assert windows(extent, size, stride, (before, after), dilation) == len(range(0, extent, stride))
+    assert 0 <= after - before <= 1
+
+
+@quickly
+@given(st.integers(0, 12), small, small, small, small, st.integers(1, 3))
+def test_windows_counts_the_places_that_fit(extent, size, stride, before, after, dilation):
+    cells = before + extent + after
+    fitting = [at for at in range(0, cells, stride) if at + (size - 1) * dilation < cells]
+    assert windows(extent, size, stride, (before, after), dilation) == len(fitting)
+
+
+def test_slide():
+    assert slide((5, 7), (3, 2), (1, 2)) == (3, 3)
+    assert slide((5, 7), (3, 3), (1, 1), ((1, 1), (0, 0)), (1, 3)) == (5, 1)
+    with refuses("no window of 3 × 1 fits 2 × 9 cells with padding ((0, 0), (0, 0))"):
+        slide((2, 9), (3, 1), (1, 1))
+
+
+def test_only_batches_may_be_none():
+    assert need_image("input", tensor("float32", (0, 2, 3, 4))) == (0, 2, 3, 4)
+    with refuses("input has shape [1, 0, 3, 4], only the number of batches may be 0"):
+        need_image("input", tensor("float32", (1, 0, 3, 4)))
+
+
+IMAGE = tensor("float32", (1, 5, 6, 1))
+STRIDE = {"stride_w": 2, "stride_h": 1}
+
+
+def test_spatial_reads_explicit_padding():
+    pads = {"pad_left": 1, "pad_right": 2, "pad_top": 0, "pad_bottom": 1}
+    arguments = {"input": IMAGE, **pads, **STRIDE}
+    expected = {"input": IMAGE, "padding": ((0, 1), (1, 2)), "stride": (1, 2)}
+    assert spatial(dict(arguments), IMAGE, (2, 3)) == expected
+    with refuses("padding (1, 2) must not be negative and be below the window of 2"):
+        spatial(dict(arguments), IMAGE, (2, 2))
+    assert spatial(dict(arguments), IMAGE, (2, 2), (1, 2)) == expected  # dilated it reaches 3
+    assert spatial(dict(arguments), IMAGE, (1, 1), limit=False) == expected
+    with refuses("padding (-1, 2) must not be negative"):
+        spatial(arguments | {"pad_left": -1}, IMAGE, (2, 3))
+    with refuses("padding (3, 2) must not be negative and be below the window of 3"):
+        spatial(arguments | {"pad_left": 3}, IMAGE, (2, 3))
+
+
+def test_spatial_reads_padding_schemes():
+    assert spatial({"padding_scheme": 1, **STRIDE}, IMAGE, (2, 3)) == {"padding": ((0, 1), (0, 1)), "stride": (1, 2)}
+    assert spatial({"padding_scheme": 2, **STRIDE}, IMAGE, (2, 3)) == {"padding": ((0, 0), (0, 0)), "stride": (1, 2)}
+    with refuses("padding_scheme is 0, must be 1 (SAME) or 2 (VALID)"):
+        spatial({"padding_scheme": 0, **STRIDE}, IMAGE, (2, 3))

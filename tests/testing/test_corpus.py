@@ -1,0 +1,171 @@
+"""Reading and writing the corpus format."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from testing_cases import add, constant, endless, given, relu, taken, tensor
+
+from nnapi.testing.corpus import INDEX, Corpus, CorpusError, entry_of, write
+from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+
+
+def rich() -> Example:
+    """An example, of no meaning, that uses every field of the format."""
+    operands = (
+        taken(tensor("TENSOR_FLOAT32", 1, 2, name="x")),
+        constant("TENSOR_QUANT8_SYMM_PER_CHANNEL", np.ones((2, 3), np.int8), channel_quant=ChannelSpec(0, (0.5, 0.25))),
+        constant(
+            "TENSOR_INT32",
+            np.array([7, 9], np.int32),
+            Source.CONSTANT_REFERENCE,
+            channel_quant=ChannelSpec(0, (0.125, 2.0), hide=True),
+        ),
+        constant("BOOL", np.array(True)),
+        OperandSpec("TENSOR_FLOAT32", (0,), lifetime=Source.NO_VALUE),
+        OperandSpec("SUBGRAPH", lifetime=Source.SUBGRAPH, subgraph=0),
+        tensor("TENSOR_FLOAT32", 2, 2),
+        given(tensor("TENSOR_QUANT8_ASYMM", 0, 4, scale=0.1, zero_point=3)),
+        given(tensor("TENSOR_FLOAT16", 2, is_ignored=True)),
+        taken(tensor("TENSOR_FLOAT32", 0)),
+    )
+    operations = (OperationSpec("IF", (0, 1, 2, 3, 4, 5), (6,)), OperationSpec("RELU", (6,), (7, 8)))
+    return Example(
+        "rich",
+        Graph(operands, operations, (0, 9), (7, 8), "main"),
+        {0: np.array([[1, 2]], np.float32), 9: None},
+        {7: np.zeros((0, 4), np.uint8), 8: np.zeros(2, np.float16)},
+        add().graphs,
+        spec="spec",
+        min_feature="V1_3",
+        relaxed=True,
+        expect_failure=True,
+        multinomial_tolerance=0.025,
+        tolerance=Criterion("fp16", 3),
+        harness=add().harness,
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value in which equal things compare equal, arrays and float32 scales included."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tolist()
+    if hasattr(value, "__dataclass_fields__"):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.name != "file"}
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return value
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "spec.npz"
+    write(path, [rich(), add(), endless()])
+    read = list(Corpus(path).examples())
+    assert plain(read) == plain([rich(), add(), endless()])
+    assert {example.file for example in read} == {"spec.npz"}
+
+
+def test_equal_arrays_are_stored_once_and_only_those(tmp_path: Path) -> None:
+    path = tmp_path / "spec.npz"
+    same = np.array([1, 2], np.float32)
+    write(path, [add(inputs={0: same}, outputs={3: same.copy()}), add(inputs={0: same.reshape(2, 1)})])
+    with np.load(path) as archive:
+        # [1, 2] as a vector and as a column, the constant [10, 20], the activation's 0, the second outputs
+        assert len(archive.files) == 1 + 5
+
+
+def test_arrays_cannot_be_written_to(tmp_path: Path) -> None:
+    write(tmp_path / "a.npz", [add()])
+    (example,) = Corpus(tmp_path / "a.npz").examples()
+    with pytest.raises(ValueError, match="read-only"):
+        example.inputs[0][0] = 5
+
+
+def folder(root: Path, *, index: bool) -> Corpus:
+    """A corpus of two files in two folders."""
+    lines = []
+    for file, examples in {"V1_0/add.npz": [add(), add(name="add_2")], "V1_2/relu.npz": [relu()]}.items():
+        (root / file).parent.mkdir()
+        write(root / file, examples)
+        for example in examples:
+            entry = entry_of(replace(example, file=file))
+            lines.append(json.dumps({each.name: getattr(entry, each.name) for each in fields(entry)}))
+    if index:
+        (root / INDEX).write_text("\n".join(lines) + "\n")
+    return Corpus(root)
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_folder_is_read_with_and_without_an_index(tmp_path: Path, index: bool) -> None:
+    corpus = folder(tmp_path, index=index)
+    assert [(entry.file, entry.name) for entry in corpus.entries] == [
+        ("V1_0/add.npz", "add"),
+        ("V1_0/add.npz", "add_2"),
+        ("V1_2/relu.npz", "relu"),
+    ]
+    assert corpus.entries[0].ops == ("ADD",)
+    assert corpus.entries[2].types == ("TENSOR_QUANT8_ASYMM",)
+    assert [example.name for example in corpus.examples()] == ["add", "add_2", "relu"]
+
+
+def test_a_filter_keeps_files_closed_that_it_does_not_want(tmp_path: Path) -> None:
+    corpus = folder(tmp_path, index=True)
+    (tmp_path / "V1_2/relu.npz").write_bytes(b"broken")
+    assert [example.name for example in corpus.examples(lambda entry: entry.name == "add_2")] == ["add_2"]
+    with pytest.raises(CorpusError, match=r"relu\.npz"):
+        list(corpus.examples())
+
+
+def test_examples_are_read_one_at_a_time(tmp_path: Path) -> None:
+    corpus = folder(tmp_path, index=True)
+    (tmp_path / "V1_2/relu.npz").unlink()
+    assert next(corpus.examples()).name == "add"
+
+
+def test_a_path_that_is_no_corpus_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="nowhere: no such file or folder"):
+        Corpus(tmp_path / "nowhere")
+    with pytest.raises(CorpusError, match=r"neither index\.jsonl nor any \.npz file"):
+        _ = Corpus(tmp_path).entries
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"file": "a.npz"}'])
+def test_a_broken_index_is_refused_by_name(tmp_path: Path, line: str) -> None:
+    (tmp_path / INDEX).write_text(line)
+    with pytest.raises(CorpusError, match=r"index\.jsonl"):
+        _ = Corpus(tmp_path).entries
+
+
+@pytest.mark.parametrize("examples", [b"not json", b'[{"name": "x"}]', b'{"name": 1}', b"[3]"])
+def test_a_file_that_breaks_the_format_is_refused_by_name(tmp_path: Path, examples: bytes) -> None:
+    np.savez(tmp_path / "bad.npz", examples=np.frombuffer(examples, np.uint8))
+    with pytest.raises(CorpusError, match=r"bad\.npz"):
+        list(Corpus(tmp_path / "bad.npz").examples())
+
+
+def test_a_file_without_examples_is_refused_by_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bad.npz", a0=np.zeros(1))
+    with pytest.raises(CorpusError, match=r"bad\.npz"):
+        list(Corpus(tmp_path / "bad.npz").examples())
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("file", ["V1_3/while_fib.npz", "V1_0/lsh_projection.npz", "V1_3/conv2d_quant8_signed.npz"])
+def test_published_files_survive_being_written_again(shared: Path, tmp_path: Path, file: str) -> None:
+    original = list(Corpus(shared / "conformance" / file).examples())
+    write(tmp_path / "copy.npz", original)
+    assert original
+    assert plain(list(Corpus(tmp_path / "copy.npz").examples())) == plain(original)
+
+
+@pytest.mark.shared
+def test_the_published_index_agrees_with_its_files(shared: Path) -> None:
+    corpus = Corpus(shared / "conformance")
+    entries = corpus.select(lambda entry: entry.file.startswith("V1_3/w"))
+    assert len(corpus.entries) == 8018
+    assert [entry_of(example) for example in corpus.examples(lambda entry: entry in entries)] == entries

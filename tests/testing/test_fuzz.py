@@ -1,0 +1,158 @@
+"""Random calls of every operation, and devices compared on them."""
+
+from collections import Counter
+from dataclasses import replace
+from inspect import signature
+
+import numpy as np
+import pytest
+from testing_cases import REFERENCE, add, refusing, spoilt
+
+import nnapi
+from nnapi.codes import OperationCode
+from nnapi.errors import NnapiError
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.testing.build import build
+from nnapi.testing.example import Example, Source
+from nnapi.testing.fuzz import (
+    Agreement,
+    NoCall,
+    compare_devices,
+    computed,
+    differential,
+    random_attempt,
+    random_call,
+)
+
+OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
+DRAWS, CALLS = 20, 2
+
+
+def names(operation: Operation) -> set[str]:
+    """What a sentence may call an operand: as the declaration or the normal call does, or as all of a kind."""
+    slots = [slot for form in operation.forms for slot in form.inputs] + list(operation.outputs)
+    normal = signature(operation.shape_function).parameters if operation.shape_function else ()
+    both_directions = {slot.name.removeprefix("fw_").replace("_", " ") for slot in slots}
+    return {slot.name for slot in slots} | both_directions | set(normal) | {"shapes", "outputs", "result"}
+
+
+def drawn(example: Example) -> tuple[object, ...]:
+    """Everything that was drawn, in a form that compares."""
+    operands = [replace(operand, data=None).__dict__ for operand in example.main.operands]
+    data = [None if o.data is None else o.data.tolist() for o in example.main.operands]
+    inputs = {index: None if array is None else array.tolist() for index, array in example.inputs.items()}
+    return operands, data, inputs, example.main.operations
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_an_operation_computes_or_refuses_with_a_sentence(operation: Operation) -> None:
+    for seed in range(DRAWS):
+        refusal = refused(random_attempt(operation, np.random.default_rng(seed)))
+        if refusal:
+            assert str(refusal).startswith(f"{operation.name} (#0): ")
+            assert any(name in refusal.sentence for name in names(operation)), str(refusal)
+
+
+def refused(example: Example) -> NnapiError | None:
+    try:
+        computed(example, REFERENCE)
+    except NnapiError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_random_calls_are_accepted_by_the_shape_function(operation: Operation) -> None:
+    for seed in range(CALLS):
+        example = random_call(operation, np.random.default_rng(seed))
+        model = build(example)
+        assert [call.code for call in model.operations] == [operation.code]
+        if refused(example):
+            continue  # the data may still be wrong
+        shapes = [array.shape for array in computed(example, REFERENCE).outputs.values()]
+        declared = [model.operands[index].type.dimensions for index in model.outputs]
+        assert [len(shape) for shape in shapes] == [len(extents) for extents in declared]
+        assert all(
+            extent in (0, actual)
+            for extents, shape in zip(declared, shapes, strict=True)
+            for extent, actual in zip(extents, shape, strict=True)
+        )
+
+
+@pytest.mark.parametrize("code", ["CONV_2D", "LSTM", "IF", "WHILE", "CONCATENATION"])
+def test_a_seed_gives_the_same_call_again(code: str) -> None:
+    operation = REGISTRY[OperationCode[code]]
+    first, again, other = (random_call(operation, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    assert drawn(first) == drawn(again)
+    assert drawn(first) != drawn(other)
+
+
+def test_calls_vary_in_form_type_rank_and_constants() -> None:
+    calls = [random_call(REGISTRY[OperationCode.CONV_2D], np.random.default_rng(seed)) for seed in range(40)]
+    assert len({len(call.main.operations[0].inputs) for call in calls}) >= 4
+    assert len({call.main.operands[0].type for call in calls}) >= 3
+    assert len({call.main.operands[1].lifetime for call in calls}) == 3
+    assert any(operand.channel_quant for call in calls for operand in call.main.operands)
+    sums = [random_call(REGISTRY[OperationCode.ADD], np.random.default_rng(seed)) for seed in range(40)]
+    assert {len(call.main.operands[0].dimensions) for call in sums} == {1, 2, 3, 4}
+
+
+def test_optional_operands_are_there_or_not() -> None:
+    counts = Counter(
+        operand.lifetime == Source.NO_VALUE
+        for seed in range(10)
+        for operand in random_call(REGISTRY[OperationCode.LSTM], np.random.default_rng(seed)).main.operands
+    )
+    assert counts[True] >= 10
+    assert counts[False] >= 100
+
+
+def test_no_call_says_why() -> None:
+    with pytest.raises(NoCall, match=r"DEPTHWISE_CONV_2D: none of 1 draws is accepted, the last because \w+"):
+        random_call(REGISTRY[OperationCode.DEPTHWISE_CONV_2D], np.random.default_rng(0), attempts=1)
+
+
+SOFTMAX = REGISTRY[OperationCode.SOFTMAX]
+
+
+def test_a_device_agrees_with_itself() -> None:
+    for seed in range(5):
+        comparison = differential(REFERENCE, REFERENCE, SOFTMAX, np.random.default_rng(seed))
+        assert (comparison.agreement, comparison.reason) == (Agreement.AGREE, "")
+
+
+def test_a_device_that_is_wrong_differs() -> None:
+    comparison = differential(REFERENCE, spoilt(2), SOFTMAX, np.random.default_rng(0))
+    assert comparison.agreement == Agreement.DIFFER
+    assert "expected" in comparison.reason
+    assert comparison.example.operations == ("SOFTMAX",)
+
+
+def test_a_device_that_takes_no_such_call_is_unsupported() -> None:
+    comparison = differential(REFERENCE, refusing("not today"), SOFTMAX, np.random.default_rng(0))
+    assert (comparison.agreement, comparison.reason) == (Agreement.UNSUPPORTED, "borrowed: not today")
+
+
+def bad_activation() -> Example:
+    operands = list(add().main.operands)
+    operands[2] = replace(operands[2], data=np.array(77, np.int32))
+    return replace(add(), main=replace(add().main, operands=tuple(operands)))
+
+
+def test_refusals_agree_with_refusals_only() -> None:
+    comparison = compare_devices(REFERENCE, spoilt(0), bad_activation())
+    assert comparison.agreement == Agreement.AGREE
+    assert "refuses" in comparison.reason
+
+
+def test_shared_nans_agree() -> None:
+    nans = add(inputs={0: np.array([np.nan, 1], np.float32)})
+    assert compare_devices(REFERENCE, spoilt(0), nans).agreement == Agreement.AGREE
+    assert compare_devices(REFERENCE, spoilt(np.nan), add()).agreement == Agreement.DIFFER
+
+
+def test_computed_fills_in_what_comes_out() -> None:
+    unknown = nnapi.testing.example.dynamic(add(outputs={}))
+    filled = computed(unknown, REFERENCE)
+    assert filled.outputs[3].tolist() == [11, 22]
+    assert filled.main.operands[3].dimensions == (2,)
