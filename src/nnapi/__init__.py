@@ -25,6 +25,7 @@ from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
 from nnapi.runtime.preparation import Partitioning, settings
+from nnapi.trace.vlog import vlog
 
 __all__ = [
     "Builder",
@@ -60,4 +61,5 @@ __all__ = [
     "settings",
     "tensor",
     "unavailable_devices",
+    "vlog",
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graphs import on_reference
 
 from nnapi import (
     ChannelQuantization,
@@ -11,7 +12,6 @@ from nnapi import (
     Model,
     OperandCode,
     OperandType,
-    compile,
     tensor,
 )
 from nnapi.errors import BadDataError, BadStateError
@@ -27,7 +27,7 @@ def b() -> Builder:
 
 
 def run(b: Builder, *inputs: Any) -> list[Any]:
-    return compile(b.finish()).run(*inputs)
+    return on_reference(b.finish()).run(*inputs)
 
 
 def codes(b: Builder) -> list[str]:
@@ -209,7 +209,7 @@ def test_extents_that_are_not_known_stay_open(b: Builder) -> None:
     b.output(out)
     b.model.identify_inputs_and_outputs(b._inputs, b._outputs)
     b.model.finish()
-    results = compile(b.model).run(
+    results = on_reference(b.model).run(
         np.ones((1, 5, 5, 2)).astype(np.float32), [5, 10], -np.ones((1, 2), np.float32), -np.ones((3, 2), np.float32)
     )
     assert results[0].shape == (3, 2)
@@ -325,7 +325,7 @@ def test_branches(b: Builder) -> None:
     b.output(y)
     model = b.finish()
     zeros = np.zeros(2, np.float32)
-    assert [compile(model).run(np.array([way]), zeros)[0][0] for way in (True, False)] == [1, 2]
+    assert [on_reference(model).run(np.array([way]), zeros)[0][0] for way in (True, False)] == [1, 2]
 
 
 def test_branches_that_do_not_agree_leave_an_extent_open() -> None:

@@ -71,6 +71,7 @@ def test_a_refused_call_leaves_nothing_behind(b: Builder) -> None:
     x = b.input(tensor("uint8", (2,), 0.5))
     with pytest.raises(BadDataError, match=r"MUL \(#0\): out has scale 0.25, must be above"):
         b.mul(x, x, scale=0.25)
+    assert b._values == {}
     b.output(b.mul(x, x, scale=0.26))
     assert len(b.finish().operands) == 3
 

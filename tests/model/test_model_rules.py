@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graphs import FLOATS, add, finished, finished_sum, number, open_sum, sum_with
+from graphs import FLOATS, add, finished, finished_sum, number, on_reference, open_sum, sum_with
 
-from nnapi import Memory, Model, OperandCode, OperandType, OperationCode, compile, tensor
+from nnapi import Memory, Model, OperandCode, OperandType, OperationCode, tensor
 from nnapi.codes import OEM_OPERATION, OEM_SCALAR, TENSOR_OEM_BYTE
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError, UnmappableError
 
@@ -54,9 +54,9 @@ def test_rule_017_memory_that_cannot_be_mapped_does_not_fail_the_finish(tmp_path
         late = Memory.from_fd(16, mmap.PROT_READ, short.fileno())
     model = sum_with((late, 0, 16))
     with pytest.raises(UnmappableError, match=r"y \(1\).*: memory of 16 bytes at file offset 0 cannot be mapped"):
-        compile(model)
+        on_reference(model)
     file.write_bytes(np.full(4, 2, np.float32).tobytes())
-    assert np.array_equal(compile(model).run(ZEROS)[0], ZEROS + 2)
+    assert np.array_equal(on_reference(model).run(ZEROS)[0], ZEROS + 2)
 
 
 def test_rule_018_omitted_null_with_length_empty() -> None:
@@ -137,7 +137,7 @@ def test_rule_022_the_last_value_counts() -> None:
     model.set_operand_value(y, ZEROS + 1)
     model.set_operand_value(y, ZEROS + 2)
     finished(model, [x], [z])
-    assert np.array_equal(compile(model).run(ZEROS)[0], ZEROS + 2)
+    assert np.array_equal(on_reference(model).run(ZEROS)[0], ZEROS + 2)
 
 
 def test_rule_023_a_region_of_a_memory() -> None:
@@ -273,7 +273,7 @@ def test_rule_033_types_are_tested_at_once_values_when_computing() -> None:
     with pytest.raises(BadDataError, match=r"SOFTMAX \(#0\): takes 2 or 3 inputs, got 1"):
         model.add_operation(OperationCode.SOFTMAX, [x], [out])
     model.add_operation(OperationCode.SOFTMAX, [x, beta], [out])
-    compilation = compile(finished(model, [x], [out]))
+    compilation = on_reference(finished(model, [x], [out]))
     with pytest.raises(OpFailedError, match=r"SOFTMAX \(#0\): beta is -1.0, must be above 0"):
         compilation.run(ZEROS)
 
@@ -287,7 +287,7 @@ def test_rule_034_types_of_outputs_are_tested_their_extents_are_not() -> None:
     model.add_operand(FLOATS)
     model.add_operand(FLOATS)
     add(model, x, y, model.add_operand(tensor("float32", (3, 2))))
-    compilation = compile(finished(model, [x, y], [2]))
+    compilation = on_reference(finished(model, [x, y], [2]))
     with pytest.raises(OpFailedError, match=r"ADD \(#0\): gives TENSOR_FLOAT32\[2, 2\], declared is TENSOR_FLOAT32\[3"):
         compilation.run(ZEROS, ZEROS)
 
@@ -302,4 +302,4 @@ def test_rule_035_operations_of_others_are_tested_for_their_indices_only() -> No
         model.add_operation(code, [x, x, x], [z])
         finished(model, [x], [z])
         with pytest.raises(BadDataError, match=r"no device takes .* \(#0\)"):
-            compile(model)
+            on_reference(model)

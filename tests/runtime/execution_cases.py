@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from graphs import finished_sum
+from graphs import finished_sum, on_reference
 
-from nnapi import Execution, OperandType, compile, tensor
+from nnapi import Execution, OperandType, tensor
 from nnapi.model.builder import Builder
 
-SUM = compile(finished_sum())
+SUM = on_reference(finished_sum())
 ONES = np.ones((2, 2), np.float32)
 
 
@@ -36,7 +36,7 @@ def slicing(dimensions: tuple[int, ...] = (0, 2), out: tuple[int, ...] = ()) -> 
     b = Builder()
     x, size = b.input(tensor("float32", dimensions)), b.input(tensor("int32", (2,)))
     b.output(b.slice(x, [0, 0], size, out=tensor("float32", out)))
-    return Execution(compile(b.finish()))
+    return Execution(on_reference(b.finish()))
 
 
 def sliced(rows: int, buffer: Any, type: OperandType | None = None, out: tuple[int, ...] = ()) -> Execution:

@@ -22,7 +22,7 @@ from nnapi.errors import (
 )
 
 NONE: Any = None
-ONE = compile(finished_sum(), "nnapi-reference")
+AUTOMATIC = compile(finished_sum())
 
 
 def ready(compilation: Compilation = SUM) -> Execution:
@@ -89,7 +89,7 @@ OPTIONS: dict[str, Callable[[Execution], object]] = {
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
 def test_rule_097_no_option_changes_after_the_start(option: Callable[[Execution], object]) -> None:
-    execution = ready(ONE)
+    execution = ready()
     execution.set_reusable(True)
     execution.compute()
     with pytest.raises(BadStateError, match="the execution is in completed"):
@@ -149,7 +149,7 @@ def test_rule_116_a_burst_belongs_to_one_compilation() -> None:
     with pytest.raises(UnexpectedNullError, match="burst is None"):
         execution.burst_compute(NONE)
     with pytest.raises(BadDataError, match="the burst belongs to another compilation"):
-        execution.burst_compute(compile(finished_sum()).burst())
+        execution.burst_compute(AUTOMATIC.burst())
     execution.burst_compute(Burst(SUM))  # neither of the calls before has spent it
 
 
@@ -170,8 +170,7 @@ def test_rule_116_one_thread_at_a_time_uses_a_burst() -> None:
 
 def others() -> list[Compilation]:
     """Compilations that were not made for exactly one chosen device."""
-    several = [*devices(), *devices()]
-    return [SUM] + ([compile(finished_sum(), list(dict.fromkeys(several)))] if len(devices()) > 1 else [])
+    return [AUTOMATIC] + ([compile(finished_sum(), devices())] if len(devices()) > 1 else [])
 
 
 @pytest.mark.parametrize(
@@ -188,25 +187,25 @@ def test_one_device_is_asked_for_before_the_state(number: int, call: Callable[[E
 
 
 def test_rule_117_timing_without_a_run() -> None:
-    execution = ready(ONE)
+    execution = ready()
     execution.set_measure_timing(True)
     with pytest.raises(BadStateError, match="the execution is in preparation, not completed"):
         execution.duration(DurationCode.DURATION_IN_DRIVER)
 
 
 def test_rule_118_a_time_limit() -> None:
-    execution = ready(ONE)
+    execution = ready()
     execution.set_timeout(1)
     with pytest.raises(MissedDeadlinePersistentError, match="time limit passed before"):
         execution.compute()
     for unlimited in (0, 2**64 - 1, 10**15):
-        execution = ready(ONE)
+        execution = ready()
         execution.set_timeout(unlimited)
         execution.compute()
 
 
 def test_rule_119_an_attribute_is_added_once() -> None:
-    execution = Execution(ONE)
+    execution = Execution(SUM)
     with pytest.raises(UnexpectedNullError, match="name is None"):
         execution.add_extension_attribute(NONE, 1, b"")
     execution.add_extension_attribute("com.example.rules", 1, b"hint")
@@ -216,17 +215,17 @@ def test_rule_119_an_attribute_is_added_once() -> None:
 
 
 def test_rule_138_durations() -> None:
-    execution = ready(ONE)
+    execution = ready()
     with pytest.raises(BadDataError, match=r"duration code is 4, must be 0\.\.3"):
         execution.duration(4)  # type: ignore[arg-type]
     execution.compute()
     with pytest.raises(BadStateError, match="timing was not asked for"):
         execution.duration(DurationCode.DURATION_ON_HARDWARE)
-    measured = ready(ONE)
+    measured = ready()
     measured.set_measure_timing(True)
     measured.compute()
     assert [measured.duration(code) for code in DurationCode] == [None] * 4  # the CPU does not tell
-    failed = Execution(ONE)
+    failed = Execution(SUM)
     failed.set_measure_timing(True)
     with pytest.raises(BadDataError):
         failed.compute()
@@ -238,7 +237,7 @@ def test_rule_138_durations() -> None:
 
 
 def test_rule_121_a_fenced_computation_knows_its_outputs_and_has_one_device_for_a_limit() -> None:
-    execution = ready()
+    execution = ready(AUTOMATIC)
     with pytest.raises(BadDataError, match="a duration is given only for a compilation for exactly one"):
         execution.start_compute_with_dependencies([], 10)
     with pytest.raises(BadStateError, match="the execution is in completed"):
@@ -251,7 +250,7 @@ def test_rule_121_a_fenced_computation_knows_its_outputs_and_has_one_device_for_
         execution.start_compute_with_dependencies([])
     with pytest.raises(BadStateError, match="the execution failed"):
         execution.output_operand_rank(0)
-    ready(ONE).start_compute_with_dependencies([], 10**15).wait()
+    ready().start_compute_with_dependencies([], 10**15).wait()
 
 
 def test_rule_122_dependencies() -> None:

@@ -128,6 +128,7 @@ class Builder:
             self.model.add_operation(operation.code, inputs, results)
         except NnapiError as error:
             del self.model._operands[mark:]  # what no operation uses would keep the model from finishing
+            self._values = {index: value for index, value in self._values.items() if index < mark}
             raise error.at(f"{operation.name} (#{number})") from None
         tensors = tuple(self._tensor(index) for index in results)
         return tensors[0] if len(tensors) == 1 and not isinstance(operation.outputs[0], Several) else tensors

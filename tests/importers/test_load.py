@@ -1,0 +1,191 @@
+"""Real files: loading is fast, copies nothing, and the models agree with LiteRT."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers import load
+from nnapi.model.model import Lifetime, Model, OperationCall
+
+pytestmark = pytest.mark.shared
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+FLOATS = [
+    "add_trivial", "blazeface_front_f16", "blazeface_front_float", "deeplabv3_257_float",
+    "deq_mobilenet_v1_1.0_224_float", "deq_mobilenet_v2_1.0_224_float", "mobilenet_v1_0.25_128_float",
+    "text_movie_review", "tflm_hello_world_float", "tflm_mnist_lstm_float", "tiny_ad01_float", "tiny_resnet8_float",
+    "tiny_vww_96_float",
+]  # fmt: skip
+QUANTISED = [
+    "keras_lstm_mnist_ptq", "mobilenet_v1_0.25_128_quant", "mobilenet_v2_1.0_224_quant", "movenet_lightning_ptq",
+    "ssd_mobilenet_v1_coco_quant", "tf2_mobilenet_v2_1.0_224_ptq", "tflm_dtln_int8", "tflm_hello_world_int8",
+    "tflm_micro_speech_int8", "tflm_mnist_lstm_int8", "tiny_ad01_int8", "tiny_kws_int8", "tiny_resnet8_int8",
+    "tiny_streaming_wakeword_int8", "tiny_vww_96_int8",
+]  # fmt: skip
+
+
+def file(shared: Path, name: str) -> Path:
+    return shared / "models" / f"{name}.tflite"
+
+
+def random_inputs(model: Model, interpreter: Any) -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(8)
+    inputs = []
+    for detail in interpreter.get_input_details():
+        dtype, shape = np.dtype(detail["dtype"]), detail["shape"]
+        if dtype.kind == "f":
+            inputs.append(rng.uniform(-1, 1, shape).astype(dtype))
+        elif dtype.itemsize == 1:
+            inputs.append(rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype))
+        else:
+            inputs.append(rng.integers(0, 100, shape).astype(dtype))
+    return inputs
+
+
+def litert(path: Path, model: Model) -> tuple[list[np.ndarray[Any, Any]], list[np.ndarray[Any, Any]], Arrays]:
+    """Random inputs, LiteRT's outputs and everything in between by name."""
+    module = pytest.importorskip("ai_edge_litert.interpreter")
+    interpreter = module.Interpreter(
+        str(path),
+        num_threads=1,
+        experimental_op_resolver_type=module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        experimental_preserve_all_tensors=True,
+    )
+    interpreter.allocate_tensors()
+    inputs = random_inputs(model, interpreter)
+    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    between: Arrays = {}
+    for detail in interpreter.get_tensor_details():
+        try:
+            between[detail["name"]] = interpreter.get_tensor(detail["index"])
+        except ValueError:
+            continue
+    outputs = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    return inputs, outputs, between
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", FLOATS)
+def test_float_networks_agree_with_litert(name: str, shared: Path) -> None:
+    model = load(file(shared, name))
+    inputs, expected, _ = litert(file(shared, name), model)
+    for ours, theirs in zip(nnapi.compile(model, "nnapi-reference").run(*inputs), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * float(np.abs(theirs).max()))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", QUANTISED)
+def test_every_operation_of_quantised_networks_is_within_one_code(name: str, shared: Path) -> None:
+    """Each on LiteRT's own values: along a network, ties that are rounded otherwise add up in every engine."""
+    model = load(file(shared, name))
+    _, _, between = litert(file(shared, name), model)
+    known: dict[int, np.ndarray[Any, Any]] = {}
+    compared = 0
+    for call in model.operations:
+        single, reads = alone(model, call)
+        given = [stored(between, known, model, index) for index in reads]
+        for index, ours in zip(call.outputs, nnapi.compile(single, "nnapi-reference").run(*given), strict=True):
+            known[index] = ours
+            theirs = between.get(model.operands[index].name)
+            if theirs is None or theirs.size != ours.size:
+                continue  # a step of a composition
+            compared += 1
+            apart = np.abs(ours.reshape(-1).astype(np.float64) - theirs.reshape(-1).astype(np.float64)).max()
+            limit = 1e-5 * float(np.abs(theirs).max()) if ours.dtype.kind == "f" else float(ours.dtype.itemsize == 1)
+            assert apart <= limit, f"{call} {model.operands[index]}"
+    assert compared >= 3
+
+
+def stored(between: Arrays, known: dict[int, np.ndarray[Any, Any]], model: Model, index: int) -> np.ndarray[Any, Any]:
+    """LiteRT's value of an operand, ours for what it does not have."""
+    value = between.get(model.operands[index].name)
+    if value is None or (index in known and value.size != known[index].size):
+        value = known[index]
+    value = value.astype(np.int32) if value.dtype == np.int64 else value
+    return value.reshape(value.shape or (1,))
+
+
+def alone(model: Model, call: OperationCall) -> tuple[Model, list[int]]:
+    """A model of one operation of another, and the operands that it reads."""
+    single, indices, reads = Model(call.name), {}, []
+    for index in dict.fromkeys((*call.inputs, *call.outputs)):
+        operand = model.operands[index]
+        at = indices[index] = single.add_operand(replace(operand.type, channel=None), operand.name)
+        if operand.type.channel:
+            channel = operand.type.channel
+            single.set_operand_symm_per_channel_quant_params(at, channel.dimension, channel.scales)
+        if operand.lifetime in (Lifetime.CONSTANT, Lifetime.NO_VALUE):
+            single.set_operand_value(at, operand.value)
+        elif index in call.inputs:
+            reads.append(index)
+    single.add_operation(call.code, [indices[i] for i in call.inputs], [indices[i] for i in call.outputs])
+    single.identify_inputs_and_outputs([indices[i] for i in reads], [indices[i] for i in call.outputs])
+    single.finish()
+    return single, reads
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("name", "within"), [("keras_lstm_mnist_ptq", 1), ("tflm_mnist_lstm_int8", 1), ("tiny_kws_int8", 1)]
+)
+def test_short_quantised_networks_agree_as_a_whole(name: str, within: int, shared: Path) -> None:
+    model = load(file(shared, name))
+    inputs, expected, _ = litert(file(shared, name), model)
+    for ours, theirs in zip(nnapi.compile(model, "nnapi-reference").run(*inputs), expected, strict=True):
+        assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= within
+
+
+@pytest.mark.engine
+def test_int64_classes_of_a_segmentation_are_the_same(shared: Path) -> None:
+    path = file(shared, "deeplabv3_mnv2_dm05_quant")
+    model = load(path)
+    assert model.operands[model.outputs[0]].type.code == OperandCode.TENSOR_INT32
+    inputs, (expected,), _ = litert(path, model)
+    (ours,) = nnapi.compile(model, "nnapi-reference").run(*inputs)
+    assert np.mean(ours == expected) > 0.99
+
+
+def test_every_file_of_the_collection_is_a_model(shared: Path) -> None:
+    for path in sorted((shared / "models").glob("*.tflite")):
+        model = load(path)
+        assert model.is_finished
+        assert model.name == path.stem
+
+
+def test_weights_are_views_of_the_file(shared: Path) -> None:
+    path = file(shared, "mobilenet_v2_1.0_224_quant")
+    constants = [operand for operand in load(path).operands if operand.lifetime == Lifetime.CONSTANT]
+    mapped = sum(operand.value.nbytes for operand in constants if operand.in_memory)
+    copied = sum(operand.value.nbytes for operand in constants if not operand.in_memory)
+    assert mapped > 0.95 * path.stat().st_size
+    assert copied < 1024
+
+
+def test_an_lstm_in_integers_is_written_out_in_time(shared: Path) -> None:
+    codes = [call.code for call in load(file(shared, "tflm_mnist_lstm_int8")).operations]
+    assert codes.count(OperationCode.QUANTIZED_LSTM) == 28
+
+
+def test_a_file_that_litert_refuses_is_accepted_and_says_what_is_assumed(shared: Path) -> None:
+    model = load(file(shared, "tflm_person_detect_int8"))
+    assert any("the scales of a bias follow from input and weights" in note for note in model.notes)
+
+
+def test_loading_and_compiling_is_fast(shared: Path) -> None:
+    """Well under 150 ms; the best of three, because the machine may be busy."""
+    path = file(shared, "mobilenet_v2_1.0_224_quant")
+
+    def once() -> float:
+        start = time.perf_counter()
+        nnapi.compile(load(path), "nnapi-reference")
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(3)) < 0.15

@@ -1,0 +1,120 @@
+"""Slices, gathers, look-ups, reductions and products, against LiteRT."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from against_litert import Case, case, check, loaded, run
+from build import T, const, f32, flags, i32, s8, u8
+
+from nnapi.codes import OperationCode
+
+rng = np.random.default_rng(3)
+a = f32(4, 5, 6)
+KINDS = [f32(4, 5, 6), u8(4, 5, 6), s8(4, 5, 6), i32(4, 5, 6), flags(4, 5, 6)]
+
+
+def like(tensor: T, *shape: int) -> T:
+    return T(tensor.type, shape, tensor.scale, tensor.zero_point)
+
+
+def strided(x: T, begin: list[int], end: list[int], stride: list[int], out: T, label: str = "", **masks: int) -> Case:
+    bounds = [const(numbers) for numbers in (begin, end, stride)]
+    return case("STRIDED_SLICE", [x, *bounds], out, "StridedSliceOptions", label=label, **masks)
+
+
+SLICES = [
+    *(case("SLICE", [x, const([1, 0, 2]), const([2, -1, 3])], like(x, 2, 5, 3)) for x in KINDS),
+    *(strided(x, [1, -1, 0], [3, 0, 6], [1, -2, 3], like(x, 2, 2, 2)) for x in KINDS),
+    *(strided(x, [1, 2, 0], [0, 3, 4], [1, 1, 2], like(x, 3, 2), "masks", EndMask=1, ShrinkAxisMask=2) for x in KINDS),
+    *(strided(x, [0, 2], [0, 5], [1, 1], like(x, 4, 5, 3), "ellipsis", EllipsisMask=1) for x in KINDS[2:]),
+    *(strided(x, [0, 0, 1], [0, 4, 4], [1, 1, 1], like(x, 1, 4, 3, 6), "new axis", NewAxisMask=1) for x in KINDS[:4]),
+    strided(i32(5), [2], [3], [1], i32(), "to a scalar", ShrinkAxisMask=1),
+    strided(f32(5), [-2], [-1], [1], f32(), "to a scalar", ShrinkAxisMask=1),
+    strided(a, [1], [3], [1], f32(2, 5, 6), "short"),
+]  # fmt: skip
+
+GATHERS = [
+    *(case("GATHER", [x, const([[3, 0], [1, 1]])], like(x, 2, 2, 5, 6), "GatherOptions") for x in KINDS),
+    case("GATHER", [a, i32(3)], f32(4, 3, 6), "GatherOptions", Axis=1, low=0, high=4),
+    case("GATHER", [a, T("INT64", (3,))], f32(4, 5, 3), "GatherOptions", Axis=-1, low=0, high=5),
+    case("GATHER", [a, i32()], f32(4, 6), "GatherOptions", Axis=1, low=0, high=4, label="scalar"),
+    case("GATHER", [a, i32(4, 2)], f32(4, 2, 6), "GatherOptions", Axis=1, BatchDims=1, low=0, high=4, label="batch"),
+    *(case("GATHER_ND", [x, i32(3, 2)], like(x, 3, 6), low=0, high=3) for x in KINDS),
+    case("GATHER_ND", [a, i32(2, 2, 3)], f32(2, 2), low=0, high=3, label="elements"),
+    case("GATHER_ND", [a, const([[1], [3]])], f32(2, 5, 6), label="constant"),
+    *(case(kind, [x, const(1)], i32(4, 6), f"{kind.title().replace('_', '')}Options", OutputType=2)
+      for kind in ("ARG_MAX", "ARG_MIN") for x in (f32(4, 5, 6), u8(4, 5, 6))),
+    case("ARG_MAX", [a, const(-1)], T("INT64", (4, 5)), "ArgMaxOptions", OutputType=4, label="int64"),
+    case("TOPK_V2", [f32(3, 7), const(2)], [f32(3, 2), i32(3, 2)], "TopKV2Options"),
+    case("EMBEDDING_LOOKUP", [i32(3), f32(6, 2, 2).of(rng.uniform(-1, 1, (6, 2, 2)))], f32(3, 2, 2), low=0, high=5),
+    case("EMBEDDING_LOOKUP", [i32(3), s8(6, 4, zero_point=0).of(rng.integers(-9, 9, (6, 4)))], f32(3, 4), low=0,
+         high=5),
+    case("HASHTABLE_LOOKUP", [i32(4), const([1, 3, 5]), const(rng.uniform(-1, 1, (3, 2)), "FLOAT32")],
+         [f32(4, 2), T("UINT8", (4,))], low=0, high=6),
+    case("LSH_PROJECTION", [const(rng.uniform(-1, 1, (3, 4)), "FLOAT32"), i32(5, 2), const(np.ones(5), "FLOAT32")],
+         i32(12), "LSHProjectionOptions", Type=2),
+    case("LSH_PROJECTION", [const(rng.uniform(-1, 1, (3, 4)), "FLOAT32"), i32(5, 2)], i32(3), "LSHProjectionOptions",
+         Type=1, label="sparse"),
+]  # fmt: skip
+
+SCATTERS = [
+    case("SCATTER_ND", [const([[1, 2], [0, 1], [1, 2]]), f32(3, 4), const([2, 3, 4])], f32(2, 3, 4)),
+    case("SCATTER_ND", [i32(3, 1), i32(3), const([6])], i32(6), low=0, high=5),
+    case("SPARSE_TO_DENSE", [const([[0, 1], [1, 2]]), const([2, 3]), i32(2), const(-1)], i32(2, 3)),
+    case("SEGMENT_SUM", [f32(4, 2), const([0, 0, 1, 2])], f32(3, 2)),
+    case("UNSORTED_SEGMENT_SUM", [f32(4, 2), i32(4), const(3)], f32(3, 2), low=0, high=2),
+    *(case("DYNAMIC_UPDATE_SLICE", [x, like(x, 2, 5, 3), const([start, 0, 2])], like(x, 4, 5, 6), label=str(start))
+      for x in (f32(4, 5, 6), i32(4, 5, 6)) for start in (1, 9)),
+    case("DYNAMIC_UPDATE_SLICE", [f32(4, 3), f32(2, 3), i32(2)], f32(4, 3), low=0, high=2, label="computed"),
+    *(case("REVERSE_SEQUENCE", [x, i32(4)], like(x, 4, 5, 6), "ReverseSequenceOptions", SeqDim=1, BatchDim=0, low=1,
+           high=5) for x in (f32(4, 5, 6), i32(4, 5, 6))),
+    case("BUCKETIZE", [a], i32(4, 5, 6), "BucketizeOptions", Boundaries=[-1.0, 0.0, 2.5]),
+    case("BUCKETIZE", [i32(2, 3)], i32(2, 3), "BucketizeOptions", Boundaries=[-1.0, 0.0, 2.0]),
+]  # fmt: skip
+
+REDUCTIONS = [
+    *(case(kind, [a, const([1, -1])], f32(4), "ReducerOptions") for kind in
+      ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN")),
+    case("MEAN", [a, const(1)], f32(4, 1, 6), "ReducerOptions", KeepDims=True, label="kept"),
+    case("SUM", [a, const([0, 1, 2])], f32(), "ReducerOptions", label="all", within=1e-5),
+    case("MEAN", [s8(4, 5, 6), const([1])], s8(4, 6), "ReducerOptions"),
+    case("MEAN", [u8(4, 5, 6), const([1])], u8(4, 6, scale=0.03), "ReducerOptions", label="other scale"),
+    *(case(kind, [s8(4, 5, 6), const([1])], s8(4, 6), "ReducerOptions") for kind in ("REDUCE_MAX", "REDUCE_MIN")),
+    case("SUM", [s8(4, 5, 6), const([1])], s8(4, 6, scale=0.2), "ReducerOptions"),
+    *(case(kind, [i32(4, 5), const([1])], i32(4), "ReducerOptions", low=-9, high=9) for kind in
+      ("SUM", "REDUCE_MAX", "REDUCE_PROD")),
+    *(case(kind, [flags(4, 5), const([0])], flags(5), "ReducerOptions") for kind in ("REDUCE_ANY", "REDUCE_ALL")),
+    case("BATCH_MATMUL", [f32(2, 3, 4), f32(2, 4, 5)], f32(2, 3, 5), "BatchMatMulOptions"),
+    case("BATCH_MATMUL", [f32(2, 4, 3), f32(2, 5, 4)], f32(2, 3, 5), "BatchMatMulOptions", AdjX=True, AdjY=True),
+    case("BATCH_MATMUL", [f32(2, 2, 3, 4), f32(4, 5).of(rng.uniform(-1, 1, (4, 5)))], f32(2, 2, 3, 5),
+         "BatchMatMulOptions", label="broadcast"),
+    case("BATCH_MATMUL", [s8(2, 3, 4), s8(2, 4, 5)], s8(2, 3, 5, scale=0.2), "BatchMatMulOptions"),
+]  # fmt: skip
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", SLICES + GATHERS + SCATTERS + REDUCTIONS, ids=str)
+def test_agrees_with_litert(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+def test_reducing_along_no_axes_changes_nothing(tmp_path: Path) -> None:
+    model = loaded(case("SUM", [f32(2, 2), const(np.zeros(0))], f32(2, 2), "ReducerOptions").content(), tmp_path)
+    x = np.arange(4, dtype=np.float32).reshape(2, 2)
+    np.testing.assert_array_equal(run(model, [x])[0], x)
+
+
+def test_reductions_of_int32_say_how_exact_they_are(tmp_path: Path) -> None:
+    model = loaded(case("SUM", [i32(2, 2), const([0])], i32(2), "ReducerOptions").content(), tmp_path)
+    assert "reductions of int32 are computed as float32, exact up to 2**24" in model.notes
+
+
+def test_a_random_draw_keeps_its_seeds(tmp_path: Path) -> None:
+    drawn = case("MULTINOMIAL", [f32(2, 3), const(5)], T("INT64", (2, 5)), "RandomOptions", Seed=3, Seed2=4)
+    model = loaded(drawn.content(), tmp_path)
+    assert [call.code for call in model.operations] == [OperationCode.RANDOM_MULTINOMIAL]
+    found = run(model, [np.array([[0, 0, 9], [9, 0, 0]], np.float32)])[0]
+    assert found.shape == (2, 5)
+    assert found.min() >= 0
+    assert found.max() <= 2

@@ -1,0 +1,178 @@
+"""What the importer says about files that it cannot import, and how files map onto operands."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from against_litert import case, loaded, run
+from build import Graph, T, const, f32, i32, s8, single, u8, write
+
+import nnapi
+from nnapi.codes import OperandCode
+from nnapi.importers import load
+from nnapi.importers.tflite import Refusal, UnsupportedOperationsError
+from nnapi.model.model import Lifetime
+
+
+def named(name: str, *shape: int, type: str = "FLOAT32") -> T:
+    return T(type, shape or (2,), name=name)
+
+
+def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -> None:
+    x, a, b, c, d, e = (named(name) for name in "xabcde")
+    graph = Graph().operator("CUSTOM:Foo", [x], [a]).operator("ABS", [a], [b]).operator("CUSTOM:Foo", [b], [c])
+    graph.operator("ATAN2", [c, b], [d]).operator("UNIQUE", [d], [e])
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(write(graph.between([x], [e])))
+    with pytest.raises(UnsupportedOperationsError) as caught:
+        load(path)
+    assert str(caught.value) == (
+        "digits.tflite uses operations that NNAPI cannot express: "
+        "CUSTOM:Foo ×2 (a, c: NNAPI has no such operation), "
+        "ATAN2 ×1 (d: NNAPI has no inverse trigonometric function), "
+        "UNIQUE ×1 (e: the extents of its result depend on the data)"
+    )
+    assert caught.value.refusals[0] == Refusal("CUSTOM:Foo", "a", "NNAPI has no such operation")
+    assert caught.value.code == nnapi.ResultCode.BAD_DATA
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (single("ABS", [T("FLOAT64", (2,))], T("FLOAT64", (2,))), "is of type FLOAT64, which NNAPI does not have"),
+        (single("ABS", [T("INT16", (2,))], T("INT16", (2,))), "INT16 without a scale"),
+        (
+            single("ADD", [T("INT16", (2,), 0.1), T("INT16", (2,), 0.1)], T("INT16", (2,), 0.1), "AddOptions"),
+            "ADD: lhs is TENSOR_QUANT16_SYMM, must be",
+        ),
+        (single("ADD", [f32(1, 1, 1, 1, 2), f32(2)], f32(1, 1, 1, 1, 2), "AddOptions"), "has rank 5, must have rank"),
+        (single("RESHAPE", [f32(6), const([4, 2])], f32(4, 2), "ReshapeOptions"), r"shape \[4, 2\] holds 8 elements"),
+        (
+            single("CONV_2D", [f32(1, 4, 4, 2), f32(3, 2, 2, 2)], f32(1, 4, 4, 3), "Conv2DOptions", Padding=2),
+            "padding scheme is 2, must be 0",
+        ),
+        (
+            single("CONV_2D", [f32(1, 4, 4, 2), f32(3, 2, 2, 2)], f32(1, 4, 4, 3), "Conv2DOptions"),
+            "stride_w is 0, must be above 0",
+        ),
+        (single("TOPK_V2", [f32(5), i32()], [f32(2), i32(2)], "TopKV2Options"), "is computed, NNAPI needs a constant"),
+        (single("DIV", [f32(2), f32(3)], f32(2), "DivOptions"), "do not broadcast"),
+        (single("GATHER", [f32(5), i32(2)], f32(2), "GatherOptions", Axis=3), "axis 3 is outside rank 1"),
+        (
+            single("ADD", [f32(2), f32(2)], f32(2), "AddOptions", FusedActivationFunction=5),
+            "its fused activation 5 is not one of NNAPI's",
+        ),
+        (single("REDUCE_MAX", [f32(3), const([4])], f32(), "ReducerOptions"), "REDUCE_MAX"),
+        (single("RANGE", [const(0), i32(), const(1)], i32(3)), "its length depends on the data"),
+        (
+            single("ONE_HOT", [i32(2), const(10**9), const(1), const(0)], i32(2, 1), "OneHotOptions"),
+            "it would take 4000000000 bytes of constants",
+        ),
+        (single("TANH", [s8(2)], T("INT16", (2,), 0.1)), "cannot compute t1 as TENSOR_QUANT16_SYMM"),
+    ],
+)
+def test_reasons(content: bytes, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(nnapi.NnapiError, match=reason):
+        loaded(content, tmp_path)
+
+
+def test_tensors_keep_their_names_types_and_extents(tmp_path: Path) -> None:
+    x = T("UINT8", (1, 4), 0.5, 3, name="image", signature=(-1, 4))
+    y = T("UINT8", (1, 4), 1 / 256, 0, name="chances", signature=(-1, 4))
+    path = tmp_path / "net.tflite"
+    path.write_bytes(single("SOFTMAX", [x], y, "SoftmaxOptions", Beta=1.0))
+    model = load(path)
+    assert model.name == "net"
+    source, answer = model.operands[model.inputs[0]], model.operands[model.outputs[0]]
+    assert (source.name, answer.name) == ("image", "chances")
+    assert source.type == nnapi.tensor("uint8", (0, 4), 0.5, 3)
+    assert answer.type == nnapi.tensor("uint8", (0, 4), 1 / 256, 0)
+    assert run(model, [np.zeros((3, 4), np.uint8)])[0].shape == (3, 4)
+
+
+def test_constants_are_views_of_the_mapped_file_and_shared(tmp_path: Path) -> None:
+    weights = f32(3, 3).of(np.arange(9).reshape(3, 3))
+    x, y, z = f32(2, 3), f32(2, 3), f32(2, 3)
+    graph = Graph()
+    for source, target in ((x, y), (y, z)):
+        graph.operator("FULLY_CONNECTED", [source, weights, None], [target], "FullyConnectedOptions")
+    model = loaded(write(graph.between([x], [z])), tmp_path)
+    first, second = (model.operands[call.inputs[1]] for call in model.operations)
+    assert first is second
+    assert first.in_memory
+    assert not first.value.flags.owndata
+    assert not first.value.flags.writeable
+    np.testing.assert_array_equal(first.value, weights.array)
+    biases = {call.inputs[2] for call in model.operations}
+    assert all(not model.operands[index].value.any() for index in biases)
+
+
+def test_weights_stored_as_float16_are_folded(tmp_path: Path) -> None:
+    half = T("FLOAT16", (3, 3), data=np.arange(9).reshape(3, 3) / 8)
+    full, x, y = f32(3, 3), f32(2, 3), f32(2, 3)
+    graph = Graph().operator("DEQUANTIZE", [half], [full])
+    graph.operator("FULLY_CONNECTED", [x, full, None], [y], "FullyConnectedOptions")
+    model = loaded(write(graph.between([x], [y])), tmp_path)
+    (call,) = model.operations
+    weights = model.operands[call.inputs[1]]
+    assert weights.type.code == OperandCode.TENSOR_FLOAT32
+    np.testing.assert_array_equal(weights.value, half.array.astype(np.float32))
+
+
+def test_eight_bit_weights_of_a_float_operation_become_real_and_say_so(tmp_path: Path) -> None:
+    weights = s8(2, 3, scale=(0.5, 0.25), zero_point=0).of([[1, 2, 3], [4, 5, 6]])
+    dense = case("FULLY_CONNECTED", [f32(1, 3), weights], f32(1, 2), "FullyConnectedOptions")
+    model = loaded(dense.content(), tmp_path)
+    assert run(model, [np.ones((1, 3), np.float32)])[0].tolist() == [[3.0, 3.75]]
+    assert any("8-bit weights of float operations" in note for note in model.notes)
+
+
+def test_four_bit_weights_are_unpacked(tmp_path: Path) -> None:
+    packed = T("INT4", (1, 4), 0.5, data=np.array([0x21, 0xF8], np.uint8))
+    dense = case("FULLY_CONNECTED", [f32(1, 4), packed], f32(1, 1), "FullyConnectedOptions")
+    model = loaded(dense.content(), tmp_path)
+    x = np.array([[1, 10, 100, 1000]], np.float32)
+    assert run(model, [x])[0].tolist() == [[0.5 * (1 + 20 - 800 - 1000)]]
+
+
+def test_a_bias_takes_the_scale_that_nnapi_demands(tmp_path: Path) -> None:
+    weights = u8(2, 3, scale=0.1).of(np.zeros((2, 3)))
+    bias = T("INT32", (2,), 0.0501, data=[1, 2])  # off by more than NNAPI allows
+    dense = case("FULLY_CONNECTED", [u8(1, 3, scale=0.5), weights, bias], u8(1, 2), "FullyConnectedOptions")
+    model = loaded(dense.content(), tmp_path)
+    found = model.operands[model.operations[0].inputs[2]].type
+    assert found.scale == float(np.float32(np.float32(0.5) * np.float32(0.1)))
+    run(model, [np.zeros((1, 3), np.uint8)])
+
+
+def test_operations_whose_results_nobody_needs_are_left_out(tmp_path: Path) -> None:
+    x, y, unused = f32(2), f32(2), f32(2)
+    graph = Graph().operator("ABS", [x], [y]).operator("NEG", [x], [unused]).between([x], [y])
+    assert len(loaded(write(graph), tmp_path).operations) == 1
+
+
+def test_state_is_zero_and_says_so(tmp_path: Path) -> None:
+    x, state, y = f32(1, 2), T("FLOAT32", (1, 2), variable=True), f32(1, 2)
+    eye = const(np.eye(2), "FLOAT32")
+    bias = const([1, 2], "FLOAT32")
+    cell = case("RNN", [x, eye, eye, bias, state], y, "RNNOptions", FusedActivationFunction=1)
+    model = loaded(cell.content(), tmp_path)
+    assert run(model, [np.ones((1, 2), np.float32)])[0].tolist() == [[2, 3]]
+    assert any("from zero" in note for note in model.notes)
+
+
+def test_a_tensor_that_nothing_writes_is_named(tmp_path: Path) -> None:
+    lost, y = named("lost"), named("y")
+    content = write(Graph().operator("ABS", [lost], [y]).between([], [y]))
+    with pytest.raises(nnapi.NnapiError, match=re.escape("ABS ×1 (y: lost is neither an input nor a constant")):
+        loaded(content, tmp_path)
+
+
+def test_nothing_is_left_temporary(tmp_path: Path) -> None:
+    """A model may be handed on: every operand has a source."""
+    model = loaded(case("SQUARED_DIFFERENCE", [s8(2, 3), s8(3)], s8(2, 3)).content(), tmp_path)
+    assert model.is_finished
+    written = {index for call in model.operations for index in call.outputs}
+    computed = {operand.index for operand in model.operands if operand.lifetime == Lifetime.TEMPORARY}
+    assert computed <= written

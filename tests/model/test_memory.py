@@ -1,0 +1,88 @@
+"""Memories: what is mapped, when, and what cannot be."""
+
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Memory
+from nnapi.errors import BadDataError, OpFailedError, UnmappableError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(100)))
+    return path
+
+
+def opened(path: Path, size: int, protect: int = mmap.PROT_READ, offset: int = 0) -> Memory:
+    with path.open("rb") as file:
+        return Memory.from_fd(size, protect, file.fileno(), offset)
+
+
+def test_the_descriptor_is_duplicated_and_any_offset_can_be_mapped(file: Path) -> None:
+    memory = opened(file, 10, offset=37)
+    assert memory.view().tolist() == list(range(37, 47))
+    assert memory.view(2, 3).tolist() == [39, 40, 41]
+    assert not memory.view().flags.writeable
+    assert np.shares_memory(memory.view(), memory.view())
+
+
+def test_a_whole_file(file: Path) -> None:
+    memory = Memory.from_file(file)
+    assert (memory.size, memory.writable) == (100, False)
+    assert repr(memory) == "<nnapi.Memory of 100 bytes over a file>"
+
+
+def test_an_array_is_shared() -> None:
+    array = np.zeros(4, np.float32)
+    memory = Memory.from_array(array)
+    memory.view(4, 4)[:] = np.float32([7]).view(np.uint8)
+    assert array.tolist() == [0, 7, 0, 0]
+    array.flags.writeable = False
+    assert (memory.writable, Memory.from_array(array).writable) == (True, False)
+    with pytest.raises(BadDataError, match="needs a C-contiguous array"):
+        Memory.from_array(np.zeros((4, 4))[:, 1])
+
+
+@pytest.mark.parametrize("fd", [-1, 1 << 20, 1 << 40])
+def test_rule_144_a_descriptor_that_cannot_be_duplicated(fd: int) -> None:
+    with pytest.raises(OpFailedError, match=f"file descriptor {fd} cannot be duplicated"):
+        Memory.from_fd(4, mmap.PROT_READ, fd)
+
+
+def test_rule_144_size_offset_and_protection_show_when_the_file_is_mapped(file: Path) -> None:
+    for size, protect, offset, sentence in (
+        (101, mmap.PROT_READ, 0, "the file is too short"),
+        (10, mmap.PROT_READ, 91, "the file is too short"),
+        (10, 0, 0, "the memory may be neither read nor written"),
+        (10, mmap.PROT_WRITE, 0, "cannot be mapped"),  # the descriptor is for reading
+    ):
+        memory = opened(file, size, protect, offset)
+        with pytest.raises(UnmappableError, match=sentence):
+            memory.view()
+
+
+def test_a_memory_that_was_closed_maps_nothing_else(file: Path, tmp_path: Path) -> None:
+    memory, mapped = opened(file, 10), opened(file, 10)
+    view = mapped.view()
+    with memory, mapped:
+        pass
+    other = os.open(tmp_path, os.O_RDONLY)  # takes the number that became free
+    try:
+        with pytest.raises(UnmappableError, match="the memory has been closed"):
+            memory.view()
+        assert view.tolist() == list(range(10))
+    finally:
+        os.close(other)
+
+
+def test_regions() -> None:
+    memory = Memory.from_array(np.zeros(10, np.uint8))
+    for offset, length in ((0, 11), (10, 1), (-1, 2), (3, -1), ((1 << 64) - 1, 2)):
+        with pytest.raises(BadDataError, match=f"region of {length} bytes at offset {offset} is not inside"):
+            memory.view(offset, length)
+    assert memory.view(10, 0).size == 0

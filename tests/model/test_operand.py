@@ -1,0 +1,61 @@
+"""Operand types as values, and what two descriptions of a shape say together."""
+
+import numpy as np
+import pytest
+
+from nnapi import ChannelQuantization, OperandCode, OperandType, tensor
+from nnapi.errors import BadDataError
+from nnapi.model.operand import combine, type_name
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "both"),
+    [
+        ((), (), ()),
+        ((), (2, 3), (2, 3)),
+        ((2, 0), (), (2, 0)),
+        ((2, 0), (0, 3), (2, 3)),
+        ((0, 0), (0, 3), (0, 3)),
+        ((2, 3), (2, 3), (2, 3)),
+        ((2, 3), (2, 4), None),
+        ((2, 3), (2, 3, 1), None),
+        ((0,), (0, 0), None),
+    ],
+)
+def test_rule_143_combining(a: tuple[int, ...], b: tuple[int, ...], both: tuple[int, ...] | None) -> None:
+    assert combine(a, b) == both
+    assert combine(b, a) == both
+
+
+def test_types_by_name() -> None:
+    assert tensor("float32", (2,)).code == OperandCode.TENSOR_FLOAT32
+    assert tensor("INT8", (2,), 0.5, -3) == tensor("quant8_asymm_signed", (2,), 0.5, -3)
+    assert tensor(OperandCode.TENSOR_BOOL8) == tensor("bool")
+    with pytest.raises(BadDataError, match="'float64' names no tensor type; known: float32, "):
+        tensor("float64")
+
+
+def test_sizes() -> None:
+    assert (tensor("float16", (2, 3)).size, tensor("float16", (2, 3)).nbytes) == (6, 12)
+    assert (tensor("float16", (2, 0)).size, tensor("float16").size) == (0, 0)
+    assert (OperandType(OperandCode.BOOL).size, OperandType(OperandCode.BOOL).nbytes) == (1, 1)
+    assert OperandType(OperandCode.MODEL).nbytes == 0
+
+
+def test_words() -> None:
+    assert str(tensor("uint8", (2, 0), 0.1, 3)) == "TENSOR_QUANT8_ASYMM[2, ?] (scale 0.1, zero point 3)"
+    assert str(OperandType(OperandCode.INT32)) == "INT32"
+    assert str(tensor("float32")) == "TENSOR_FLOAT32[]"
+    channel = ChannelQuantization(1, (0.5, 2.0))
+    assert str(tensor("quant8_symm_per_channel", (3, 2), channel=channel)).endswith("[3, 2] (per channel 1)")
+    assert [type_name(code) for code in (10000, 10001, 1 << 16 | 3)] == [
+        "OEM_SCALAR",
+        "TENSOR_OEM_BYTE",
+        "extension type 0x10003",
+    ]
+
+
+def test_scales_along_a_dimension() -> None:
+    scales = ChannelQuantization(1, (0.5, 2.0)).broadcast(3)
+    assert scales.shape == (1, 2, 1)
+    assert scales.dtype == np.float32

@@ -1,0 +1,223 @@
+"""Recording."""
+
+import os
+import threading
+import time
+import timeit
+from collections.abc import Iterator
+
+import pytest
+
+from nnapi.errors import BadStateError
+from nnapi.trace import spans as spans_module
+from nnapi.trace.labels import Layer, Phase
+from nnapi.trace.spans import (
+    Section,
+    Span,
+    begin_async_section,
+    begin_section,
+    end_async_section,
+    end_section,
+    is_enabled,
+    recording,
+    section,
+    span,
+    start,
+    stop,
+)
+
+COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "compute")
+
+
+@pytest.fixture(autouse=True)
+def _off() -> Iterator[None]:
+    yield
+    assert not is_enabled()
+
+
+def test_nesting_and_order() -> None:
+    with recording() as recorder:
+        with section("[NN_LA_PE]outer"), span(Layer.CPU, Phase.COMPUTATION, "ADD", operation=3):
+            pass
+        with COMPUTE:
+            pass
+    found = recorder.spans()
+    assert [str(s.label) for s in found] == ["[NN_LA_PE]outer", "[NN_LC_PCO]ADD", "[NN_LR_PE]compute"]
+    assert [s.depth for s in found] == [0, 1, 0]
+    outer, inner, _ = found
+    assert outer.start <= inner.start <= inner.end <= outer.end
+    assert inner.args == {"operation": 3}
+    assert {(s.process, s.thread, s.is_complete) for s in found} == {(os.getpid(), threading.get_native_id(), True)}
+
+
+def test_durations() -> None:
+    with recording() as recorder:
+        before = time.monotonic_ns()
+        with COMPUTE:
+            time.sleep(0.01)
+        after = time.monotonic_ns()
+    (found,) = recorder.spans()
+    assert 0.01 <= found.seconds <= (after - before) / 1e9
+    assert before <= found.start
+
+
+def test_nothing_is_recorded_when_off() -> None:
+    with COMPUTE, span(Layer.CPU, Phase.COMPUTATION, "ADD"), section("x"):
+        begin_section("y")
+        end_section()
+    with recording() as recorder:
+        pass
+    with COMPUTE:
+        pass
+    assert recorder.spans() == []
+
+
+def test_decorator() -> None:
+    @section("[NN_LA_PE]run")
+    def run(x: int, *, y: int) -> int:
+        """Doc."""
+        return x + y
+
+    assert (run(1, y=2), run.__doc__, run.__name__) == (3, "Doc.", "run")
+    with recording() as recorder:
+        run(1, y=2)
+        run(2, y=2)
+    assert [s.label.name for s in recorder.spans()] == ["run", "run"]
+
+
+def test_recursion_of_one_section() -> None:
+    def fall(depth: int) -> None:
+        with COMPUTE:
+            if depth:
+                fall(depth - 1)
+
+    with recording() as recorder:
+        fall(3)
+    assert [s.depth for s in recorder.spans()] == [0, 1, 2, 3]
+
+
+def test_errors_pass_and_end_the_section() -> None:
+    with recording() as recorder, pytest.raises(KeyError), COMPUTE:
+        raise KeyError
+    assert [s.is_complete for s in recorder.spans()] == [True]
+    with pytest.raises(KeyError), COMPUTE:
+        raise KeyError
+
+
+def test_threads_are_told_apart() -> None:
+    barrier = threading.Barrier(3)
+
+    def work() -> None:
+        with COMPUTE:
+            barrier.wait()
+
+    with recording() as recorder:
+        threads = [threading.Thread(target=work, name=f"worker {number}") for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = recorder.spans()
+    assert {s.thread_name for s in found} == {"worker 0", "worker 1", "worker 2"}
+    assert len({s.thread for s in found}) == 3
+    assert [s.depth for s in found] == [0, 0, 0]
+    assert max(s.start for s in found) <= min(s.end for s in found)
+
+
+def test_asynchronous_sections_end_on_another_thread() -> None:
+    with recording() as recorder:
+        begin_async_section("[NN_LR_PE]execution", 1)
+        begin_async_section("[NN_LR_PE]execution", 2)
+        thread = threading.Thread(target=end_async_section, args=("[NN_LR_PE]execution", 2))
+        thread.start()
+        thread.join()
+        end_async_section("[NN_LR_PE]execution", 7)
+    found = {s.cookie: s for s in recorder.spans()}
+    assert set(found) == {1, 2}
+    assert (found[1].is_complete, found[2].is_complete) == (False, True)
+    assert found[2].label.phase is Phase.EXECUTION
+
+
+def test_sections_without_a_block() -> None:
+    with recording() as recorder:
+        begin_section("[NN_LA_PP]a")
+        begin_section("b")
+        end_section()
+        end_section()
+        end_section()
+    assert [(s.label.name, s.depth) for s in recorder.spans()] == [("a", 0), ("b", 1)]
+
+
+def test_starting_and_stopping_in_the_middle() -> None:
+    with COMPUTE:
+        start()
+        with section("[NN_LA_PP]whole"):
+            pass
+    with section("[NN_LA_PC]cut"):
+        found = stop()
+    assert [(s.label.name, s.is_complete) for s in found] == [("whole", True), ("cut", False)]
+
+
+def test_coroutines_that_take_turns() -> None:
+    first, second = section("first"), section("second")
+    with recording() as recorder:
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        second.__exit__(None, None, None)
+    found = {s.label.name: s for s in recorder.spans()}
+    assert found["first"].start <= found["second"].start <= found["first"].end <= found["second"].end
+
+
+def test_one_recorder_at_a_time() -> None:
+    with recording(), pytest.raises(BadStateError, match="already"):
+        start()
+    with pytest.raises(BadStateError, match="no trace"):
+        stop()
+
+
+def test_a_forked_process_records_for_itself() -> None:
+    with recording() as recorder:
+        with COMPUTE:
+            pass
+        spans_module._after_fork()
+        with section("child"):
+            pass
+        child = stop()
+    assert [s.label.name for s in child] == ["child"]
+    assert [s.label.name for s in recorder.spans()] == ["compute"]
+    recorder.add(child)
+    assert [s.label.name for s in recorder.spans()] == ["compute", "child"]
+
+
+def test_operations_of_a_part_get_the_numbers_of_the_whole() -> None:
+    with recording() as recorder:
+        with span(Layer.RUNTIME, Phase.EXECUTION, "step", model="part", operations=[4, 9]):
+            with span(Layer.CPU, Phase.COMPUTATION, "ADD", model="part", operation=1):
+                pass
+            with span(Layer.CPU, Phase.COMPUTATION, "MUL", model="a branch", operation=1):
+                pass
+        with span(Layer.CPU, Phase.COMPUTATION, "SUB", model="part", operation=1):
+            pass
+    numbers = {s.label.name: s.args.get("operation") for s in recorder.spans()}
+    assert numbers == {"step": None, "ADD": 9, "MUL": 1, "SUB": 1}
+
+
+def test_costs_next_to_nothing_when_off() -> None:
+    """Under 100 ns on an idle machine; the limit here is for a busy one."""
+
+    def traced() -> None:
+        with COMPUTE:
+            pass
+
+    def plain() -> None:
+        pass
+
+    number = 20_000
+    cost = [min(timeit.repeat(f, number=number, repeat=9)) / number for f in (traced, plain)]
+    assert cost[0] - cost[1] < 400e-9
+
+
+def test_seconds() -> None:
+    label = COMPUTE.label
+    assert Span(label, 1_000, 2_001_000, 1, 1, "main").seconds == 0.002
