@@ -73,7 +73,9 @@ def test_any_byte_but_zero_is_true():
 
 
 def test_refusals():
-    refuses_to_compute("shapes [2] and [3] do not broadcast", Op.LESS, floats([1, 2]), floats([1, 2, 3]), outs=[TRUTH])
+    refuses_to_compute(
+        "x of shape [2] and y of shape [3] do not broadcast", Op.LESS, floats([1, 2]), floats([1, 2, 3]), outs=[TRUTH]
+    )
     refuses_to_add("y is TENSOR_INT32, must be TENSOR_FLOAT32", Op.LESS, floats([1]), ints(1), outs=[TRUTH])
     refuses_to_add("out is TENSOR_FLOAT32, must be TENSOR_BOOL8", Op.LESS, floats([1]), floats([1]))
 

@@ -149,9 +149,9 @@ def test_refusals():
         "dilation_h is 0, must be above 0", CONV_2D, IMAGE, ONES, BIAS, *numbers(SAME, 1, 1), *tail(dilation=(0, 1))
     )
     wide = explicit(((0, 0), (2, 0)), (1, 1), NONE)
-    refuses_to_compute("padding (2, 0) must not be negative and be below", CONV_2D, IMAGE, ONES, BIAS, *wide)
+    refuses_to_compute("pad_left is 2, must not be negative and be below", CONV_2D, IMAGE, ONES, BIAS, *wide)
     large = floats(np.ones((1, 4, 4, 1)))
-    refuses_to_compute("no window of 4 × 4 fits 3 × 3 cells", CONV_2D, IMAGE, large, BIAS, *implicit)
+    refuses_to_compute("no window of 4 × 4 fits input of 3 × 3 cells", CONV_2D, IMAGE, large, BIAS, *implicit)
 
 
 def test_refuses_a_bias_in_other_units():

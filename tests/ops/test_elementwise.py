@@ -10,7 +10,6 @@ from tensor_cases import (
     FLOATS,
     INT32,
     QUANTIZED,
-    assert_same,
     assert_stores,
     floats,
     ints,

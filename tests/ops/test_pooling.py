@@ -69,7 +69,10 @@ def test_a_quantized_average_is_the_nearest_code():
     codes = tensor("uint8", (1, 1, 3, 1), 0.5, 10), np.uint8([20, 21, 23]).reshape(1, 1, 3, 1)
     assert run(AVERAGE, codes, *numbers(VALID, 1, 1, 3, 1, NONE)).item() == 21
     signed = tensor("int8", (1, 1, 2, 1), 0.5, 0), np.int8([-7, 4]).reshape(1, 1, 2, 1)
-    assert run(AVERAGE, signed, *numbers(VALID, 1, 1, 2, 1, NONE)).item() == -2  # -1.5: halves leave zero
+    assert run(AVERAGE, signed, *numbers(VALID, 1, 1, 2, 1, NONE)).item() == -2  # -1.5: halves leave code 0
+    for dtype, pair, expected in (("int8", [-7, 4], -2), ("int8", [7, -4], 2), ("uint8", [3, 4], 4)):
+        codes = tensor(dtype, (1, 1, 2, 1), 0.5, 100), np.array(pair, dtype).reshape(1, 1, 2, 1)
+        assert run(AVERAGE, codes, *numbers(VALID, 1, 1, 2, 1, NONE)).item() == expected  # whatever the zero point
 
 
 def test_a_fused_activation_bounds_codes():
@@ -100,11 +103,11 @@ def test_every_window_is_reduced(data, random, code, size, stride, nchw):
 
 @pytest.mark.parametrize("code", [AVERAGE, MAX, L2])
 def test_refusals(code):
-    refuses_to_compute("no window of 4 × 4 fits 3 × 3 cells", code, IMAGE, *numbers(VALID, 1, 1, 4, 4, NONE))
+    refuses_to_compute("no window of 4 × 4 fits input of 3 × 3 cells", code, IMAGE, *numbers(VALID, 1, 1, 4, 4, NONE))
     refuses_to_compute("filter_h is 0, must be above 0", code, IMAGE, *numbers(VALID, 1, 1, 2, 0, NONE))
     refuses_to_compute("stride_w is -1, must be above 0", code, IMAGE, *numbers(VALID, -1, 1, 2, 2, NONE))
     wide = explicit(((0, 0), (0, 2)), (1, 1), 2, 2, NONE)
-    refuses_to_compute("padding (0, 2) must not be negative and be below the window of 2", code, IMAGE, *wide)
+    refuses_to_compute("pad_right is 2, must not be negative and be below the 2 cells", code, IMAGE, *wide)
     flat = floats(np.ones((3, 3, 1)))
     refuses_to_compute("input has rank 3, must have rank 4", code, flat, *numbers(VALID, 1, 1, 2, 2, NONE))
 

@@ -32,7 +32,7 @@ def test_negative_numbers_take_the_slope(both):
 
 
 def test_refuses_shapes_that_do_not_stretch():
-    sentence = "shapes [2] and [3] do not broadcast"
+    sentence = "input of shape [2] and alpha of shape [3] do not broadcast"
     refuses_to_compute(sentence, PRELU, floats([1, 2]), floats([1, 2, 3]))
 
 

@@ -136,8 +136,16 @@ def test_refusals(code):
     refuses_to_compute("height is -1, must be above 0", code, SQUARE, *numbers(2, -1), flag(False))
     both = flags(align=True, half=True)
     refuses_to_compute("align_corners and half_pixel_centers are both true", code, SQUARE, *numbers(2, 2), *both)
-    small = [scalar(OperandCode.FLOAT32, 0.4)] * 2
-    refuses_to_compute("the result would be 0 × 0, must not be empty", code, SQUARE, *small, flag(False))
+    for width, height, sentence in (
+        (1, 0.4, "height_scale is 0.4, which turns the height 2 of input into 0, must be at least 1"),
+        (-2, 1, "width_scale is -2, which turns the width 2 of input into -4, must be at least 1"),
+        (np.nan, 1, "width_scale is nan, which turns the width 2 of input into nan"),
+        (1, np.inf, "height_scale is inf, which turns the height 2 of input into inf"),
+        (1, 3e38, "height_scale is 3e+38, which turns the height 2 of input into inf"),
+        (2e9, 1, "width_scale is 2e+09, which turns the width 2 of input into 4e+09"),
+    ):
+        scales = [scalar(OperandCode.FLOAT32, scale) for scale in (width, height)]
+        refuses_to_compute(sentence, code, SQUARE, *scales, flag(False))
     flat = floats(np.ones((2, 2, 1)))
     refuses_to_compute("input has rank 3, must have rank 4", code, flat, *numbers(2, 2), flag(False))
     mixed = [*numbers(2), scalar(OperandCode.FLOAT32, 2)]

@@ -126,11 +126,12 @@ def test_two_directions_against_plain_floats(linking, activation, merge, time_ma
 @pytest.mark.parametrize(
     ("change", "count", "sentence"),
     [
-        ({"merge_outputs": True}, 2, "gives 3 outputs, 2 are listed"),
-        ({"merge_outputs": True}, 4, "gives 3 outputs, 4 are listed"),
-        ({}, 1, "gives 4 outputs, 1 are listed"),
-        ({}, 3, "gives 4 outputs, 3 are listed"),
-        ({"aux_input": X, "bw_aux_weights": [[1]]}, 2, "aux weights are given backwards only"),
+        ({"merge_outputs": True}, 2, "gives 3 outputs, 2 are listed: bw_hidden_out is missing"),
+        ({"merge_outputs": True}, 4, "gives 3 outputs, 4 are listed: bw_hidden_out is the last, 1 too many"),
+        ({}, 1, "gives 4 outputs, 1 are listed: bw_output is missing"),
+        ({}, 3, "gives 4 outputs, 3 are listed: bw_hidden_out is missing"),
+        ({"aux_input": X, "bw_aux_weights": [[1]]}, 2,
+         "bw_aux_weights is given, fw_aux_weights is omitted, must be given in both directions or none"),
         ({"aux_input": X, "bw_aux_weights": [[1]], "fw_aux_weights": [[1, 1]]}, 2,
          "fw_aux_weights has shape [1, 2], must be [1, 1]"),
         ({"bw_bias": [1, 1]}, 2, "bw_bias has shape [2], must be [1]"),

@@ -1,10 +1,13 @@
 """The loop over time and the linking of an auxiliary input."""
 
+import re
+
 import numpy as np
 import pytest
 
 from nnapi.errors import OpFailedError
-from nnapi.ops.sequence import linked, over_time
+from nnapi.model.operand import tensor
+from nnapi.ops.sequence import check_aux, linked, over_time
 
 
 def running_sum(x, aux, h):
@@ -26,19 +29,28 @@ def test_over_time(aux, backward, outputs, last):
 
 
 def test_linking():
-    assert linked("input", None, False, False) == ("input", None)
-    assert linked("input", "aux", True, True) == ("input", "aux")
-    assert linked("input", "aux", False, False) == ("aux", None)
+    assert linked("input", None, False) == ("input", None)
+    assert linked("input", "aux", True) == ("input", "aux")
+    assert linked("input", "aux", False) == ("aux", None)
+
+
+X, AUX = tensor("float32", (3, 2, 4)), tensor("float32", (3, 2, 5))
 
 
 @pytest.mark.parametrize(
     ("aux", "fw", "bw", "sentence"),
     [
-        ("aux", True, False, "forwards only"),
-        ("aux", False, True, "backwards only"),
-        (None, True, True, "without aux_input"),
+        (AUX, "w", None, "fw_w is given, bw_w is omitted, must be given in both directions or none"),
+        (AUX, None, "w", "bw_w is given, fw_w is omitted, must be given in both directions or none"),
+        (None, "w", "w", "fw_w and bw_w are given, but aux_input is omitted"),
+        (tensor("float32", (2, 2, 5)), None, None, "aux_input has shape [2, 2, 5], must begin with [3, 2]"),
     ],
 )
-def test_linking_refusals(aux, fw, bw, sentence):
-    with pytest.raises(OpFailedError, match=sentence):
-        linked("input", aux, fw, bw)
+def test_refusals_of_an_auxiliary_input(aux, fw, bw, sentence):
+    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+        check_aux(X, aux, fw, bw)
+
+
+def test_legal_auxiliary_inputs():
+    for aux, weights in ((None, None), (AUX, None), (AUX, "w")):
+        check_aux(X, aux, weights, weights)

@@ -13,6 +13,7 @@ from nnapi.model.operand import tensor
 from nnapi.ops.shapes import axis_of, broadcast, need_image, same_padding, slide, spatial, windows
 
 small = st.integers(1, 6)
+NAMES = ("x", "y")
 
 
 def refuses(sentence):
@@ -25,17 +26,17 @@ def test_broadcast_is_numpys(a, b):
     try:
         expected = np.broadcast_shapes(a, b)
     except ValueError:
-        with refuses("do not broadcast"):
-            broadcast(tuple(a), tuple(b))
+        with refuses(f"x of shape {a} and y of shape {b} do not broadcast"):
+            broadcast(NAMES, tuple(a), tuple(b))
     else:
-        assert broadcast(tuple(a), tuple(b)) == expected
+        assert broadcast(NAMES, tuple(a), tuple(b)) == expected
 
 
 def test_no_elements_stretch_like_any_extent():
-    assert broadcast((0, 2), (1, 1)) == (0, 2)
-    assert broadcast((1,), (0,)) == (0,)
-    with refuses("shapes [0] and [2] do not broadcast"):
-        broadcast((0,), (2,))
+    assert broadcast(NAMES, (0, 2), (1, 1)) == (0, 2)
+    assert broadcast(NAMES, (1,), (0,)) == (0,)
+    with refuses("x of shape [0] and y of shape [2] do not broadcast"):
+        broadcast(NAMES, (0,), (2,))
 
 
 def test_axes():
@@ -73,8 +74,10 @@ def test_windows_counts_the_places_that_fit(extent, size, stride, before, after,
 def test_slide():
     assert slide((5, 7), (3, 2), (1, 2)) == (3, 3)
     assert slide((5, 7), (3, 3), (1, 1), ((1, 1), (0, 0)), (1, 3)) == (5, 1)
-    with refuses("no window of 3 × 1 fits 2 × 9 cells with padding ((0, 0), (0, 0))"):
+    with refuses("no window of 3 × 1 fits input of 2 × 9 cells with pad_top 0, pad_bottom 0, pad_left 0, pad_right 0"):
         slide((2, 9), (3, 1), (1, 1))
+    with refuses("no window of 5 × 7 fits input of 1 × 9 cells with pad_top 1, pad_bottom 2, pad_left 3, pad_right 4"):
+        slide((1, 9), (3, 3), (1, 1), ((1, 2), (3, 4)), (2, 3))
 
 
 def test_only_batches_may_be_none():
@@ -92,13 +95,13 @@ def test_spatial_reads_explicit_padding():
     arguments = {"input": IMAGE, **pads, **STRIDE}
     expected = {"input": IMAGE, "padding": ((0, 1), (1, 2)), "stride": (1, 2)}
     assert spatial(dict(arguments), IMAGE, (2, 3)) == expected
-    with refuses("padding (1, 2) must not be negative and be below the window of 2"):
+    with refuses("pad_right is 2, must not be negative and be below the 2 cells that the window reaches"):
         spatial(dict(arguments), IMAGE, (2, 2))
     assert spatial(dict(arguments), IMAGE, (2, 2), (1, 2)) == expected  # dilated it reaches 3
     assert spatial(dict(arguments), IMAGE, (1, 1), limit=False) == expected
-    with refuses("padding (-1, 2) must not be negative"):
+    with refuses("pad_left is -1, must not be negative"):
         spatial(arguments | {"pad_left": -1}, IMAGE, (2, 3))
-    with refuses("padding (3, 2) must not be negative and be below the window of 3"):
+    with refuses("pad_left is 3, must not be negative and be below the 3 cells that the window reaches"):
         spatial(arguments | {"pad_left": 3}, IMAGE, (2, 3))
 
 

@@ -60,8 +60,8 @@ def test_refusals():
 
 
 def test_the_number_of_outputs_is_the_number_of_parts():
-    for outs in (2, 4):
-        sentence = f"gives 3 outputs, {outs} are listed"
+    for outs, what in ((1, "out 1, out 2 are missing"), (2, "out 2 is missing"), (5, "out 2 is the last, 2 too many")):
+        sentence = f"gives 3 outputs, {outs} are listed: {what}"
         refuses_to_compute(sentence, SPLIT, SIX, int32(1), int32(3), outs=[ANY] * outs, error=BadDataError)
 
 

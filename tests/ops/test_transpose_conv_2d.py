@@ -101,9 +101,10 @@ def test_every_cell_spreads_the_filter(data, random, kind, size, stride, nchw):
 
 def test_refusals():
     negative = explicit(((0, 0), (-1, 0)), (1, 1))
-    refuses_to_compute("must not be negative at the head", TRANSPOSE, IMAGE, FILTER, BIAS, *negative, *tail())
+    refuses_to_compute("pad_left is -1, must not be negative", TRANSPOSE, IMAGE, FILTER, BIAS, *negative, *tail())
     all_of_it = explicit(((0, 0), (2, 2)), (1, 1))
-    refuses_to_compute("leaves an output of 1 × 0", TRANSPOSE, IMAGE, FILTER, BIAS, *all_of_it, *tail())
+    sentence = "out would be 1 × 0, must not be empty: pad_top 0, pad_bottom 0, pad_left 2, pad_right 2"
+    refuses_to_compute(sentence, TRANSPOSE, IMAGE, FILTER, BIAS, *all_of_it, *tail())
     same = numbers(SAME, 1, 1)
     refuses_to_compute("has 3 numbers, must have 4", TRANSPOSE, IMAGE, FILTER, BIAS, ints(1, 1, 1), *same, *tail())
     shape, wrong = ints(1, 1, 1, 1), numbers(0, 1, 1)

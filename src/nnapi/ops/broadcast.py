@@ -6,11 +6,16 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Tensor, upto
+from nnapi.ops.quantization import Convert, code_bounds, multiplied_by, offset
 from nnapi.ops.shapes import broadcast
 from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats, numbers
+
+SPARE = 2**20
+"""What codes are multiplied by before they are rescaled and added."""
 
 
 def _binary(code: OperationCode, types: dict[int, int], level: int = 1) -> Operation:
@@ -27,7 +32,7 @@ def _binary(code: OperationCode, types: dict[int, int], level: int = 1) -> Opera
 
     @operation.shape
     def broadcast_both(lhs: OperandType, rhs: OperandType) -> Shape:
-        return broadcast(lhs.shape, rhs.shape)
+        return broadcast(("lhs", "rhs"), lhs.shape, rhs.shape)
 
     return operation
 
@@ -46,6 +51,34 @@ def add(lhs: Array, rhs: Array) -> Array:
 @SUB.kernel
 def sub(lhs: Array, rhs: Array) -> Array:
     return lhs - rhs
+
+
+@ADD.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))
+def add_codes(call: Call, lhs: Array, rhs: Array) -> Array:
+    return _sum_of_codes(call, lhs, rhs, 1)
+
+
+@SUB.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))
+def sub_codes(call: Call, lhs: Array, rhs: Array) -> Array:
+    return _sum_of_codes(call, lhs, rhs, -1)
+
+
+def _sum_of_codes(call: Call, lhs: Array, rhs: Array, sign: int) -> Array:
+    """Both operands in units of twice the larger scale, with 20 bits to spare; then their sum in codes."""
+    types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
+    common = 2 * max(type.scale for type in types)
+    x, y = (
+        _table(type, multiplied_by(type.scale / common)).take(codes.view(np.uint8))
+        for type, codes in zip(types, (lhs, rhs), strict=True)
+    )
+    total = multiplied_by(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
+    low, high = code_bounds(out)
+    return np.clip(total, low, high, out=total).astype(out.dtype)
+
+
+def _table(type: OperandType, multiply: Convert) -> Array:
+    """Each code of an operand in units of the sum."""
+    return multiply(offset(type, np.arange(256, dtype=np.uint8).view(type.dtype), np.float64) * SPARE)
 
 
 @MUL.kernel(scaled=("lhs", "rhs"), types=(QUANT8, QUANT8_SIGNED))

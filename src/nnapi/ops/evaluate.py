@@ -18,7 +18,16 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Kernel
-from nnapi.ops.quantization import BOUNDS, EXACT_FLOAT32, Convert, code_bounds, dequantize, offset, requantizer
+from nnapi.ops.quantization import (
+    BOUNDS,
+    EXACT_FLOAT32,
+    Convert,
+    code_bounds,
+    dequantize,
+    offset,
+    requantizer,
+    rescaler,
+)
 
 ROUNDED_UP = 1.001
 """More than what a float32 sum of magnitudes may have lost."""
@@ -234,7 +243,8 @@ def _storer(call: Call, kernel: Kernel, position: int, type: OperandType) -> Con
         low, high = code_bounds(type, activation) if type.is_quantized else BOUNDS[activation]
         return lambda y: np.clip(y, y.dtype.type(low), y.dtype.type(high))
     if type.is_quantized:
-        return requantizer(type, activation, _unit(call, kernel))
+        convert = rescaler if len(kernel.scaled) > 1 else requantizer
+        return convert(type, activation, _unit(call, kernel))
     if type.code in BOOLS:
         return lambda y: np.asarray(y, np.bool_).view(np.uint8)
     dtype = type.dtype
@@ -245,12 +255,15 @@ def _storer(call: Call, kernel: Kernel, position: int, type: OperandType) -> Con
 
 
 def _unit(call: Call, kernel: Kernel) -> Array | float:
-    """What one step of a linear kernel's result is worth: the product of the scales, per channel where they are."""
-    unit: Array | float = 1.0
-    for name in kernel.scaled:
-        type = call.arguments[name]
-        unit = unit * (np.array(type.channel.scales, np.float64) if type.channel else np.float64(type.scale))
-    return unit
+    """What one step of a linear kernel's result is worth: the product of the scales, per channel where they are.
+
+    One product is rounded to float32, as the specification's runtime has it; products per channel are not.
+    """
+    types = [call.arguments[name] for name in kernel.scaled]
+    if any(type.channel for type in types):
+        scales = [np.array(type.channel.scales if type.channel else type.scale, np.float64) for type in types]
+        return np.prod(np.broadcast_arrays(*scales), axis=0)
+    return float(np.prod([np.float32(type.scale) for type in types], dtype=np.float32))
 
 
 def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:

@@ -38,7 +38,7 @@ def pairwise(
 
     @operation.shape
     def broadcast_both(**operands: OperandType) -> Shape:
-        return broadcast(operands[first].shape, operands[second].shape)
+        return broadcast(names, operands[first].shape, operands[second].shape)
 
     @operation.kernel
     def each_pair(**operands: Array) -> Array:

@@ -51,10 +51,20 @@ MAX_POOL_2D = _pool(OperationCode.MAX_POOL_2D, reals())
 L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, floats())
 
 
-@AVERAGE_POOL_2D.kernel(scaled=("input",))
+@AVERAGE_POOL_2D.kernel
 def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
     inside = np.ones((1, *input.shape[1:3], 1), input.dtype)
     return _reduce(np.add, input, padding, stride, size, 0) / _reduce(np.add, inside, padding, stride, size, 0)
+
+
+@AVERAGE_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
+def average_pool_of_codes(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
+    """The nearest code, halves away from code 0."""
+    inside = np.ones((1, *input.shape[1:3], 1), np.int32)
+    sums = _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)
+    counts = _reduce(np.add, inside, padding, stride, size, 0)
+    nearest = (np.abs(sums) + counts // 2) // counts
+    return np.copysign(nearest, sums).astype(input.dtype)
 
 
 @L2_POOL_2D.kernel

@@ -20,7 +20,7 @@ PRELU = Operation(
 
 @PRELU.shape
 def broadcast_both(input: OperandType, alpha: OperandType) -> Shape:
-    return broadcast(input.shape, alpha.shape)
+    return broadcast(("input", "alpha"), input.shape, alpha.shape)
 
 
 @PRELU.kernel

@@ -1,6 +1,7 @@
-"""Between codes and real numbers: ``real = (code - zero_point) * scale``, and the one rounding rule.
+"""Between codes and real numbers: ``real = (code - zero_point) * scale``, and the rounding rule.
 
-Rounding is to the nearest code, halves away from zero, as the specification's arithmetic does.
+Real numbers become the nearest code, halves away from zero. Sums of codes are multiplied in the fixed point that the
+specification describes (:func:`multiplied_by`), to the same last bit as LiteRT's kernels do.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ BOUNDS: dict[FuseCode, tuple[float, float]] = {
 EXACT_FLOAT32 = 2**24
 """Integers up to here, and sums that never pass it, are exact in float32."""
 
+CACHED = 16384
+"""Numbers worked on at a time, so that the steps of a conversion find them in the cache."""
 AWAY = 1 + 2.0**-22
 """So little more than 1 that only halves notice, and what float32 hardly tells from them: they leave zero."""
 
@@ -89,3 +92,45 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
         return np.clip(y, low, high, out=y).astype(type.dtype)
 
     return requantize
+
+
+def multiplied_by(factor: Array | float) -> Convert:
+    """A function that multiplies integers by ``factor`` as the specification fixes it for codes: by 31 bits of it, then
+    a shift, each rounded to the nearest integer, halves up.
+
+    In float64, which holds either product to far more than the half that matters.
+    """
+    mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
+    multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))
+    shift = np.ldexp(1.0, np.minimum(exponent, 0))
+
+    def multiply(integers: Array) -> Array:
+        y: Array = integers * multiplier
+        y += 0.5
+        np.floor(y, out=y)
+        y *= shift
+        y += 0.5
+        return np.floor(y, out=y)
+
+    return multiply
+
+
+def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Convert:
+    """A function from sums of products of codes, in units of ``unit``, to codes of ``type``.
+
+    ``unit`` is one number, or one for each channel along the last axis.
+    """
+    low, high = code_bounds(type, activation)
+    multiply = multiplied_by(np.asarray(unit, np.float64) / type.scale)
+
+    def rescale(sums: Array) -> Array:
+        codes = np.empty(sums.shape, type.dtype)
+        rows, to = (sums.reshape(-1, sums.shape[-1]), codes.reshape(-1, sums.shape[-1])) if sums.size else (sums, codes)
+        step = max(1, CACHED // max(1, rows.shape[-1]))
+        for start in range(0, len(rows), step):
+            y = multiply(rows[start : start + step])
+            y += type.zero_point
+            to[start : start + step] = np.clip(y, low, high, out=y)
+        return codes
+
+    return rescale

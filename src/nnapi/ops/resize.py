@@ -16,6 +16,9 @@ SAMPLING = tuple(
     Scalar(name, OperandCode.BOOL, since=4, default=False) for name in ("align_corners", "half_pixel_centers")
 )
 
+LARGEST = np.float32(2**31 - 128)
+"""The largest extent in float32."""
+
 
 def _resize(code: OperationCode, types: Levels, layout: LayoutParameter, level: int) -> Operation:
     image = Tensor("input", types, rank=4, late_rank=True, image=True)
@@ -34,7 +37,6 @@ def _resize(code: OperationCode, types: Levels, layout: LayoutParameter, level: 
     @operation.shape
     def resized(input: OperandType, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Shape:
         n, _, _, depth = need_image("input", input)
-        need(min(size) > 0, f"the result would be {size[0]} × {size[1]}, must not be empty")
         need(not (align_corners and half_pixel_centers), "align_corners and half_pixel_centers are both true")
         return (n, *size, depth)
 
@@ -49,8 +51,20 @@ def _by_shape(arguments: Arguments) -> Arguments:
 def _by_scale(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     height, width = arguments["input"].shape[1:3]
-    by = np.float32(arguments.pop("height_scale")), np.float32(arguments.pop("width_scale"))
-    return arguments | {"size": (int(np.floor(height * by[0])), int(np.floor(width * by[1])))}
+    return arguments | {"size": (_scaled(arguments, "height", height), _scaled(arguments, "width", width))}
+
+
+def _scaled(arguments: Arguments, name: str, extent: int) -> int:
+    """The extent times its scale, rounded down, which must leave at least one cell."""
+    scale = np.float32(arguments.pop(f"{name}_scale"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = np.floor(np.float32(extent) * scale)
+    need(
+        1 <= out <= LARGEST or extent == 0,
+        f"{name}_scale is {scale:g}, which turns the {name} {extent} of input into {out:g}, must be at least 1 and "
+        "below 2³¹",
+    )
+    return int(out) if extent else 0
 
 
 RESIZE_BILINEAR = _resize(OperationCode.RESIZE_BILINEAR, reals(1, quant8=3), Layout(), 1)

@@ -151,9 +151,9 @@ def two_directions(
     merge_outputs: bool,
     **operands: Any,
 ) -> list[Shape]:
-    check_aux(input, aux_input)
-    weighted = (operands[f"{prefix}aux_weights"] is not None for prefix in ("fw_", "bw_"))
-    bw_input, aux = linked(input, aux_input, *weighted)
+    fw, bw = ("aux_weights" if operands[f"{prefix}_aux_weights"] else None for prefix in ("fw", "bw"))
+    check_aux(input, aux_input, fw, bw)
+    bw_input, aux = linked(input, aux_input, bool(fw))
     _, batch, input_size = extents(input, time_major)
     aux_size = aux.shape[2] if aux else 0
     fw_units = _check_cell(operands, "fw_", batch, input_size, aux_size)
@@ -174,7 +174,7 @@ def bidirectional_sequence_rnn(
 ) -> list[Array]:
     x = by_time(input, time_major)
     aux = None if aux_input is None else by_time(aux_input, time_major)
-    bw_x, aux = linked(x, aux, fw_aux_weights is not None, bw_aux_weights is not None)
+    bw_x, aux = linked(x, aux, fw_aux_weights is not None)
 
     def run(prefix: str, x: Array, aux_weights: Array | None, backward: bool) -> tuple[Array, tuple[Array, ...]]:
         weights, recurrent_weights, bias = (

@@ -39,22 +39,27 @@ def over_time(
     return np.stack(outputs[::-1] if backward else outputs), states
 
 
-def linked(input: T, aux: T | None, fw_weighted: bool, bw_weighted: bool) -> tuple[T, T | None]:
+def linked(input: T, aux: T | None, weighted: bool) -> tuple[T, T | None]:
     """What the backward cell reads, and what both cells read besides their input.
 
     An auxiliary input without weights is the backward cell's input (parallel linking); one with weights in both
-    directions is read by both cells (cross linking). Raises OpFailedError for any other combination.
+    directions is read by both cells (cross linking).
     """
+    return (input, aux) if weighted or aux is None else (aux, None)
+
+
+def check_aux(input: OperandType, aux: OperandType | None, fw: str | None, bw: str | None) -> None:
+    """Raise OpFailedError unless an auxiliary input can be linked and has the input's time and batch.
+
+    ``fw`` and ``bw`` name weights for it in each direction, without their prefix; None where none are given.
+    """
+    given, omitted = ("fw", "bw") if fw else ("bw", "fw")
+    weights = fw or bw
     need(
-        fw_weighted == bw_weighted,
-        f"aux weights are given {'forwards' if fw_weighted else 'backwards'} only, must be in both directions or none",
+        bool(fw) == bool(bw),
+        f"{given}_{weights} is given, {omitted}_{weights} is omitted, must be given in both directions or none",
     )
-    need(aux is not None or not fw_weighted, "aux weights are given without aux_input")
-    return (input, aux) if fw_weighted or aux is None else (aux, None)
-
-
-def check_aux(input: OperandType, aux: OperandType | None) -> None:
-    """Raise OpFailedError unless the auxiliary input has the input's time and batch."""
+    need(aux or not weights, f"fw_{weights} and bw_{weights} are given, but aux_input is omitted")
     need(
         aux is None or aux.shape[:2] == input.shape[:2],
         f"aux_input has shape {list(aux.shape if aux else ())}, must begin with {list(input.shape[:2])}",

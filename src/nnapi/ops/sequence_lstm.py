@@ -16,6 +16,7 @@ from nnapi.ops.lstm_parameters import (
     cell_parameters,
     check_cell,
     norm_parameters,
+    operand_name,
     option_parameters,
     state_parameters,
 )
@@ -98,8 +99,11 @@ def unidirectional_sequence_lstm(
 def two_directions(
     input: OperandType, aux_input: OperandType | None, merge_outputs: bool, time_major: bool, **operands: Any
 ) -> list[Shape]:
-    check_aux(input, aux_input)
-    bw_input, aux = linked(input, aux_input, bool(cell_of(operands, "fw_").aux), bool(cell_of(operands, "bw_").aux))
+    fw, bw = (
+        next((operand_name("aux", gate) for gate in cell_of(operands, prefix).aux), None) for prefix in ("fw_", "bw_")
+    )
+    check_aux(input, aux_input, fw, bw)
+    bw_input, aux = linked(input, aux_input, bool(fw))
     _, batch, _ = extents(input, time_major)
     sizes, states = [], []
     for prefix, reads, names in (("fw_", input, FW_STATES), ("bw_", bw_input, BW_STATES)):
@@ -126,7 +130,7 @@ def bidirectional_sequence_lstm(
     fw, bw = cell_of(operands, "fw_"), cell_of(operands, "bw_")
     x = by_time(input, time_major)
     aux = None if aux_input is None else by_time(aux_input, time_major)
-    bw_x, aux = linked(x, aux, bool(fw.aux), bool(bw.aux))
+    bw_x, aux = linked(x, aux, bool(fw.aux))
     fw_states, bw_states = (tuple(operands[f"{name}_in"] for name in names) for names in (FW_STATES, BW_STATES))
     fw_outputs, fw_states = over_time(partial(lstm_step, fw, options), x, aux, fw_states)
     bw_outputs, bw_states = over_time(partial(lstm_step, bw, options), bw_x, aux, bw_states, backward=True)

@@ -13,15 +13,18 @@ Pair = tuple[int, int]
 """(height, width)."""
 Padding = tuple[Pair, Pair]
 """((top, bottom), (left, right))."""
+PAD_NAMES = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
+"""The scalars of explicit padding, in that order."""
 
 
-def broadcast(a: Shape, b: Shape) -> Shape:
-    """Extents of two tensors combined element by element, aligned at the last axis."""
+def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
+    """Extents of two tensors of these names combined element by element, aligned at the last axis."""
     rank = max(len(a), len(b))
     long, short = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     need(
         all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)),
-        f"shapes {list(a)} and {list(b)} do not broadcast",
+        f"{names[0]} of shape {list(a)} and {names[1]} of shape {list(b)} do not broadcast: from the last axis on, "
+        "extents must be equal or 1",
     )
     return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
 
@@ -49,13 +52,13 @@ def need_image(name: str, image: OperandType) -> Shape:
 def same_padding(extent: int, size: int, stride: int, dilation: int = 1) -> Pair:
     """Padding (before, after) that makes the output ``ceil(extent / stride)``; the odd one goes after."""
     out = -(-extent // stride)
-    total = max(0, (out - 1) * stride + (size - 1) * dilation + 1 - extent)
+    total = max(0, (out - 1) * stride + _reach(size, dilation) - extent)
     return total // 2, total - total // 2
 
 
 def windows(extent: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
     """How many windows fit: the output extent of a convolution or pooling."""
-    return max(0, (extent + sum(padding) - ((size - 1) * dilation + 1)) // stride + 1)
+    return max(0, (extent + sum(padding) - _reach(size, dilation)) // stride + 1)
 
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
@@ -68,9 +71,33 @@ def slide(
     rows, columns = map(windows, image, size, stride, padding, dilation)
     need(
         rows and columns,
-        f"no window of {size[0]} × {size[1]} fits {image[0]} × {image[1]} cells with padding {padding}",
+        f"no window of {_reach(size[0], dilation[0])} × {_reach(size[1], dilation[1])} fits input of {image[0]} × "
+        f"{image[1]} cells with {describe_padding(padding)}",
     )
     return rows, columns
+
+
+def _reach(size: int, dilation: int) -> int:
+    """Cells from the first to the last of a window."""
+    return (size - 1) * dilation + 1
+
+
+def explicit(arguments: Arguments) -> Padding:
+    """Take the scalars of explicit padding out of a form's arguments."""
+    (top, bottom), (left, right) = PAD_NAMES
+    return (
+        (arguments.pop(top), arguments.pop(bottom)),
+        (arguments.pop(left), arguments.pop(right)),
+    )
+
+
+def describe_padding(padding: Padding) -> str:
+    """Padding in words, by the names of the scalars that give it."""
+    return ", ".join(
+        f"{name} {cells}"
+        for names, pair in zip(PAD_NAMES, padding, strict=True)
+        for name, cells in zip(names, pair, strict=True)
+    )
 
 
 def spatial(
@@ -83,16 +110,9 @@ def spatial(
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     scheme = arguments.pop("padding_scheme", None)
     if scheme is None:
-        padding = (
-            (arguments.pop("pad_top"), arguments.pop("pad_bottom")),
-            (arguments.pop("pad_left"), arguments.pop("pad_right")),
-        )
-        for (before, after), extent, step in zip(padding, size, dilation, strict=True):
-            reach = (extent - 1) * step + 1
-            need(
-                not limit or (0 <= before < reach and 0 <= after < reach) or extent == 0,
-                f"padding ({before}, {after}) must not be negative and be below the window of {reach}",
-            )
+        padding = explicit(arguments)
+        if limit:
+            _check_padding(padding, size, dilation)
     elif scheme == PaddingCode.PADDING_SAME:
         height, width = image.shape[1:3]
         padding = (
@@ -103,3 +123,12 @@ def spatial(
         need(scheme == PaddingCode.PADDING_VALID, f"padding_scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
         padding = NO_PADDING
     return arguments | {"padding": padding, "stride": stride}
+
+
+def _check_padding(padding: Padding, size: Pair, dilation: Pair) -> None:
+    for names, pair, reach, extent in zip(PAD_NAMES, padding, map(_reach, size, dilation), size, strict=True):
+        for name, cells in zip(names, pair, strict=True):
+            need(
+                0 <= cells < reach or extent == 0,
+                f"{name} is {cells}, must not be negative and be below the {reach} cells that the window reaches",
+            )

@@ -10,18 +10,16 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Form, Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
 from nnapi.ops.convolution import check_bias, explicit_padding, filtered, implicit_padding, strides
-from nnapi.ops.shapes import NO_PADDING, Padding, Pair, need_image
+from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, explicit, need_image
 from nnapi.ops.windows import taps
 
 
 def _explicit(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
-    padding = tuple(
-        (arguments.pop(before), arguments.pop(after))
-        for before, after in (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
-    )
-    need(min(before for before, _ in padding) >= 0, f"padding {padding} must not be negative at the head")
+    padding = explicit(arguments)
+    for (name, _), (before, _) in zip(PAD_NAMES, padding, strict=True):
+        need(before >= 0, f"{name} is {before}, must not be negative")
     return arguments | {"padding": padding, "stride": stride}
 
 
@@ -70,7 +68,7 @@ def spread(input: OperandType, filter: OperandType, bias: OperandType, padding: 
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
     check_bias(bias, channels, input, filter)
     out = tuple(map(_extent, image, size, stride, padding))
-    need(min(out) > 0, f"padding {padding} leaves an output of {out[0]} × {out[1]}")
+    need(min(out) > 0, f"out would be {out[0]} × {out[1]}, must not be empty: {describe_padding(padding)}")
     return (n, *out, channels)
 
 
