@@ -7,6 +7,7 @@ from pathlib import Path
 from nnapi.errors import BadDataError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
+from nnapi.trace import Layer, Phase, Section
 
 OTHERS = {
     b"PK\x03\x04": "a zip archive (a Keras, PyTorch or .task file?)",
@@ -17,6 +18,7 @@ OTHERS = {
 """What a file that no importer knows may be, by its first bytes."""
 
 
+@Section(Layer.APPLICATION, Phase.PREPARATION, "load")
 def load(path: str | Path) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 

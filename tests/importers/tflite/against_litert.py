@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from build import T, single
 
 import nnapi
 from nnapi.importers import load
+from nnapi.testing.tflite_writer import T, single
 
 Arrays = list[np.ndarray[Any, Any]]
 

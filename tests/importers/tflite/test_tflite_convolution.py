@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from against_litert import Case, case, check, loaded, run
-from build import T, const, f32, s8, u8
 
 from nnapi.codes import OperationCode
+from nnapi.testing.tflite_writer import T, const, f32, s8, u8
 
 rng = np.random.default_rng(1)
 SAME, VALID = 0, 1

@@ -1,13 +1,15 @@
 """Operations on each element, against LiteRT."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from against_litert import Case, case, check, loaded, run
-from build import T, const, f32, flags, i32, s8, u8
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.testing.tflite_writer import T, const, f32, flags, i32, s8, u8
 
 RELU, RELU1, RELU6 = 1, 2, 3
 a, b, row = f32(2, 3, 4), f32(2, 3, 4), f32(4)
@@ -165,12 +167,38 @@ def test_leaky_relu_with_a_negative_slope_of_codes(tmp_path: Path) -> None:
         ("STABLEHLO_DIVIDE", [1 / 3, -1.5]),
         ("STABLEHLO_MAXIMUM", [3.0, 3.0]),
         ("STABLEHLO_MINIMUM", [1.0, -2.0]),
+        ("STABLEHLO_POWER", [1.0, 1 / 9]),
     ],
 )
 def test_stablehlo_has_the_same_arithmetic(kind: str, expected: list[float], tmp_path: Path) -> None:
     model = loaded(case(kind, [f32(2), f32(2)], f32(2)).content(), tmp_path)
     given = [np.array(values, np.float32) for values in ([1, 3], [3, -2])]
     np.testing.assert_allclose(run(model, given)[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("STABLEHLO_ABS", np.abs), ("STABLEHLO_NEGATE", np.negative), ("STABLEHLO_EXPONENTIAL", np.exp),
+        ("STABLEHLO_LOG", np.log), ("STABLEHLO_FLOOR", np.floor), ("STABLEHLO_COSINE", np.cos),
+        ("STABLEHLO_TANH", np.tanh), ("STABLEHLO_RSQRT", lambda x: x**-0.5),
+        ("STABLEHLO_LOGISTIC", lambda x: 1 / (1 + np.exp(-x))),
+    ],
+)  # fmt: skip
+def test_stablehlo_has_the_same_functions(kind: str, function: Callable[..., Any], tmp_path: Path) -> None:
+    x = np.array([0.3, 1.0, 2.7], np.float32)
+    found = run(loaded(case(kind, [f32(3)], f32(3)).content(), tmp_path), [x])[0]
+    np.testing.assert_allclose(found, function(x), rtol=2e-6, atol=1e-7)
+
+
+def test_stablehlo_has_the_same_logic(tmp_path: Path) -> None:
+    x, y = np.array([True, True, False]), np.array([True, False, False])
+    for kind, expected in (("STABLEHLO_AND", x & y), ("STABLEHLO_OR", x | y)):
+        model = loaded(case(kind, [flags(3), flags(3)], flags(3)).content(), tmp_path)
+        np.testing.assert_array_equal(run(model, [x, y])[0], expected)
+    chosen = loaded(case("STABLEHLO_SELECT", [flags(3), i32(3), i32(3)], i32(3)).content(), tmp_path)
+    numbers = [np.array(values, np.int32) for values in ([1, 2, 3], [4, 5, 6])]
+    assert run(chosen, [x, *numbers])[0].tolist() == [1, 2, 6]
 
 
 def test_stablehlo_compare_clamp_and_convert(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from against_litert import Case, case, check, loaded, run
-from build import T, f32, s8
 
 from nnapi import NnapiError
 from nnapi.codes import OperationCode
+from nnapi.testing.tflite_writer import T, f32, s8
 
 rng = np.random.default_rng(5)
 BATCH, STEPS, FEATURES, UNITS = 2, 3, 4, 5

@@ -5,14 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tflite
 from against_litert import case, loaded, run
-from build import Graph, T, const, f32, i32, s8, single, u8, write
 
 import nnapi
 from nnapi.codes import OperandCode
 from nnapi.importers import load
 from nnapi.importers.tflite import Refusal, UnsupportedOperationsError
+from nnapi.importers.tflite.rules import rule_for
+from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime
+from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, s8, single, u8, write
 
 
 def named(name: str, *shape: int, type: str = "FLOAT32") -> T:
@@ -75,6 +78,20 @@ def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -
 def test_reasons(content: bytes, reason: str, tmp_path: Path) -> None:
     with pytest.raises(nnapi.NnapiError, match=reason):
         loaded(content, tmp_path)
+
+
+BUILT_IN = [kind for kind in vars(tflite.BuiltinOperator) if kind.isupper() and kind not in ("CUSTOM", "DELEGATE")]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BUILT_IN if rule_for(kind) is None])
+def test_what_has_no_rule_has_a_reason(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedOperationsError) as caught:
+        loaded(single(kind, [f32(2)], f32(2)), tmp_path)
+    assert [(refusal.operation, refusal.name) for refusal in caught.value.refusals] == [(kind, "t1")]
+
+
+def test_reasons_are_of_operations_without_rule() -> None:
+    assert all(kind in BUILT_IN and rule_for(kind) is None for kind in REASONS)
 
 
 def test_tensors_keep_their_names_types_and_extents(tmp_path: Path) -> None:

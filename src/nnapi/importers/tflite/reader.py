@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,11 @@ from nnapi.model.operand import Array, Shape
 
 IDENTIFIER = b"TFL3"
 """Bytes 4 to 8 of every .tflite file."""
+
+OPERATOR_CODES, SUBGRAPHS, BUFFERS = 6, 8, 12
+TENSORS, OPERATORS = 4, 10
+QUANTIZATION, SPARSITY = 12, 16
+"""Fields of Model, SubGraph and Tensor that hold tables, as the schema numbers them."""
 
 OMITTED = -1
 """Index of an optional input that is not given."""
@@ -58,9 +62,9 @@ class Operator:
 
     def options(self, kind: str) -> Any:
         """The parameters as an object of the generated class ``kind``; defaults where the file has others or none."""
-        schema = getattr(import_module(f"tflite.{kind}"), kind)
+        schema = table.schema(kind)
         for name in ("BuiltinOptions", "BuiltinOptions2"):
-            number = getattr(getattr(import_module(f"tflite.{name}"), name), kind, None)
+            number = getattr(table.schema(name), kind, None)
             if number is not None and getattr(self.record, f"{name}Type")() == number:
                 found = table.member(self.record, name, schema)
                 if found is not None:
@@ -90,7 +94,7 @@ class File:
         self.source = table.Source(content)
         is_tflite = content[4:8] == IDENTIFIER
         need(is_tflite, f"no .tflite file: bytes 4 to 8 are {bytes(content[4:8])!r}, not {IDENTIFIER!r}", BadDataError)
-        self._model = table.root(self.source, import_module("tflite.Model").Model)
+        self._model = table.root(self.source, table.schema("Model"))
         version = self._model.Version()
         need(version == 3, f"the file has schema version {version}, must be 3", BadDataError)
         self.subgraph_count: int = self._model.SubgraphsLength()
@@ -110,11 +114,11 @@ class File:
 
     @cached_property
     def _graphs(self) -> list[Any]:
-        return list(table.children(self._model, "Subgraphs"))
+        return list(table.children(self._model, SUBGRAPHS, table.schema("SubGraph")))
 
     @cached_property
     def _regions(self) -> list[tuple[int, int] | None]:
-        return [self._region(buffer) for buffer in table.children(self._model, "Buffers")]
+        return [self._region(buffer) for buffer in table.children(self._model, BUFFERS, table.schema("Buffer"))]
 
     def _region(self, buffer: Any) -> tuple[int, int] | None:
         if buffer.Offset() > 1:  # in files beyond 2 GB constants follow the FlatBuffer
@@ -129,17 +133,18 @@ class File:
     @cached_property
     def _kinds(self) -> list[str]:
         """Name of each operator code of the file."""
-        codes = vars(import_module("tflite.BuiltinOperator").BuiltinOperator)
+        codes = vars(table.schema("BuiltinOperator"))
         names = {number: name for name, number in codes.items() if isinstance(number, int)}
         kinds = []
-        for code in table.children(self._model, "OperatorCodes"):
+        for code in table.children(self._model, OPERATOR_CODES, table.schema("OperatorCode")):
             number = max(code.DeprecatedBuiltinCode(), code.BuiltinCode())
             kind = names.get(number, f"operation {number}")
             kinds.append(f"CUSTOM:{_text(code.CustomCode())}" if kind == "CUSTOM" else kind)
         return kinds
 
     def _subgraph(self, graph: Any) -> Subgraph:
-        tensors = [self._tensor(index, record) for index, record in enumerate(table.children(graph, "Tensors"))]
+        records = table.children(graph, TENSORS, table.schema("Tensor"))
+        tensors = [self._tensor(index, record) for index, record in enumerate(records)]
         return Subgraph(
             _text(graph.Name()),
             tensors,
@@ -149,7 +154,7 @@ class File:
         )
 
     def _operators(self, graph: Any, tensors: int) -> Iterator[Operator]:
-        for record in table.children(graph, "Operators"):
+        for record in table.children(graph, OPERATORS, table.schema("Operator")):
             code = record.OpcodeIndex()
             need(code < len(self._kinds), f"an operator has code {code}, the file has {len(self._kinds)}", BadDataError)
             inputs, outputs, others = (
@@ -165,7 +170,7 @@ class File:
         need((shape >= 0).all(), f"tensor {name!r} has shape {shape.tolist()}", BadDataError)
         buffer = record.Buffer()
         need(buffer < max(len(self._regions), 1), f"tensor {name!r} lies in buffer {buffer} of none", BadDataError)
-        quantization = table.child(record, "Quantization")
+        quantization = table.child(record, QUANTIZATION, table.schema("QuantizationParameters"))
         return Tensor(
             index,
             name,
@@ -176,7 +181,7 @@ class File:
             tuple(_numbers(quantization, "ZeroPoint").tolist()),
             quantization.QuantizedDimension() if quantization else 0,
             bool(record.IsVariable()),
-            record.Sparsity() is not None,
+            bool(record._tab.Offset(SPARSITY)),
         )
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,21 @@ from nnapi.model.operand import Array
 
 READS_PER_BYTE = 4
 """How often a file may refer to each of its bytes, on average; real files do so once."""
+
+
+@cache
+def schema(name: str) -> Any:
+    """The generated class ``name``, from its module alone: the ``tflite`` package loads all of its 180 at once."""
+    package = find_spec("tflite")
+    if package is None or not package.submodule_search_locations:
+        raise ImportError("reading .tflite files needs the package tflite", name="tflite")
+    path = Path(package.submodule_search_locations[0], f"{name}.py")
+    spec = spec_from_file_location(f"{__name__}.{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
 
 
 class Source:
@@ -109,19 +127,20 @@ def root(source: Source, kind: Any) -> Any:
     return _view(kind(), source, position)
 
 
-def children(parent: Any, name: str) -> Iterator[Any]:
-    """The tables in the vector ``name`` of a generated object."""
-    source: Source = parent._tab.source
-    get = getattr(parent, name)
-    for index in range(getattr(parent, f"{name}Length")()):
-        child = get(index)
-        yield _view(child, source, child._tab.Pos)
+def children(parent: Any, field: int, kind: Any) -> Iterator[Any]:
+    """The tables in the vector at ``field`` (as the schema numbers it) of a generated object, as the class ``kind``."""
+    tab: CheckedTable = parent._tab
+    if place := tab.Offset(field):
+        start = tab.Vector(place)
+        for index in range(tab.VectorLen(place)):
+            yield _view(kind(), tab.source, tab.Indirect(start + 4 * index))
 
 
-def child(parent: Any, name: str) -> Any | None:
-    """The table ``name`` of a generated object, None where the file leaves it out."""
-    found = getattr(parent, name)()
-    return None if found is None else _view(found, parent._tab.source, found._tab.Pos)
+def child(parent: Any, field: int, kind: Any) -> Any | None:
+    """The table at ``field`` of a generated object, None where the file leaves it out."""
+    tab: CheckedTable = parent._tab
+    place = tab.Offset(field)
+    return _view(kind(), tab.source, tab.Indirect(tab.Pos + place)) if place else None
 
 
 def member(parent: Any, name: str, kind: Any) -> Any | None:

@@ -11,7 +11,6 @@ from nnapi.importers.tflite.graph import BOOL8, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.movement import transpose
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType, Shape
 
 
@@ -72,10 +71,9 @@ def floor_div(node: Node) -> None:
     node.deliver(_floor(node, quotient) if quotient.is_float else quotient)
 
 
-@rule("FLOOR_MOD", "STABLEHLO_REMAINDER")
+@rule("FLOOR_MOD")
 def floor_mod(node: Node) -> None:
     """x - floor(x / y) y."""
-    expressible(node.operator.kind == "FLOOR_MOD", "NNAPI has no remainder with the sign of the dividend")
     x, y = node.reals()
     quotient = divide(node, x, y)
     whole = _floor(node, quotient) if quotient.is_float else quotient

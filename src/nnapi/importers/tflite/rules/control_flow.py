@@ -38,7 +38,16 @@ def _refer(
 
 @rule("STABLEHLO_COMPOSITE", options="StableHLOCompositeOptions")
 def composite(node: Node) -> None:
-    """The operations of the subgraph take the composite's place."""
-    results = node.conversion.inline(node.options.DecompositionSubgraphIndex(), node.inputs)
+    _inline(node, node.options.DecompositionSubgraphIndex())
+
+
+@rule("CALL", options="CallOptions")
+def call(node: Node) -> None:
+    _inline(node, node.options.Subgraph())
+
+
+def _inline(node: Node, index: int) -> None:
+    """The operations of a subgraph take the operator's place."""
+    results = node.conversion.inline(index, node.inputs)
     for i, value in enumerate(results[: len(node.outputs)]):
         node.deliver(value, i)

@@ -118,6 +118,9 @@ def bias_of(node: Node, i: int, x: Value, weights: Value, channels: int) -> Valu
     bias = node.input(i)
     if not is_quantized:
         return bias
+    tensor = node.tensor(i)
+    if len(tensor.scales) > 1 and tensor.axis >= max(len(tensor.shape), 1):
+        node.note("the scales of a bias follow from input and weights: those along an axis that it lacks are ignored")
     expressible(bias.array is not None, "its bias is computed, of codes NNAPI needs a constant one")
     return retyped(bias, OperandType(bias.type.code, bias.shape, scale))
 

@@ -14,6 +14,7 @@ from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.movement import is_scalar, split, take, without_axis
 from nnapi.importers.tflite.tensors import expressible
+from nnapi.model.operand import OperandType
 
 
 @rule("SLICE")
@@ -44,23 +45,27 @@ def strided_slice(node: Node) -> None:
         masks = map(node.i32, (o.BeginMask(), o.EndMask(), o.ShrinkAxisMask()))
         node.emit(OperationCode.STRIDED_SLICE, x, *(node.input(i) for i in (1, 2, 3)), *masks)
         return
-    along, new_axes = _plan(node, x.rank)
+    sliced(node, x, *_plan(node, x.rank))
+
+
+def sliced(node: Node, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
+    """Write the slice of a value, with new axes put in, to the output."""
     if x.type.code in (INT32, BOOL8):
-        sliced = _by_blocks(node, x, along)
+        taken = _by_blocks(node, x, along)
     elif new_axes:
-        sliced = _by_strides(node, x, along, None)
+        taken = _by_strides(node, x, along, None)
     else:
         _by_strides(node, x, along, node.output)
         return
-    shape = list(_dropped(sliced.shape, along) if x.type.code in (INT32, BOOL8) else sliced.shape)
+    shape = list(_dropped(taken.shape, along) if x.type.code in (INT32, BOOL8) else taken.shape)
     if all(part.shrink for part in along):
         shape = []
     for axis in new_axes:
         shape.insert(axis, 1)
-    if sliced.array is not None or tuple(shape or [1]) == sliced.shape:
-        node.deliver(node.reshape(sliced, shape or [1]))
+    if taken.array is not None or tuple(shape or [1]) == taken.shape:
+        node.deliver(node.reshape(taken, shape or [1]))
     else:
-        node.reshape(sliced, shape or [1], to=node.output)
+        node.reshape(taken, shape or [1], to=node.output)
 
 
 def _plan(node: Node, rank: int) -> tuple[list[Along], list[int]]:
@@ -183,18 +188,48 @@ def gather_nd(node: Node) -> None:
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
     expressible(all(x.shape[1:depth]), f"{x.name} has open extents {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
-    place: Value | None = None
-    for axis, column in enumerate(split(node, indices, indices.rank - 1, depth)):
-        step = math.prod(x.shape[axis + 1 : depth])
-        part = column if step == 1 else node.apply(
-            OperationCode.MUL, column, node.like(column, step), node.i32(0), shape=column.shape
-        )  # fmt: skip
-        place = part if place is None else node.apply(OperationCode.ADD, place, part, node.i32(0), shape=column.shape)
-    assert place is not None
-    places = node.reshape(place, (math.prod(outer),))
+    places = node.reshape(flat_places(node, indices, x.shape), (math.prod(outer),))
     flat = node.reshape(x, flat_shape)
     picked = node.apply(OperationCode.GATHER, flat, node.i32(0), places, shape=(*places.shape, *flat_shape[1:]))
     node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
+
+
+def flat_places(node: Node, indices: Value, shape: Sequence[int]) -> Value:
+    """Coordinates, the last axis of ``indices``, as places when the leading axes of ``shape`` are laid flat."""
+    depth = indices.shape[-1]
+    place: Value | None = None
+    for axis, column in enumerate(split(node, indices, indices.rank - 1, depth)):
+        step = math.prod(shape[axis + 1 : depth])
+        if step != 1:
+            column = node.apply(OperationCode.MUL, column, node.like(column, step), node.i32(0), shape=column.shape)
+        place = column if place is None else node.apply(
+            OperationCode.ADD, place, column, node.i32(0), shape=column.shape
+        )  # fmt: skip
+    assert place is not None
+    return place
+
+
+@rule("REVERSE_SEQUENCE", options="ReverseSequenceOptions")
+def reverse_sequence(node: Node) -> None:
+    """The beginning of each row, as long as its length says, is read backwards."""
+    o, x, lengths = node.options, node.input(0), node.input(1)
+    expressible((o.BatchDim(), o.SeqDim()) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
+    batch, extent, *rest = node.known(x)
+    node.graph.reserve(4 * extent + 4 * batch)
+    places = node.graph.ints(np.arange(extent).reshape(1, extent))
+    ends = node.reshape(lengths, (batch, 1))
+    shape, none = (batch, extent), node.i32(0)
+    mirrored = node.apply(
+        OperationCode.SUB, ends, node.graph.ints(np.arange(1, extent + 1).reshape(1, extent)), none, shape=shape
+    )
+    past = node.apply(OperationCode.LESS, mirrored, node.like(mirrored, 0), shape=shape, type=OperandType(BOOL8))
+    own = node.apply(OperationCode.ADD, places, node.graph.filled(OperandType(INT32, (batch, 1))), none, shape=shape)
+    chosen = node.apply(OperationCode.SELECT, past, own, mirrored, shape=shape, type=OperandType(INT32))
+    begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * extent)
+    flat = node.reshape(node.apply(OperationCode.ADD, chosen, begins, none, shape=shape), (batch * extent,))
+    laid = node.reshape(x, (batch * extent, *rest))
+    picked = node.apply(OperationCode.GATHER, laid, none, flat, shape=laid.shape)
+    node.reshape(picked, x.shape, to=node.output)
 
 
 @rule("ARG_MAX", options="ArgMaxOptions")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.graph import FLOAT32, INT32
+from nnapi.importers.tflite import table
+from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.arithmetic import broadcast
@@ -35,6 +36,26 @@ def reduce(node: Node) -> None:
     real = node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32), shape=x.shape)
     reduced = node.apply(code, real, *tail)
     node.emit(OperationCode.CAST, reduced)
+
+
+@rule("BUCKETIZE", options="BucketizeOptions")
+def bucketize(node: Node) -> None:
+    """How many of the boundaries are not above each element."""
+    x, boundaries = node.input(0), table.numbers(node.options, "Boundaries")
+    expressible(len(boundaries), "it has no boundaries")
+    shape = node.known(x)
+    real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32), shape=shape)
+    spread = node.reshape(real, (*shape, 1))
+    wide = (*shape, len(boundaries))
+    limits = node.graph.constant(boundaries.astype(np.float32))
+    reached = node.apply(OperationCode.GREATER_EQUAL, spread, limits, shape=wide, type=OperandType(BOOL8))
+    one, zero = (node.graph.filled(OperandType(FLOAT32, wide), number) for number in (1, 0))
+    counted = node.apply(OperationCode.SELECT, reached, one, zero, shape=wide, type=OperandType(FLOAT32))
+    axis = node.graph.ints([x.rank])
+    total = node.apply(
+        OperationCode.REDUCE_SUM, counted, axis, node.flag(False), shape=shape, type=OperandType(FLOAT32)
+    )
+    node.emit(OperationCode.CAST, total)
 
 
 @rule("BATCH_MATMUL", options="BatchMatMulOptions")

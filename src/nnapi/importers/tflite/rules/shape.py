@@ -20,12 +20,9 @@ from nnapi.model.operand import OperandType
 
 
 @rule("RESHAPE", options="ReshapeOptions")
-@rule("STABLEHLO_RESHAPE")
 def reshape(node: Node) -> None:
     x = node.input(0)
-    if node.operator.kind == "STABLEHLO_RESHAPE":
-        node.reshape(x, node.output.shape, to=node.output)
-    elif node.has(1):
+    if node.has(1):
         shape = node.input(1)
         is_constant = shape.array is not None and not shape.open_extents
         node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(node.numbers(1))) if is_constant else shape)
@@ -75,11 +72,6 @@ def concatenation(node: Node) -> None:
     if act := node.options.FusedActivationFunction():
         node.fused_after(act)
     concatenate(node, values, axis, to=node.output)
-
-
-@rule("STABLEHLO_CONCATENATE", options="StablehloConcatenateOptions")
-def stablehlo_concatenate(node: Node) -> None:
-    concatenate(node, node.inputs, node.axis(node.options.Dimension(), node.input(0).rank), to=node.output)
 
 
 @rule("PACK", options="PackOptions")

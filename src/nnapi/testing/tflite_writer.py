@@ -1,4 +1,4 @@
-"""A small writer of .tflite files: what the tests of the importer read."""
+"""A small writer of .tflite files, for tests and benchmarks: tensors, operators, subgraphs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def flags(*shape: int) -> T:
 
 
 def const(values: Any, type: str = "INT32") -> T:
-    array = np.asarray(values, DTYPES[type])
+    array: np.ndarray[Any, Any] = np.asarray(values, DTYPES[type])
     return T(type, array.shape, data=array)
 
 
