@@ -171,3 +171,8 @@ def test_any_json_gives_something_or_is_refused(data: object) -> None:
     except BadDataError:
         return
     assert to_json(found)
+
+
+def test_a_thread_that_changes_its_process() -> None:
+    text = trace(RUN).replace("(    1) [000] ...1 9.0", "(    9) [000] ...1 9.0")
+    assert [run.is_complete for run in parse(from_ftrace(text)).runs] == [True]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import nnapi
 from nnapi.errors import BadDataError
 from nnapi.trace.vlog import PARTS, Formatter, from_environment, letter, parse_filters, vlog
 
@@ -59,10 +60,10 @@ def test_all(text: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_default_shows_a_line_but_no_details(capsys: pytest.CaptureFixture[str]) -> None:
     vlog("all")
     vlog("")
-    log = logging.getLogger("nnapi.ExecutionPlan")
+    log = logging.getLogger("nnapi.ExecutionBuilder")
     log.debug("detail")
     log.info("line")
-    assert capsys.readouterr().err.splitlines() == [f"I/ExecutionPlan({os.getpid():5}): line"]
+    assert capsys.readouterr().err.splitlines() == [f"I/ExecutionBuilder({os.getpid():5}): line"]
 
 
 def test_unknown_parts() -> None:
@@ -109,6 +110,30 @@ def test_brief_repeats_its_head_on_every_line() -> None:
     assert re.fullmatch(r"I/Memory  \( *\d+\): a\nI/Memory  \( *\d+\): b", text)
     with pytest.raises(BadDataError, match="no format long"):
         Formatter("long")
+
+
+def compiled() -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (2,)))
+    builder.output(builder.relu(x))
+    nnapi.compile(builder.finish(), "nnapi-reference").burst().close()
+
+
+def test_a_compilation_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    vlog("")
+    compiled()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("nnapi-reference 1 of 1 operation in 1 part")
+
+
+def test_details_are_those_of_the_guide(capsys: pytest.CaptureFixture[str]) -> None:
+    vlog("all")
+    compiled()
+    found = capsys.readouterr().err
+    assert "ModelBuilder::findBestDeviceForEachOperation(RELU): = 0" in found
+    assert "ModelBuilder::partitionTheWork: only one best device: nnapi-reference" in found
+    for tag in ("ModelBuilder", "CompilationBuilder", "ExecutionPlan", "CpuExecutor", "BurstBuilder"):
+        assert f"/{tag}(" in found
 
 
 def test_letters() -> None:

@@ -49,6 +49,8 @@ LINE = re.compile(
     r"(?P<seconds>\d{1,18}\.\d{1,18}): tracing_mark_write: (?P<text>[BE].*)"
 )
 HEADER = re.compile(r"#\s+TASK-PID\s.*TIMESTAMP\s+FUNCTION")
+DAMAGED = re.compile(r"tracing_mark_write: (?:[BE](?:\||\s*$)|(?![SFCI]\|).*(?:\[NN_|HIDL::IDevice))")
+"""A line that should have been read."""
 BEGIN = re.compile(r"B\|(\d{1,18})\|")
 
 
@@ -78,7 +80,7 @@ def from_ftrace(text: str) -> Trace:
         mark = _mark(line, number, processes)
         if mark is not None:
             marks.append(mark)
-        elif "[NN_" in line or "HIDL::IDevice" in line or re.search(r"tracing_mark_write: [BE](?:\||\s*$)", line):
+        elif DAMAGED.search(line):
             unread.append(number)
     if not marks and not unread and not any(HEADER.match(line) for line in lines):
         raise BadDataError("this is no trace: neither a systrace, nor ftrace's text, nor Chrome's JSON")
@@ -91,7 +93,7 @@ def _trace_part(lines: list[str]) -> tuple[int, int]:
     start = next((number for number, line in enumerate(lines) if HEADER.match(line)), None)
     if start is None:
         return 0, len(lines)
-    return start, next((n for n in range(start, len(lines)) if "</script>" in lines[n]), len(lines))
+    return start, next((n for n in range(start, len(lines)) if lines[n].lstrip().startswith("</script>")), len(lines))
 
 
 def _mark(line: str, number: int, processes: dict[int, int]) -> Mark | None:

@@ -93,16 +93,16 @@ def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]],
 
 def _overlap(marks: list[Mark]) -> bool:
     """Whether a run begins in one process before that of another has ended."""
-    open_runs: dict[int, list[bool]] = {}
+    open_sections: dict[int, list[int | None]] = {}
     running: dict[int, int] = {}
     for mark in marks:
-        stack = open_runs.setdefault(mark.thread, [])
+        stack = open_sections.setdefault(mark.thread, [])
         if mark.is_begin:
-            stack.append(RUN in mark.text)
-            if stack[-1]:
+            stack.append(mark.process if RUN in mark.text else None)
+            if stack[-1] is not None:
                 running[mark.process] = running.get(mark.process, 0) + 1
-        elif stack and stack.pop():
-            running[mark.process] -= 1
+        elif stack and (process := stack.pop()) is not None:
+            running[process] -= 1
         if sum(count > 0 for count in running.values()) > 1:
             return True
     return False
@@ -121,11 +121,12 @@ def _runs(marks: Sequence[Mark], processes: _Processes, is_ours: bool, end: floa
     for mark in marks:
         if mark.is_begin and RUN in mark.text:
             if name:
-                yield _finish(name, list(threads.values()), last)
                 carried = {n: thread.open_ignored for n, thread in threads.items()}
+                yield _finish(name, list(threads.values()), last)
                 threads = fresh()
             name = mark.text
-        threads[mark.thread].read(mark)
+        if mark.thread in threads:  # a damaged trace may move a thread from one process to another
+            threads[mark.thread].read(mark)
         last = max(last, mark.seconds)
     if marks:
         yield _finish(name, list(threads.values()), end)

@@ -198,6 +198,9 @@ def _numbered(spans: list[Span]) -> list[Span]:
 
 _recorder: Recorder | None = None
 
+active = False
+"""Whether sections are recorded now, for code so short that even a section that does nothing would show."""
+
 _begin, _end = Section.__enter__, Section.__exit__
 _nothing: Any = "".format
 """Takes any arguments and gives something false: what it costs is a third of a function in Python."""
@@ -205,8 +208,8 @@ _nothing: Any = "".format
 
 def _switch(recorder: Recorder | None) -> None:
     """Make every section record to that recorder, or do nothing at the least cost."""
-    global _recorder
-    _recorder = recorder
+    global _recorder, active
+    _recorder, active = recorder, recorder is not None
     Section.__enter__ = _begin if recorder else _nothing  # type: ignore[method-assign]
     Section.__exit__ = _end if recorder else _nothing  # type: ignore[method-assign]
 

@@ -21,7 +21,8 @@ Times = dict[Phase, dict[str, float]]
 EXECUTION = (Phase.EXECUTION, *EXECUTION_PHASES)
 ALL = (Phase.OVERALL, *(part for phase in PHASES for part in (EXECUTION if phase is Phase.EXECUTION else (phase,))))
 
-STARTS, WAIT = "ANeuralNetworksExecution_startCompute", "ANeuralNetworksEvent_wait"
+STARTS = ("ANeuralNetworksExecution_startCompute", "ANeuralNetworksExecution_startComputeWithDependencies")
+WAIT = "ANeuralNetworksEvent_wait"
 SYNCHRONOUS = (
     "ANeuralNetworksExecution_create", "ANeuralNetworksExecution_free", "ANeuralNetworksEvent_create",
     "ANeuralNetworksEvent_free", "ANeuralNetworksExecution_setInput", "ANeuralNetworksExecution_setOutput",
@@ -107,14 +108,15 @@ def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
     None if the trace has none of them. Several threads that compute at once cannot be told apart, and a wait that
     begins after the end of the computation counts as well.
     """
-    if not any(t.thread.intervals.get((case, name)) for t in threads for name in (STARTS, *SYNCHRONOUS)):
+    if not any(t.thread.intervals.get((case, name)) for t in threads for name in (*STARTS, *SYNCHRONOUS)):
         return None
     return _sum(_asynchronous(t, case) for t in threads)
 
 
 def _asynchronous(thread: Totals, case: Phase) -> float:
     time = 0.0
-    for start, end in zip(thread.begins(case, STARTS), thread.ends(case, WAIT), strict=False):
+    starts = sorted(begin for name in STARTS for begin in thread.begins(case, name))
+    for start, end in zip(starts, thread.ends(case, WAIT), strict=False):
         time = time + (end - start)
     for name in SYNCHRONOUS:
         for start, end in zip(thread.begins(case, name), thread.ends(case, name), strict=True):

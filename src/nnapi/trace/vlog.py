@@ -19,13 +19,16 @@ from nnapi.errors import BadDataError
 PARTS: Mapping[str, tuple[str, ...]] = {
     "model": ("ModelBuilder",),
     "compilation": ("CompilationBuilder", "CompilationCache", "ExecutionPlan"),
-    "execution": ("BurstBuilder", "Event", "ExecutionBuilder"),
+    "execution": ("BurstBuilder", "ExecutionBuilder"),
     "cpuexe": ("CpuExecutor",),
     "manager": ("Manager",),
     "memory": ("Memory",),
     "driver": ("Driver",),
 }
 """The parts of the runtime whose details can be asked for, and their tags."""
+
+TALKATIVE = frozenset({"ExecutionPlan"})
+"""Tags that say a line for every operation at the level INFO, as Android's log does."""
 
 SILENT = 100
 PRIORITIES = {
@@ -53,7 +56,8 @@ def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> No
     top.setLevel(logging.INFO)
     for part, tags in PARTS.items():
         for tag in tags:
-            logging.getLogger(f"nnapi.{tag}").setLevel(1 if part in names else logging.NOTSET)
+            quiet = logging.WARNING if tag in TALKATIVE else logging.NOTSET
+            logging.getLogger(f"nnapi.{tag}").setLevel(1 if part in names else quiet)
     if not top.hasHandlers():
         handler = _Stderr()
         handler.setFormatter(formatter)

@@ -1,0 +1,152 @@
+"""``nnapi trace``: record what a model's runs consist of, and print the timing table of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+from typer.core import TyperGroup
+
+import nnapi
+from nnapi import trace as tracing
+from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console
+from nnapi.trace.chrome import to_json as to_chrome_json
+from nnapi.trace.marks import from_ftrace
+from nnapi.trace.parse import Report, parse, parse_file
+from nnapi.trace.spans import Span
+from nnapi.trace.systrace import to_ftrace, to_html
+from nnapi.trace.table import detail, table, to_json
+
+FORMATS = (".html", ".json", ".txt")
+"""Android's systrace, Chrome's trace events, ftrace's text."""
+
+
+class Trace(TyperGroup):
+    """The command's two forms: ``nnapi trace MODEL`` records, ``nnapi trace parse FILE`` reads."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_record = args and args[0] not in self.commands and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["record", *args] if is_record else args)
+
+
+app = typer.Typer(
+    cls=Trace,
+    help="Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+@app.command()
+def record(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The trace: .html and .txt as Android's systrace, .json as Chrome's."),
+    ],
+    runs: Annotated[int, typer.Option(min=1, help="How often to run the model, on random values.")] = 5,
+    device: Annotated[
+        list[str] | None, typer.Option("--device", "-d", help="Run on this device only (may be repeated).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random values.")] = 0,
+) -> None:
+    """Load, compile and run a model with tracing on. This is what `nnapi trace MODEL` does."""
+    if output.suffix not in FORMATS:
+        raise typer.BadParameter(f"{output.name} must end in {', '.join(FORMATS)}", param_hint="--output")
+    out = console()
+    run = tracing.section(f"[NN_LA_PO]{model.name}")
+    with progress(out, runs + 2) as step, tracing.recording() as recorder, run:
+        compilation = _recorded(model, device, runs, seed, step)
+    spans = recorder.spans()
+    report = parse(from_ftrace(to_ftrace(spans)))
+    _write(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}", report)
+    _show(out, report, False, False)
+    where = "" if output.suffix == ".txt" else "; ui.perfetto.dev shows it"
+    out.print(Text(f"{output}: {len(spans)} sections{where}", style="bold"))
+
+
+def _recorded(
+    file: Path, devices: Sequence[str] | None, runs: int, seed: int, step: Callable[[str], None]
+) -> nnapi.Compilation:
+    """What is traced."""
+    step("reading the model")
+    model = nnapi.load(file)
+    step("compiling")
+    with tracing.section("[NN_LA_PC]compile"):
+        compilation = nnapi.compile(model, devices)
+    with tracing.section("[NN_LA_PI]inputs"):
+        inputs = [random_input(operand, seed).array for operand in input_operands(model)]
+    for number in range(runs):
+        step(f"run {number + 1} of {runs}")
+        with tracing.section("[NN_LA_PE]run"):
+            compilation.run(*inputs)
+    return compilation
+
+
+def _write(file: Path, spans: Sequence[Span], title: str, report: Report) -> None:
+    if file.suffix == ".html":
+        text = to_html(spans, title, "\n\n".join(table(run) for run in report.runs))
+    else:
+        text = to_chrome_json(spans) if file.suffix == ".json" else to_ftrace(spans)
+    file.write_text(text, encoding="utf-8")
+
+
+@app.command("parse")
+def parse_command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="An Android systrace (HTML), ftrace's text or Chrome's JSON.", show_default=False
+        ),
+    ],
+    total_times: Annotated[
+        bool, typer.Option("--total-times", help="Times of a layer with those of the layers that it calls.")
+    ] = False,
+    print_detail: Annotated[
+        bool, typer.Option("--print-detail", help="Also list the sections that the times consist of.")
+    ] = False,
+    per_execution: Annotated[
+        bool, typer.Option("--per-execution", help="Show the execution alone, divided by the number of executions.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics of the complete runs as JSON.")] = False,
+) -> None:
+    """Print how long each layer took in each phase, for every run in a trace.
+
+    By default the times are a layer's own, without those of the layers it calls. n/a is a time that nobody measured;
+    totals that ignore such times carry a star.
+    """
+    report = parse_file(file)
+    if as_json:
+        typer.echo(to_json(report, total_times=total_times, per_execution=per_execution))
+        _print_notes(report, runs_too=True)
+        return
+    if not report.runs:
+        raise Mistake(f"{file.name}: nothing of NNAPI is in this trace")
+    _show(console(), report, total_times, per_execution, print_detail)
+    _print_notes(report, runs_too=False)
+
+
+def _show(out: Console, report: Report, total_times: bool, per_execution: bool, print_detail: bool = False) -> None:
+    for run in report.runs:
+        lines = table(run, total_times=total_times, per_execution=per_execution)
+        out.print(Text(lines), soft_wrap=True)
+        if print_detail:
+            for line in detail(run):
+                out.print(Text(line), soft_wrap=True)
+        out.print()
+
+
+def _print_notes(report: Report, *, runs_too: bool) -> None:
+    """Say on stderr what could not be told."""
+    notes = list(report.notes)
+    if runs_too:
+        notes += [f"{run.mark or 'the trace'}: {note}" for run in report.runs for note in run.notes]
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
