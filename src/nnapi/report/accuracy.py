@@ -145,4 +145,5 @@ def overlap(a: Array, b: Array) -> Array:
     shared = np.clip(bottom_right - top_left, 0, None).prod(-1)
     areas_a, areas_b = ((boxes[:, 2:] - boxes[:, :2]).prod(-1) for boxes in (a, b))
     union = areas_a[:, None] + areas_b[None, :] - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    result: Array = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return result

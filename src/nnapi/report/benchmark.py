@@ -16,7 +16,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,8 @@ Judge = Callable[[Run], Mapping[str, float]]
 @dataclass(frozen=True)
 class Settings:
     """How to measure. ``block`` is about how many seconds an engine runs in one round, ``patience`` how many in all
-    before it sits out the remaining rounds, ``requests`` how many inferences are in flight for the throughput."""
+    before it sits out the remaining rounds, ``requests`` how many inferences are in flight for the throughput. Loading
+    and compiling is done ``repeats`` times, or as often as ``preparing`` seconds allow."""
 
     rounds: int = 10
     threads: int = 1
@@ -46,6 +49,7 @@ class Settings:
     warm_up: int = 2
     most_runs: int = 200
     repeats: int = 5
+    preparing: float = 3.0
     throughput_rounds: int = 5
     throughput_seconds: float = 0.2
 
@@ -120,18 +124,33 @@ def measure(
     """All engines on one model, and whether the user interrupted it; the figures gathered until then are kept."""
     courses = [Course(engine, version) for engine, version in engines.items()]
     try:
-        _try_out(courses, subject, settings, step)
-        for course in _running(courses):
-            step(f"{course.engine.name}: loading and compiling")
-            _guarded(course, lambda course=course: _prepare(course, subject, settings))
-        for course in _running(courses):
-            step(f"{course.engine.name}: accuracy")
-            _guarded(course, lambda course=course: _judge(course, subject))
-        _time(courses, subject, settings, step)
-        _saturate(courses, subject, settings, step)
+        with _blas_threads(settings.threads):
+            _alone(courses, subject, settings, step)
+        with _blas_threads(1):
+            _saturate(courses, subject, settings, step)
     except KeyboardInterrupt:
         return [course.measurement() for course in courses], True
     return [course.measurement() for course in courses], False
+
+
+def _blas_threads(count: int) -> AbstractContextManager[object]:
+    """NumPy's own threads, which nnapi-reference computes with, are as many as every other engine has."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(count, user_api="blas")
+    return limits
+
+
+def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+    """Everything that is measured with one inference at a time."""
+    _try_out(courses, subject, settings, step)
+    for course in _running(courses):
+        step(f"{course.engine.name}: loading and compiling")
+        _guarded(course, partial(_prepare, course, subject, settings))
+    for course in _running(courses):
+        step(f"{course.engine.name}: accuracy")
+        _guarded(course, partial(_judge, course, subject))
+    _time(courses, subject, settings, step)
 
 
 def _running(courses: Sequence[Course]) -> list[Course]:
@@ -174,7 +193,7 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
 def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
     """Load and compile, up to ``repeats`` times while that is quick; the last one is kept."""
     begun = time.perf_counter()
-    while len(course.load) < settings.repeats and (not course.load or time.perf_counter() - begun < 1.0):
+    while len(course.load) < settings.repeats and (not course.load or time.perf_counter() - begun < settings.preparing):
         course.runs = []
         gc.collect()  # the last one's memory is given back outside of what is timed
         start = time.perf_counter()
@@ -205,7 +224,7 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
         turn = number % len(running) if running else 0
         for course in running[turn:] + running[:turn]:
             start = time.perf_counter()
-            _guarded(course, lambda course=course: _round(course, subject.inputs, settings))
+            _guarded(course, partial(_round, course, subject.inputs, settings))
             spent[id(course)] += time.perf_counter() - start
 
 
@@ -232,7 +251,7 @@ def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, s
     for number in range(settings.throughput_rounds):
         step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
         for course in _running(quick):
-            _guarded(course, lambda course=course: _throughput(course, flights, subject, settings))
+            _guarded(course, partial(_throughput, course, flights, subject, settings))
 
 
 def _is_quick(course: Course, settings: Settings) -> bool:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from nnapi.report.result import Measurement, ModelResult
 
-WIDTH = 640
-ROW = 34
+WIDTH = 480
+ROW = 30
 COLOURS = 8
 """Colours of series that the page defines, ``--c0`` to ``--c7``."""
+SPARE = ("var(--c0)", "var(--c1)")
+"""For charts with more series than engines: pygal would compute others, which it cannot from variables."""
 TICKS = (1, 2, 5)
 CURVE_POINTS = 160
 
@@ -41,7 +45,7 @@ def latencies(model: ModelResult, colour: Colours) -> str:
     low = min(float(np.percentile(values, 0.5)) for values in logs.values())
     high = max(float(np.percentile(values, 99)) for values in logs.values())
     margin = max(0.02, 0.06 * (high - low))
-    chart = _chart("XY", shown, colour, height=250, fill=True, show_dots=False, stroke_style={"width": 1.5})
+    chart = _chart("XY", shown, colour, height=210, fill=True, show_dots=False, stroke_style={"width": 1.5})
     chart.xrange = (low - margin, high + margin)
     chart.x_labels = [{"label": f"{tick:g}", "value": math.log10(tick)} for tick in ticks(low - margin, high + margin)]
     chart.x_title = "milliseconds"
@@ -129,11 +133,22 @@ def overview(models: Sequence[ModelResult]) -> str:
     return _svg(chart)
 
 
-def _chart(kind: str, shown: Sequence[Measurement], colour: Colours, **options: Any) -> Any:
-    import pygal
-    from pygal.style import Style
+@cache
+def _pygal() -> Any:
+    """The library, without the hook for its map plug-ins that it hangs into every import of the process.
 
-    style = Style(
+    The hook is of a kind that Python warns of at each import, and no map is drawn here.
+    """
+    import pygal
+    import pygal.style
+
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
+    return pygal
+
+
+def _chart(kind: str, shown: Sequence[Measurement], colour: Colours, **options: Any) -> Any:
+    pygal = _pygal()
+    style = pygal.style.Style(
         background="transparent",
         plot_background="transparent",
         foreground="var(--ink)",
@@ -154,8 +169,8 @@ def _chart(kind: str, shown: Sequence[Measurement], colour: Colours, **options: 
         opacity_hover=".6" if kind == "XY" else "1",
         stroke_opacity="1",
         transition="0s",
-        colors=tuple(f"var(--c{colour[m.engine]})" for m in shown) or ("var(--c0)",),
-        value_colors=("var(--ink)",) * max(1, len(shown)),
+        colors=(*(f"var(--c{colour[m.engine]})" for m in shown), *SPARE),
+        value_colors=("var(--ink)",) * (len(shown) + len(SPARE)),
     )
     common = {"margin": 4, "spacing": 8, "rounded_bars": 3, "legend_box_size": 10, "truncate_legend": -1}
     return getattr(pygal, kind)(
@@ -169,6 +184,8 @@ def _svg(chart: Any, series: Mapping[int, str] | None = None) -> str:
     text = re.sub(r"<!--.*?-->|<script.*?</script>|<title>Pygal</title>", "", text, flags=re.DOTALL)
     for number, variable in (series or {}).items():
         text = re.sub(
-            rf"(\.color-{number}[^{{]*\{{stroke:)[^;]+;fill:[^}}]+\}}", rf"\1var({variable});fill:var({variable})}}", text
+            rf"(\.color-{number}[^{{]*\{{stroke:)[^;]+;fill:[^}}]+\}}",
+            rf"\1var({variable});fill:var({variable})}}",
+            text,
         )
     return text

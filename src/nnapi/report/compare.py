@@ -18,7 +18,7 @@ import numpy as np
 from nnapi.report.result import Benchmark, Measurement
 
 ALPHA = 0.05
-THRESHOLD = 0.05
+THRESHOLD = 0.1
 ACCURACY_LOSS = 0.01
 """How much of a share (top-1, top-5, mAP) may be lost."""
 FEWEST = 4
@@ -33,6 +33,8 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     UNKNOWN = "too few samples"
+    MACHINE = "as another engine"
+    """Worse, but so is an engine that did not change with us, by as much: the machine was in another state."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,9 @@ def compare(before: Benchmark, after: Benchmark, alpha: float = ALPHA, threshold
     old, new = _by_name(before), _by_name(after)
     shared = [key for key in old if key in new]
     changes = [change for key in shared for change in _changes(key[0], old[key], new[key])]
-    judged = tuple(_judged(change, alpha, threshold) for change in _adjusted(changes))
-    return Difference(judged, tuple(_notes(before, after, set(old) ^ set(new), judged)))
+    judged = [_judged(change, alpha, threshold) for change in _adjusted(changes)]
+    judged = [_excused(change, judged, threshold) for change in judged]
+    return Difference(tuple(judged), tuple(_notes(before, after, set(old) ^ set(new), judged)))
 
 
 def _by_name(benchmark: Benchmark) -> dict[tuple[str, str], Measurement]:
@@ -154,6 +157,24 @@ def _judged(change: Change, alpha: float, threshold: float) -> Change:
     return replace(change, verdict=Verdict.BETTER if (change.ratio > 1) == more_is_better else Verdict.WORSE)
 
 
+def _excused(change: Change, changes: Sequence[Change], threshold: float) -> Change:
+    """The change, not counted as ours where another engine lost as much on the same model in the same two runs."""
+    if not change.is_ours or change.verdict is not Verdict.WORSE or change.p is None:
+        return change
+    as_much = any(
+        _loss(other) * (1 + threshold) >= _loss(change)
+        for other in changes
+        if not other.is_ours
+        and (other.model, other.figure, other.verdict) == (change.model, change.figure, Verdict.WORSE)
+    )
+    return replace(change, verdict=Verdict.MACHINE) if as_much else change
+
+
+def _loss(change: Change) -> float:
+    """By what factor a figure became worse."""
+    return 1 / change.ratio if change.figure == "throughput" else change.ratio
+
+
 def _notes(
     before: Benchmark, after: Benchmark, alone: set[tuple[str, str]], changes: Sequence[Change]
 ) -> Iterator[str]:
@@ -167,6 +188,10 @@ def _notes(
             yield f"the settings differ: {name} was {old}, is {new}"
     for model, engine in sorted(alone):
         yield f"only one of the runs has {engine} on {model}"
+    versions = [{m.engine: m.version for m in _by_name(run).values() if not m.is_ours} for run in (before, after)]
+    for engine, version in versions[0].items():
+        if versions[1].get(engine, version) != version:
+            yield f"{engine} was {version}, is {versions[1][engine]}"
     others = [c.ratio for c in changes if not c.is_ours and c.figure == "latency" and c.verdict is not Verdict.SAME]
     if others:
         middle = statistics.median(others)

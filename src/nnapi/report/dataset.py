@@ -55,9 +55,9 @@ def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Examp
 def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
     """From what a label says to the class's number."""
     places: dict[str, int] = {}
-    for number, name in enumerate(names or ()):
+    for place, name in enumerate(names or ()):
         for synonym in (name, *name.split(",")):
-            places.setdefault(synonym.strip().lower(), number)
+            places.setdefault(synonym.strip().lower(), place)
 
     def number(label: str) -> int:
         found = places.get(label.strip().lower())

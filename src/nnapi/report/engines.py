@@ -12,7 +12,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version as installed
 from inspect import signature
 from pathlib import Path
@@ -23,6 +23,8 @@ import numpy as np
 Array: TypeAlias = np.ndarray[Any, Any]
 Run: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 """One inference: an array per input to an array per output, in the order of the file."""
+LONGEST = 240
+"""Characters of an engine's error message that are repeated."""
 
 
 class UnsuitableError(Exception):
@@ -82,7 +84,7 @@ class _OpenedNnapi:
     def __init__(self, model: Any, devices: tuple[str, ...] | None, threads: int) -> None:
         from nnapi.runtime.compilation import compile
 
-        options = {"threads": threads} if "threads" in signature(compile).parameters else {}
+        options: dict[str, Any] = {"threads": threads} if "threads" in signature(compile).parameters else {}
         self._compile = partial(compile, model, devices, **options)
         self._devices: list[str] = []
 
@@ -125,7 +127,7 @@ class _OpenedLiteRT:
         try:
             self._first = self._make()
         except (ValueError, RuntimeError) as error:
-            raise UnsuitableError(_first_line(error)) from None
+            raise UnsuitableError(_sentence(error)) from None
 
     def prepare(self, requests: int) -> list[Run]:
         interpreters = [self._first, *(self._make() for _ in range(requests - 1))]
@@ -133,7 +135,7 @@ class _OpenedLiteRT:
             for interpreter in interpreters:
                 interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
-            raise UnsuitableError(_first_line(error)) from None
+            raise UnsuitableError(_sentence(error)) from None
         return [_litert_run(interpreter) for interpreter in interpreters]
 
     def devices(self) -> list[str]:
@@ -168,15 +170,29 @@ class OpenVINO:
         return _OpenedOpenVINO(path, threads)
 
 
+@cache
+def _openvino_core() -> Any:
+    """One for the process, as its makers advise: it loads the plug-ins of the devices."""
+    import openvino
+
+    return openvino.Core()
+
+
 class _OpenedOpenVINO:
     def __init__(self, path: Path, threads: int) -> None:
-        import openvino
-
-        self._core, self._threads = openvino.Core(), threads
+        self._core, self._threads = _openvino_core(), threads
         try:
             self._model = self._core.read_model(str(path))
+            shapes = {source: source.partial_shape for source in self._model.inputs}
+            if any(shape.is_dynamic for shape in shapes.values()):  # as LiteRT does: what is open is 1
+                self._model.reshape(
+                    {
+                        source: [1 if extent.is_dynamic else extent for extent in shape]
+                        for source, shape in shapes.items()
+                    }
+                )
         except RuntimeError as error:
-            raise UnsuitableError(_first_line(error)) from None
+            raise UnsuitableError(_sentence(error)) from None
 
     def prepare(self, requests: int) -> list[Run]:
         options = {
@@ -188,7 +204,7 @@ class _OpenedOpenVINO:
         try:
             compiled = self._core.compile_model(self._model, "CPU", options)
         except RuntimeError as error:
-            raise UnsuitableError(_first_line(error)) from None
+            raise UnsuitableError(_sentence(error)) from None
         return [_openvino_run(compiled.create_infer_request(), len(compiled.outputs)) for _ in range(requests)]
 
     def devices(self) -> list[str]:
@@ -237,7 +253,7 @@ class _OpenedOnnxRuntime:
         try:
             session = onnxruntime.InferenceSession(self._content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its errors share no parent
-            raise UnsuitableError(_first_line(error)) from None
+            raise UnsuitableError(_sentence(error)) from None
         names = [source.name for source in session.get_inputs()]
         return [partial(_onnx_run, session, names)] * requests  # a session takes runs from any number of threads
 
@@ -249,11 +265,10 @@ def _onnx_run(session: Any, names: Sequence[str], inputs: Sequence[Array]) -> li
     return [np.asarray(array) for array in session.run(None, dict(zip(names, inputs, strict=True)))]
 
 
-def _first_line(error: Exception) -> str:
-    """What an engine says, in one line: the last that is no place in its source code."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("Exception from", "Check '"))]
-    return (told or lines or [type(error).__name__])[0]
+def _sentence(error: Exception) -> str:
+    """What an engine says, short: its last line, which is the cause, where the first ones are places in its source."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[-1] if len(lines[-1]) <= LONGEST else f"{lines[-1][:LONGEST]}…"
 
 
 OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVINO(), OnnxRuntime())}
@@ -290,7 +305,7 @@ def main(engine: str, model: str, inputs: str, threads: str) -> None:
         (run,) = revived(engine).open(Path(model), int(threads)).prepare(1)
         run(arrays)
     except Exception as error:
-        print(json.dumps({"reason": _first_line(error)}))
+        print(json.dumps({"reason": _sentence(error)}))
     else:
         print(json.dumps({"peak": peak_bytes()}))
 

@@ -36,10 +36,10 @@ def described(operand: Operand) -> str:
 def _edges(model: Model) -> list[dict[str, Any]]:
     producers = {index: call.number for call in model.operations for index in call.outputs}
     moving = {o.index for o in model.operands if o.lifetime in (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)}
-    pairs = [
+    pairs: list[tuple[int, int | None]] = [
         (index, call.number) for call in model.operations for index in dict.fromkeys(call.inputs) if index in moving
     ]
-    pairs += [(index, None) for index in model.outputs]  # type: ignore[list-item]  # None: to the caller
+    pairs += [(index, None) for index in model.outputs]
     return [
         {
             "from": producers.get(index),

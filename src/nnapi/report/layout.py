@@ -9,14 +9,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Node = Hashable
 Edge = tuple[Node, Node]
 
-NODE_WIDTH, NODE_HEIGHT = 168.0, 34.0
+NODE_WIDTH, NODE_HEIGHT = 184.0, 34.0
 BEND_WIDTH = 14.0
 GAP_X, GAP_Y = 16.0, 22.0
 GUTTER = 56.0
+"""Space between two columns, wider by LANE for every edge that passes through it."""
+LANE = 5.0
 MARGIN = 10.0
 SWEEPS = 8
 COLUMN_LAYERS = 18
@@ -55,29 +58,31 @@ def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLU
     """Lay out an acyclic graph whose nodes come in an order in which every edge leads forward."""
     edges = list(dict.fromkeys(edges))
     chains, layers = _layered(nodes, edges)
-    links = [pair for chain in chains.values() for pair in zip(chain, chain[1:], strict=False)]
+    links = [pair for chain in chains.values() for pair in pairwise(chain)]
     _order(layers, links)
     columns = _columns(layers, links, column_layers)
     centres: dict[Node, tuple[int, float, float]] = {}
+    column_of = {node: number for number, column in enumerate(columns) for layer in column for node in layer}
+    lanes = _lanes(links, column_of)
+    depth = MARGIN + LANE * max((len(crossing) for crossing in lanes.values()), default=0)
     left = height = MARGIN
-    borders = []
+    turns: dict[Edge, tuple[float, float]] = {}
     for number, column in enumerate(columns):
         places = _places(column, links)
         low = min((x - _width(node) / 2 for node, x in places.items()), default=0.0)
         high = max((x + _width(node) / 2 for node, x in places.items()), default=0.0)
         for row, layer in enumerate(column):
-            y = MARGIN + row * (NODE_HEIGHT + GAP_Y) + NODE_HEIGHT / 2
+            y = depth + row * (NODE_HEIGHT + GAP_Y) + NODE_HEIGHT / 2
             for node in layer:
                 centres[node] = number, left + places[node] - low, y
             height = max(height, y + NODE_HEIGHT / 2)
         left += high - low
-        borders.append(left + GUTTER / 2)
-        left += GUTTER
-    paths = {edge: _path([centres[node] for node in chain], borders, chain) for edge, chain in chains.items()}
-    boxes = {
-        node: Box(centres[node][1] - NODE_WIDTH / 2, centres[node][2] - NODE_HEIGHT / 2) for node in nodes
-    }
-    return Drawing(boxes, paths, left - GUTTER + MARGIN, height + MARGIN)
+        for lane, link in enumerate(lanes.get(number, ())):
+            turns[link] = left + GUTTER / 2 + lane * LANE, lane * LANE
+        left += GUTTER + LANE * len(lanes.get(number, ()))
+    paths = {edge: _path(chain, centres, turns) for edge, chain in chains.items()}
+    boxes = {node: Box(centres[node][1] - NODE_WIDTH / 2, centres[node][2] - NODE_HEIGHT / 2) for node in nodes}
+    return Drawing(boxes, paths, left - GUTTER + MARGIN, height + depth)
 
 
 def _width(node: Node) -> float:
@@ -159,7 +164,7 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
         window = range(max(breaks[-1] + 1, ideal - length // 5), min(len(layers) - 1, ideal + length // 5) + 1)
         breaks.append(min(window, key=lambda layer: (crossing[layer - 1], abs(layer - ideal))))
     breaks.append(len(layers))
-    return [layers[a:b] for a, b in zip(breaks, breaks[1:], strict=False)]
+    return [layers[a:b] for a, b in pairwise(breaks)]
 
 
 def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node, float]:
@@ -179,8 +184,8 @@ def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Nod
 
 def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
     """Positions as near to the wanted ones as the widths allow: runs that touch share their mean deviation."""
-    offsets = [0.0]
-    for left, right in zip(layer, layer[1:], strict=False):
+    offsets = [0.0][: len(layer)]
+    for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + GAP_X)
     runs: list[list[float]] = []
     for want, offset in zip(wanted, offsets, strict=True):
@@ -192,22 +197,37 @@ def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
     return [shift + offset for shift, offset in zip(shifts, offsets, strict=True)]
 
 
-def _path(points: Sequence[tuple[int, float, float]], borders: Sequence[float], chain: Sequence[Node]) -> str:
-    """SVG path data through the points, from the lower side of the first box to the upper side of the last."""
-    _, x, y = points[0]
+def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[Edge]]:
+    """For each column the links that leave it through the gutter on its right, each in a lane of its own."""
+    lanes: dict[int, list[Edge]] = {}
+    for upper, lower in dict.fromkeys(links):
+        if column[upper] != column[lower]:
+            lanes.setdefault(column[upper], []).append((upper, lower))
+    return lanes
+
+
+def _path(
+    chain: Sequence[Node], centres: Mapping[Node, tuple[int, float, float]], turns: Mapping[Edge, tuple[float, float]]
+) -> str:
+    """SVG path data from the lower side of the first box to the upper side of the last, through the bends between.
+
+    A link into the next column goes down, through its lane of the gutter, up and down again.
+    """
     half = NODE_HEIGHT / 2
-    text = f"M{x:.1f} {y + half:.1f}"
+    _, x, y = centres[chain[0]]
     y += half
-    for place, (before, after) in enumerate(zip(points, points[1:], strict=False), 1):
-        top = after[2] - half
-        if before[0] == after[0]:
+    text = f"M{x:.1f} {y:.1f}"
+    for upper, lower in pairwise(chain):
+        _, next_x, top = centres[lower]
+        top -= half
+        if (upper, lower) in turns:
+            across, apart = turns[upper, lower]
+            text += f"V{y + 6 + apart:.1f}H{across:.1f}V{top - 6 - apart:.1f}H{next_x:.1f}V{top:.1f}"
+        else:
             middle = (y + top) / 2
-            text += f"C{x:.1f} {middle:.1f} {after[1]:.1f} {middle:.1f} {after[1]:.1f} {top:.1f}"
-        else:  # into the next column: down, through the gutter, up, and down again
-            border = borders[before[0]]
-            text += f"V{y + 8:.1f}H{border:.1f}V{top - 6:.1f}H{after[1]:.1f}V{top:.1f}"
-        x, y = after[1], top
-        if isinstance(chain[place], _Bend):
+            text += f"C{x:.1f} {middle:.1f} {next_x:.1f} {middle:.1f} {next_x:.1f} {top:.1f}"
+        x, y = next_x, top
+        if isinstance(lower, _Bend):
             y += NODE_HEIGHT
             text += f"V{y:.1f}"
     return text

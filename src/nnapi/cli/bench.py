@@ -1,0 +1,265 @@
+"""``nnapi bench``: models on our devices beside other engines, measured in turns in one run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+from typer.core import TyperGroup
+
+import nnapi
+from nnapi.cli.bench_diff import diff
+from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.judges import judge
+from nnapi.cli.labels import read_labels
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, counted, finite, table
+from nnapi.errors import NnapiError
+from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
+from nnapi.report.dataset import DatasetError, Example, read_dataset
+from nnapi.report.engines import OTHERS, Engine, Nnapi
+from nnapi.report.graph import graph_data
+from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds, size
+from nnapi.report.machine import cores, machine
+from nnapi.report.result import Benchmark, ModelResult, to_data
+from nnapi.report.timeline import timeline_data
+from nnapi.trace import recording
+
+REFERENCE = "nnapi-reference"
+LOADER = "nnapi:load"
+MODELS = "run"
+
+
+class _Bench(TyperGroup):
+    """``nnapi bench MODEL…`` is ``nnapi bench run MODEL…``: what is no name of a command begins a list of models."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if named or not args else [MODELS, *args])
+
+
+app = typer.Typer(cls=_Bench, no_args_is_help=True, help="Measure models beside other engines; compare two runs.")
+
+
+@app.command(MODELS)
+def bench(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)],
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", "-d", help="A row for this device; repeat it for more. The runtime chooses if none."),
+    ] = None,
+    against: Annotated[
+        str, typer.Option(help="Engines to run on the same file, separated by commas, or 'none'.")
+    ] = ",".join(OTHERS),
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each engine.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each engine has its turn.")] = 10,
+    requests: Annotated[
+        int | None, typer.Option(min=1, help="Inferences in flight for the throughput.", show_default="one per core")
+    ] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="Labelled inputs: a folder for each class, or a folder with labels.csv.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line, for --dataset.")] = None,
+    reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one page.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+) -> None:
+    """Measure latency, throughput, loading, memory and accuracy of models, beside other engines on the same file.
+
+    `nnapi bench diff A.json B.json` compares two runs. An interrupted run keeps what it measured.
+    """
+    for model in models:
+        if not model.is_file():
+            raise Mistake(f"{model}: no such file")
+    engines, absent = available([*_ours(device), *_others(against)])
+    settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
+    names = read_labels(labels) if labels else None
+    try:
+        examples = read_dataset(dataset, names) if dataset else []
+    except DatasetError as error:
+        raise Mistake(str(error)) from None
+    out = console()
+    facts = machine()
+    started = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    told = {**_told(settings, dataset), "inputs": f"random, seed {seed}"}
+    results: list[ModelResult] = []
+    interrupted = False
+    for place, file in enumerate(models, 1):
+        title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
+        with progress(out, 2 + steps(len(engines), settings)) as step:
+            try:
+                found, interrupted = _measured(
+                    file, engines, settings, examples, reference, seed, partial(_titled, step, title)
+                )
+            except KeyboardInterrupt:
+                interrupted = True
+                break
+        results.append(found)
+        _show(out, found)
+        benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
+        _write(json_file, benchmark)
+        if interrupted:
+            break
+    benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
+    _write(json_file, benchmark)
+    if html:
+        html.write_text(benchmark_page(benchmark), encoding="utf-8")
+    _close(out, benchmark)
+
+
+def _titled(step: Step, title: str, text: str) -> None:
+    step(f"{title}: {text}")
+
+
+def _ours(devices: Sequence[str] | None) -> list[Engine]:
+    for name in devices or ():
+        nnapi.device(name)
+    return [Nnapi(LOADER, (name,)) for name in dict.fromkeys(devices)] if devices else [Nnapi(LOADER)]
+
+
+def _others(text: str) -> list[Engine]:
+    names = [name.strip() for name in text.split(",") if name.strip() and name.strip() != "none"]
+    unknown = [name for name in names if name not in OTHERS]
+    if unknown:
+        raise Mistake(f"no engine {', '.join(unknown)}; there are: {', '.join(OTHERS)}")
+    return [OTHERS[name] for name in dict.fromkeys(names)]
+
+
+def _told(settings: Settings, dataset: Path | None) -> dict[str, Any]:
+    told = {name: value for name, value in asdict(settings).items() if name in ("rounds", "threads", "requests")}
+    return {**told, "data set": str(dataset)} if dataset else told
+
+
+def _measured(
+    file: Path,
+    engines: dict[Engine, str],
+    settings: Settings,
+    examples: Sequence[Example],
+    reference: bool,
+    seed: int,
+    step: Step,
+) -> tuple[ModelResult, bool]:
+    """Everything about one model, and whether the user interrupted it. A model we cannot read is told as a note."""
+    step("reading the model")
+    try:
+        model = nnapi.load(file)
+        given = [random_input(operand, seed) for operand in input_operands(model)]
+    except (NnapiError, Mistake) as error:
+        return ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", (), notes=(str(error),)), False
+    inputs = [one.array for one in given]
+    notes: list[str] = []
+    types = [model.operands[index].type for index in model.outputs]
+    expected = None
+    step("computing the reference")
+    if reference:
+        try:
+            expected = nnapi.compile(model, REFERENCE).run(*inputs)
+        except NnapiError as error:
+            notes.append(f"no comparison with {REFERENCE}: {error}")
+    subject = Subject(file, inputs, types, expected, judge(model, examples) if examples else None)
+    measurements, interrupted = measure(subject, engines, settings, step)
+    ours = next((engine for engine in engines if isinstance(engine, Nnapi)), None)
+    graph = timeline = None
+    if ours and not interrupted:
+        try:
+            graph, timeline = _explained(model, ours, inputs)
+        except NnapiError as error:
+            notes.append(f"no plan: {error}")
+        except KeyboardInterrupt:
+            interrupted = True
+    signature = " → ".join(", ".join(_type(model, index) for index in side) for side in (model.inputs, model.outputs))
+    result = ModelResult(
+        file.name, str(file), file.stat().st_size, len(model.operations), signature,
+        "; ".join(dict.fromkeys(one.done for one in given)), tuple(measurements), len(examples), graph, timeline,
+        tuple(notes),
+    )  # fmt: skip
+    return result, interrupted
+
+
+def _type(model: nnapi.Model, index: int) -> str:
+    type = model.operands[index].type
+    return (
+        f"{type.name.removeprefix('TENSOR_').lower()} [{', '.join(str(extent or '?') for extent in type.dimensions)}]"
+    )
+
+
+def _explained(
+    model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any]
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The graph of the plan, and what happened when in one run of it, where anything was recorded."""
+    compilation = nnapi.compile(model, engine.devices)
+    compilation.run(*inputs)
+    with recording() as recorder:
+        compilation.run(*inputs)
+    spans = recorder.spans()
+    return graph_data(compilation.plan), timeline_data(spans) if spans else None
+
+
+def _write(file: Path | None, benchmark: Benchmark) -> None:
+    """All figures as JSON; the file is never half written, whatever happens."""
+    if file is None:
+        return
+    beside = file.with_name(f".{file.name}.part")
+    beside.write_text(json.dumps(finite(to_data(benchmark)), ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.replace(file)
+
+
+def _show(out: Console, result: ModelResult) -> None:
+    best = result.best(ours=False)
+    metrics = list(dict.fromkeys(name for m in result.measurements for name in m.accuracy))
+    numbers = ["median", "minimum", "p90", "throughput", "load", "compile", "peak", *metrics]
+    headings = ["median", "minimum", "p90", "× best other", *numbers[3:7], "to reference", *metrics]
+    rows = table("engine", *headings, right=[*numbers, "× best other"])
+    out.print(Text.assemble((result.name, "bold"), f"  {counted(result.operations, 'operation')}"))
+    for m in result.measurements:
+        if not m.samples and not m.load:
+            continue
+        gain = ratio(m, best)
+        colour = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"
+        rows.add_row(
+            Text(m.engine if m.engine != "nnapi" or not m.devices else f"nnapi ({' + '.join(m.devices)})"),
+            *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90)),
+            Text("" if gain is None else f"{gain:.2f}", style=colour),
+            "" if m.rate is None else rate(m.rate),
+            *(seconds(sorted(times)[len(times) // 2]) if times else "" for times in (m.load, m.compile)),
+            "" if m.peak is None else size(m.peak),
+            "" if m.agreement is None else str(m.agreement),
+            *(metric(name, m.accuracy[name]) if name in m.accuracy else "" for name in metrics),
+        )
+    out.print(rows)
+    for m in result.measurements:
+        if m.failure:
+            out.print(f"[yellow]{escape(m.engine)}: {escape(m.failure)}[/]")
+    for note in result.notes:
+        out.print(f"[yellow]{escape(note)}[/]")
+    out.print()
+
+
+def _close(out: Console, benchmark: Benchmark) -> None:
+    """What holds for all tables; exit code 130 after an interruption, 1 where none of ours ran on some model."""
+    for name, reason in benchmark.absent.items():
+        out.print(f"[dim]{escape(name)} left out: {escape(reason)}[/]")
+    settings = benchmark.settings
+    out.print(
+        f"[dim]{counted(settings['threads'], 'thread')}, {counted(settings['rounds'], 'round')} in turns, "
+        f"throughput with {settings['requests']} in flight on a thread each; {benchmark.machine['processor']}[/]",
+        highlight=False,
+    )
+    if benchmark.is_interrupted:
+        raise typer.Abort
+    if any(model.best(ours=True) is None for model in benchmark.models):
+        raise typer.Exit(1)
+
+
+app.command("diff")(diff)

@@ -1,0 +1,92 @@
+"""``nnapi bench diff``: whether one run differs from another by more than chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.text import console, counted, print_json, table
+from nnapi.report.compare import ALPHA, THRESHOLD, Change, Difference, Verdict, compare
+from nnapi.report.html import rate, seconds, share, size
+from nnapi.report.result import Benchmark, NotAResultError, from_data
+
+COLOURS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.MACHINE: "yellow"}
+FORMATS: dict[str, Callable[[float], str]] = {
+    "throughput": rate,
+    "peak memory": size,
+    "mean squared error": lambda value: f"{value:.4g}",
+    "runs": lambda value: "yes" if value else "no",
+    **dict.fromkeys(("top-1", "top-5", "mAP@.5", "mAP@[.5:.95]"), share),
+}
+"""How figures are written that are no seconds."""
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="A.json", help="An earlier run.", show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="B.json", help="A later run.", show_default=False)],
+    alpha: Annotated[float, typer.Option(min=0, max=1, help="Chance of calling equal things different.")] = ALPHA,
+    threshold: Annotated[
+        float, typer.Option(min=0, help="Changes up to this share do not count, significant or not.")
+    ] = THRESHOLD,
+    all_figures: Annotated[bool, typer.Option("--all", help="Also what did not change.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare two runs of nnapi bench; exit code 1 where something of ours became worse.
+
+    Times are tested with Mann-Whitney's U over rounds, adjusted for their number. Other engines are shown and do not
+    count. Where one of them lost as much on the same model, the machine was in another state: neither does that.
+    """
+    found = compare(_read(before), _read(after), alpha, threshold)
+    if as_json:
+        print_json({
+            "changes": [asdict(change) for change in found.changes],
+            "notes": list(found.notes),
+            "regressions": len(found.regressions),
+        })  # fmt: skip
+    else:
+        _show(console(), found, all_figures)
+    if found.regressions:
+        raise typer.Exit(1)
+
+
+def _read(file: Path) -> Benchmark:
+    try:
+        return from_data(json.loads(file.read_text(encoding="utf-8")))
+    except NotAResultError as error:
+        raise Mistake(f"{file}: {error}") from None
+    except ValueError:
+        raise Mistake(f"{file}: it is no JSON") from None
+
+
+def _show(out: Console, found: Difference, all_figures: bool) -> None:
+    for note in found.notes:
+        out.print(f"[yellow]{escape(note)}[/]")
+    shown = [change for change in found.changes if all_figures or change.verdict in COLOURS]
+    if shown:
+        rows = table("model", "engine", "figure", "before", "after", "ratio", "95 %", "p", "", right=["ratio", "p"])
+        for change in shown:
+            rows.add_row(*_cells(change))
+        out.print(rows)
+    same = sum(change.verdict is Verdict.SAME for change in found.changes)
+    out.print(f"[dim]{counted(same, 'figure')} of {len(found.changes)} did not change[/]")
+    worse = len(found.regressions)
+    out.print(f"[red]{counted(worse, 'figure')} of ours became worse[/]" if worse else "[green]nothing became worse[/]")
+
+
+def _cells(change: Change) -> list[Text]:
+    write = FORMATS.get(change.figure, seconds)
+    interval = "" if change.interval is None else "{:.2f} to {:.2f}".format(*change.interval)
+    p = "" if change.p is None else f"{change.p:.2g}"
+    verdict = Text(str(change.verdict), COLOURS.get(change.verdict, "dim"))
+    texts = (change.model, change.engine, change.figure, write(change.before), write(change.after),
+             f"{change.ratio:.3g}×", interval, p)  # fmt: skip
+    return [*map(Text, texts), verdict]

@@ -1,0 +1,42 @@
+"""``nnapi explain``: which operation of a model runs where, why not elsewhere, at what cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import nnapi
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, print_json
+from nnapi.report.graph import graph_data
+from nnapi.report.html import explain_page
+from nnapi.runtime.explain import as_text
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", "-d", help="Choose among these devices only (may be repeated)."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by device.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the plan for a model: its parts, and for each operation the device, the costs and the reasons."""
+    out = console()
+    with progress(out, 2) as step:
+        step("reading the model")
+        loaded = nnapi.load(model)
+        step("compiling")
+        plan = nnapi.compile(loaded, device).plan
+    graph = graph_data(plan)
+    if html:
+        html.write_text(explain_page(graph), encoding="utf-8")
+    if as_json:
+        print_json(graph)
+    elif html:
+        out.print(f"{graph['summary']}\nwritten to {html}", markup=False)
+    else:
+        out.print(as_text(plan), markup=False)

@@ -1,0 +1,144 @@
+"""``nnapi bench`` as a user calls it, on a small model and few rounds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from nnapi.cli import app, bench
+from nnapi.report import benchmark
+from nnapi.report.engines import Nnapi
+from nnapi.report.result import from_data
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+MODEL, FLOAT = DIGITS / "digits_quant.tflite", DIGITS / "digits_float.tflite"
+QUICK = ("--rounds", "2", "--requests", "1", "--against", "none", "--device", "nnapi-reference")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process of its own for the memory, which takes a second; short rounds."""
+    monkeypatch.setattr(benchmark, "peak_memory", lambda *_: (12_000_000, ""))
+    short = {"block": 0.002, "throughput_seconds": 0.002, "throughput_rounds": 2}
+    settings = benchmark.Settings
+    monkeypatch.setattr(bench, "Settings", lambda **given: settings(**given, **short))
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["bench", *map(str, arguments)])
+
+
+def written(*arguments: object, folder: Path) -> Any:
+    result = call(MODEL, *QUICK, "--json", folder / "out.json", *arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads((folder / "out.json").read_text())
+
+
+def test_table() -> None:
+    result = call(MODEL, *QUICK)
+    assert result.exit_code == 0, result.output
+    heading, row = result.stdout.splitlines()[1:3]
+    assert heading.split()[:4] == ["engine", "median", "minimum", "p90"]
+    assert row.startswith("nnapi nnapi-reference")
+    assert "12 MB" in row
+    assert row.rstrip().endswith("equal")
+    assert "1 thread, 2 rounds in turns, throughput with 1 in flight" in result.stdout
+
+
+def test_json(tmp_path: Path) -> None:
+    found = written(folder=tmp_path)
+    (row,) = found["models"][0]["measurements"]
+    assert (row["engine"], row["devices"], len(row["latency"]), len(row["throughput"])) == (
+        "nnapi nnapi-reference", ["nnapi-reference"], 2, 2,
+    )  # fmt: skip
+    assert row["agreement"]["largest"] == 0
+    assert found["models"][0]["graph"]["operations"][0]["operation"] == "CONV_2D"
+    assert found["settings"] == {"rounds": 2, "threads": 1, "requests": 1, "inputs": "random, seed 0"}
+    assert from_data(found).models[0].measurements[0].median > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_html(tmp_path: Path) -> None:
+    assert call(MODEL, FLOAT, *QUICK, "--html", tmp_path / "out.html").exit_code == 0
+    page = (tmp_path / "out.html").read_text()
+    assert "digits_quant.tflite" in page
+    assert "digits_float.tflite" in page
+    assert 'data-operation="0"' in page
+
+
+def test_a_data_set(tmp_path: Path) -> None:
+    with np.load(DIGITS / "digits_test.npz") as split:
+        pairs = list(zip(split["images"][:12], split["labels"][:12].tolist(), strict=True))
+    for number, (image, label) in enumerate(pairs):
+        (tmp_path / "set" / str(label)).mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "set" / str(label) / f"{number}.npy", image.reshape(1, 8, 8, 1) / 16.0)
+    found = written("--dataset", tmp_path / "set", folder=tmp_path)
+    assert found["models"][0]["examples"] == 12
+    assert found["models"][0]["measurements"][0]["accuracy"]["top-5"] == 1.0
+    assert "top-1" in call(MODEL, *QUICK, "--dataset", tmp_path / "set").stdout
+
+
+def test_no_reference(tmp_path: Path) -> None:
+    found = written("--no-reference", folder=tmp_path)
+    assert found["models"][0]["measurements"][0]["agreement"] is None
+
+
+def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(benchmark, "rate", stop)
+    result = call(MODEL, FLOAT, *QUICK, "--json", tmp_path / "a.json", "--html", tmp_path / "a.html")
+    assert result.exit_code == 130
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["is_interrupted"]
+    assert len(found["models"]) == 1
+    assert len(found["models"][0]["measurements"][0]["latency"]) == 2
+    assert "was interrupted" in (tmp_path / "a.html").read_text()
+
+
+def test_a_model_that_cannot_be_read_does_not_end_the_others(tmp_path: Path) -> None:
+    (tmp_path / "bad.tflite").write_bytes(b"nothing" * 9)
+    result = call(tmp_path / "bad.tflite", MODEL, *QUICK)
+    assert result.exit_code == 1
+    assert "bad.tflite" in result.stdout
+    assert "nnapi nnapi-reference" in result.stdout
+
+
+def test_absent_engines_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: object) -> str:
+        raise ImportError("No module named 'litert'")
+
+    monkeypatch.setattr(type(bench.OTHERS["litert"]), "version", missing)
+    result = call(MODEL, *QUICK, "--against", "litert")
+    assert "litert left out: not installed: No module named 'litert'" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["none.tflite"], "none.tflite: no such file"),
+        ([MODEL, "--against", "tvm"], "no engine tvm; there are: litert, openvino, onnxruntime"),
+        ([MODEL, "--device", "mars"], "no device 'mars'"),
+        ([MODEL, "--dataset", "none"], "none: no such folder"),
+    ],
+)
+def test_mistakes_are_one_line(arguments: list[object], sentence: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 1
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_help_is_that_of_the_measurement() -> None:
+    said = call("--help").stdout
+    assert "--rounds" in said
+    assert "bench diff" in said
+
+
+def test_the_loader_is_the_public_one() -> None:
+    model = Nnapi(bench.LOADER).open(MODEL, 1)
+    assert model.prepare(1)

@@ -1,0 +1,80 @@
+"""``nnapi bench diff``: tables and exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_cases import benchmark, measurement, model_result
+from typer.testing import CliRunner
+
+from nnapi.cli import app
+from nnapi.report.result import to_data
+
+
+def written(file: Path, milliseconds: float, seed: int = 0) -> Path:
+    rows = [measurement("nnapi", milliseconds, seed=seed), measurement("litert", 3.0, seed=seed)]
+    file.write_text(json.dumps(to_data(benchmark(model_result("m.tflite", rows)))))
+    return file
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> dict[str, Path]:
+    return {
+        "old": written(tmp_path / "old.json", 2.0),
+        "same": written(tmp_path / "same.json", 2.0, 3),
+        "slow": written(tmp_path / "slow.json", 3.0, 1),
+    }
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["bench", "diff", *map(str, arguments)])
+
+
+def test_nothing_changed(runs: dict[str, Path]) -> None:
+    result = call(runs["old"], runs["same"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "10 figures of 10 did not change\nnothing became worse\n"
+
+
+def test_slower(runs: dict[str, Path]) -> None:
+    result = call(runs["old"], runs["slow"])
+    assert result.exit_code == 1
+    row = next(line for line in result.stdout.splitlines() if " latency " in line)
+    assert row.split()[:2] == ["m.tflite", "nnapi"]
+    assert "1.49×" in row
+    assert row.endswith("worse")
+    assert "4 figures of ours became worse" in result.stdout
+    assert "litert" not in result.stdout
+
+
+def test_faster(runs: dict[str, Path]) -> None:
+    result = call(runs["slow"], runs["old"])
+    assert result.exit_code == 0
+    assert "better" in result.stdout
+
+
+def test_a_threshold_forgives(runs: dict[str, Path]) -> None:
+    assert call(runs["old"], runs["slow"], "--threshold", "1").exit_code == 0
+
+
+def test_all_figures(runs: dict[str, Path]) -> None:
+    assert "litert" in call(runs["old"], runs["same"], "--all").stdout
+
+
+def test_json(runs: dict[str, Path]) -> None:
+    result = call(runs["old"], runs["slow"], "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["regressions"]) == (1, 4)
+    assert told["changes"][0]["figure"] == "latency"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("{", "it is no JSON"), ("{}", "it is no result of nnapi bench"), ("[1]", "it is no result of nnapi bench")],
+)
+def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "other.json").write_text(text)
+    result = call(runs["old"], tmp_path / "other.json")
+    assert result.exit_code == 1
+    assert result.stderr == f"nnapi: {tmp_path / 'other.json'}: {sentence}\n"

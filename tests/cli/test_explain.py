@@ -1,0 +1,50 @@
+"""``nnapi explain`` as a user calls it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from nnapi.cli import app
+
+MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["explain", *map(str, arguments)])
+
+
+def test_text() -> None:
+    result = call(MODEL, "--device", "nnapi-reference")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("nnapi-reference ")
+    assert lines[0].endswith("operations in 1 part")
+    assert any("CONV_2D" in line and "→ nnapi-reference" in line for line in lines)
+
+
+def test_json() -> None:
+    result = call(MODEL, "--device", "nnapi-reference", "--json")
+    told = json.loads(result.stdout)
+    assert told["operations"][0]["device"] == "nnapi-reference"
+    assert told["edges"][0]["from"] is None
+
+
+def test_html(tmp_path: Path) -> None:
+    result = call(MODEL, "--html", tmp_path / "plan.html")
+    assert result.exit_code == 0, result.output
+    assert "plan.html" in result.stdout
+    assert 'data-operation="0"' in (tmp_path / "plan.html").read_text()
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    for arguments, sentence in (
+        ([MODEL, "--device", "mars"], "no device 'mars'"),
+        ([MODEL, "--html", tmp_path / "no" / "where.html"], "No such file or directory"),
+        ([tmp_path / "none.tflite"], "No such file"),
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 1
+        assert sentence in result.stderr
+        assert result.stderr.count("\n") == 1

@@ -1,0 +1,200 @@
+"""Measuring, on engines that only pretend."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import tensor
+from nnapi.model.operand import Array
+from nnapi.report import benchmark
+from nnapi.report.benchmark import Settings, Subject, available, measure, peak_memory, rate, steps
+from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
+QUICK = Settings(rounds=3, requests=2, block=0.003, throughput_rounds=2, throughput_seconds=0.01, repeats=2)
+SUBJECT = Subject(Path("m"), [np.ones(2, np.float32)], [tensor("float32", (2,))], [np.array([2.0, 2.0])])
+
+
+def twice(inputs: Sequence[Array]) -> list[Array]:
+    return [inputs[0] * 2]
+
+
+@dataclass(frozen=True)
+class Pretended:
+    """An engine whose runs are a function."""
+
+    name: str
+    run: Callable[[Sequence[Array]], list[Array]] = twice
+    refuses: str = ""
+
+    def version(self) -> str:
+        return "7"
+
+    def open(self, path: Path, threads: int) -> "Pretended":
+        if self.refuses:
+            raise UnsuitableError(self.refuses)
+        return self
+
+    def prepare(self, requests: int) -> list[Run]:
+        return [self.run] * requests
+
+    def devices(self) -> list[str]:
+        return ["abacus"]
+
+
+@pytest.fixture(autouse=True)
+def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "peak_memory", lambda *_: (12_000_000, ""))
+
+
+def run(*engines: Pretended, settings: Settings = QUICK, subject: Subject = SUBJECT, step=lambda _: None):
+    return measure(subject, {engine: engine.version() for engine in engines}, settings, step)
+
+
+def test_everything_is_measured() -> None:
+    told: list[str] = []
+    (one, two), interrupted = run(Pretended("one"), Pretended("two"), step=told.append)
+    assert not interrupted
+    for found in (one, two):
+        assert (len(found.latency), len(found.load), len(found.compile), len(found.throughput)) == (3, 2, 2, 2)
+        assert (found.version, found.devices, found.requests, found.peak) == ("7", ("abacus",), 2, 12_000_000)
+        assert found.agreement is not None
+        assert found.agreement.largest == 0
+        assert not found.failure
+    assert len(told) == steps(2, QUICK)
+    assert told[0] == "one: peak memory"
+
+
+def test_engines_take_turns_and_each_begins_a_round() -> None:
+    order: list[str] = []
+
+    def noting(name: str) -> Callable[[Sequence[Array]], list[Array]]:
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            if not order or order[-1] != name:
+                order.append(name)
+            return twice(inputs)
+
+        return run
+
+    settings = replace(QUICK, throughput_rounds=0)
+    run(*(Pretended(name, noting(name)) for name in "ab"), settings=settings)
+    assert order[:2] == ["a", "b"]  # accuracy
+    assert order[2:] == ["a", "b", "a", "b"]  # rounds ab, ba, ab, of which neighbours merge
+
+
+def test_one_that_fails_does_not_harm_the_other() -> None:
+    calls = iter(range(100))
+
+    def third_fails(inputs: Sequence[Array]) -> list[Array]:
+        if next(calls) > 5:
+            raise RuntimeError("worn out")
+        return twice(inputs)
+
+    (bad, refused, good), _ = run(
+        Pretended("bad", third_fails), Pretended("refused", refuses="no such operation"), Pretended("good")
+    )
+    assert bad.failure == "RuntimeError: worn out"
+    assert bad.load
+    assert (refused.failure, refused.latency) == ("no such operation", ())
+    assert len(good.latency) == 3
+
+
+def test_an_interruption_keeps_what_there_is() -> None:
+    calls = iter(range(1000))
+
+    def stopped(inputs: Sequence[Array]) -> list[Array]:
+        if next(calls) > 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+        return twice(inputs)
+
+    (found,), interrupted = run(Pretended("one", stopped))
+    assert interrupted
+    assert found.load
+    assert found.samples
+    assert not found.throughput
+
+
+def test_a_slow_engine_sits_out() -> None:
+    def slow(inputs: Sequence[Array]) -> list[Array]:
+        time.sleep(0.02)
+        return twice(inputs)
+
+    (found, quick), _ = run(Pretended("slow", slow), Pretended("quick"), settings=replace(QUICK, patience=0.03))
+    assert len(found.latency) == 1
+    assert not found.throughput
+    assert len(quick.latency) == 3
+
+
+def test_outputs_that_differ() -> None:
+    (found,), _ = run(Pretended("wrong", lambda inputs: [inputs[0] * 3]))
+    assert found.agreement is not None
+    assert (found.agreement.largest, found.agreement.differing) == (1, 1)
+
+
+def test_a_data_set_is_judged() -> None:
+    subject = replace(SUBJECT, judge=lambda run: {"top-1": float(run([np.array([0.25])])[0][0])})
+    (found,), _ = run(Pretended("one"), subject=subject)
+    assert found.accuracy == {"top-1": 0.5}
+
+
+def test_what_is_not_installed_is_named() -> None:
+    class Missing(Pretended):
+        def version(self) -> str:
+            raise ImportError("No module named 'abacus'")
+
+    class Broken(Pretended):
+        def version(self) -> str:
+            raise OSError("libabacus.so: cannot open")
+
+    good = Pretended("good")
+    found, absent = available([good, Missing("missing"), Broken("broken")])
+    assert found == {good: "7"}
+    assert absent == {
+        "missing": "not installed: No module named 'abacus'",
+        "broken": "OSError: libabacus.so: cannot open",
+    }
+
+
+def test_rate_counts_all_threads() -> None:
+    def slow(inputs: Sequence[Array]) -> list[Array]:
+        time.sleep(0.01)
+        return []
+
+    assert 100 < rate([slow] * 3, [], 0.1) < 300
+
+
+def test_rate_raises_what_a_run_raises() -> None:
+    def broken(_: Sequence[Array]) -> list[Array]:
+        raise RuntimeError("worn out")
+
+    with pytest.raises(RuntimeError, match="worn out"):
+        rate([twice, broken], [np.ones(1)], 0.01)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "inputs.npz", np.zeros((1, 8, 8, 1), np.int8))
+    return tmp_path / "inputs.npz"
+
+
+def test_an_engine_that_takes_its_process_down(inputs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "fatal.py").write_text("import os\ndef load(path):\n    os.abort()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    peak, reason = peak_memory(Nnapi("fatal:load"), DIGITS, inputs, 1)
+    assert (peak, reason) == (None, "it takes its process down with SIGABRT")
+
+
+@pytest.mark.engine
+def test_peak_memory_of_another_engine(inputs: Path) -> None:
+    pytest.importorskip("ai_edge_litert.interpreter")
+    peak, reason = peak_memory(LiteRT(), DIGITS, inputs, 1)
+    assert not reason
+    assert peak is not None
+    assert 15e6 < peak < 500e6

@@ -1,0 +1,93 @@
+"""Engines behind one face: each gives what the file says, alone and several at a time."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi.report import engines
+from nnapi.report.engines import Engine, LiteRT, Nnapi, OnnxRuntime, OpenVINO, UnsuitableError, described, revived
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
+SCAN = np.zeros((1, 8, 8, 1), np.int8)
+ALL = [Nnapi("nnapi:load"), LiteRT(), OpenVINO(), OnnxRuntime()]
+
+
+def usable(engine: Engine) -> Engine:
+    try:
+        engine.version()
+    except ImportError as error:
+        pytest.skip(str(error))
+    return engine
+
+
+@pytest.mark.parametrize("engine", [*ALL, Nnapi("a:b", ("x", "y"))], ids=lambda engine: engine.name)
+def test_there_and_back(engine: Engine) -> None:
+    assert revived(described(engine)) == engine
+
+
+def test_names() -> None:
+    assert [engine.name for engine in ALL] == ["nnapi", "litert", "openvino", "onnxruntime"]
+    assert Nnapi("a:b", ("x", "y")).name == "nnapi x+y"
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ALL[:3], ids=lambda engine: engine.name)
+def test_runs(engine: Engine) -> None:
+    first, second = usable(engine).open(DIGITS, 1).prepare(2)
+    (one,), (two,) = first([SCAN]), second([SCAN])
+    (expected,) = ALL[0].open(DIGITS, 1).prepare(1)[0]([SCAN])
+    assert (one.shape, one.dtype) == ((1, 10), np.int8)
+    assert np.abs(one.astype(int) - expected).max() <= 1
+    np.testing.assert_array_equal(one, two)
+    one[:] = 5  # outputs are the caller's
+    np.testing.assert_array_equal(first([SCAN])[0], two)
+
+
+def test_ours_names_its_devices() -> None:
+    opened = Nnapi("nnapi:load", ("nnapi-reference",)).open(DIGITS, 1)
+    opened.prepare(1)
+    assert opened.devices() == ["nnapi-reference"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ALL[1:3], ids=lambda engine: engine.name)
+def test_a_file_that_is_no_model(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "bad.tflite").write_bytes(b"nothing at all" * 20)
+    with pytest.raises(UnsuitableError):
+        usable(engine).open(tmp_path / "bad.tflite", 1).prepare(1)
+
+
+def test_what_an_engine_says_is_told_short() -> None:
+    told = "Exception from src/core.cpp:84:\nFrontEnd API failed:\n  axis 3 is out of range  \n\n"
+    assert engines._sentence(RuntimeError(told)) == "axis 3 is out of range"
+    assert engines._sentence(RuntimeError()) == "RuntimeError"
+    assert len(engines._sentence(RuntimeError("x" * 5000))) == 241
+
+
+def test_onnx_must_lie_beside() -> None:
+    with pytest.raises(UnsuitableError, match=r"there is no digits_quant\.onnx beside the model"):
+        OnnxRuntime().open(DIGITS, 1)
+
+
+def script(tmp_path: Path, engine: Engine, array: np.ndarray) -> dict[str, object]:
+    np.savez(tmp_path / "in.npz", array)
+    command = [sys.executable, "-P", engines.__file__, described(engine), str(DIGITS), str(tmp_path / "in.npz"), "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    told: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def test_a_process_of_its_own_tells_its_peak(tmp_path: Path) -> None:
+    peak = script(tmp_path, ALL[0], SCAN)["peak"]
+    assert isinstance(peak, int)
+    assert 15e6 < peak < 500e6
+
+
+def test_a_process_of_its_own_tells_what_is_wrong(tmp_path: Path) -> None:
+    assert "cannot take an array of shape [1, 3, 3, 1]" in str(
+        script(tmp_path, ALL[0], np.zeros((1, 3, 3, 1), np.int8))["reason"]
+    )

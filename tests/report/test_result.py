@@ -1,0 +1,58 @@
+"""Results as values and as JSON."""
+
+import json
+from typing import Any
+
+import pytest
+from report_cases import measurement, model_result, whole
+
+from nnapi.report.result import Measurement, NotAResultError, from_data, percentile, to_data
+
+
+def test_there_and_back() -> None:
+    data = json.loads(json.dumps(to_data(whole()), allow_nan=False))
+    again = from_data(data)
+    assert again.models[0].measurements == whole().models[0].measurements
+    assert json.loads(json.dumps(to_data(again))) == data
+
+
+def test_the_file_says_the_usual_figures() -> None:
+    rows = to_data(whole())["models"][0]["measurements"]
+    assert rows[0]["summary"]["median"] == pytest.approx(0.002, rel=0.05)
+    assert rows[0]["summary"]["runs"] == 96
+    assert rows[3]["summary"]["median"] is None
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ([], "no result of nnapi bench"),
+        ({"format": "other"}, "no result of nnapi bench"),
+        ({"format": "nnapi-bench", "version": 99}, "of version 99, this program reads 1"),
+        ({"format": "nnapi-bench", "version": 1}, "damaged: KeyError: 'models'"),
+        ({"format": "nnapi-bench", "version": 1, "models": [3]}, "damaged: TypeError"),
+    ],
+)
+def test_other_files(data: Any, sentence: str) -> None:
+    with pytest.raises(NotAResultError, match=sentence):
+        from_data(data)
+
+
+def test_percentile() -> None:
+    values = [float(n) for n in range(10, 0, -1)]
+    assert [percentile(values, share) for share in (0, 0.05, 0.5, 0.9, 0.91, 1)] == [1, 1, 5, 9, 10, 10]
+
+
+def test_figures_of_runs() -> None:
+    found = Measurement("nnapi", latency=((3.0, 1.0), (2.0, 8.0, 9.0)))
+    assert (found.minimum, found.median, found.p90, found.round_medians) == (1, 3, 9, [2, 8])
+    nothing = Measurement("nnapi")
+    assert (nothing.minimum, nothing.median, nothing.p90, nothing.rate) == (None, None, None, None)
+
+
+def test_ours_and_others() -> None:
+    rows = [measurement("litert", 3.0), measurement("nnapi fast", 4.0), measurement("nnapi", 2.0)]
+    result = model_result("m", [*rows, Measurement("nnapix")])
+    ours, theirs = result.best(ours=True), result.best(ours=False)
+    assert ours is rows[2]
+    assert theirs is rows[0]
