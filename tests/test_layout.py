@@ -22,7 +22,8 @@ ROWS = [
     {"drivers.base"},
     {"drivers.wrappers"},
     {"runtime"},
-    {"importers", "capi", "report", "testing"},
+    {"importers", "report", "testing"},
+    {"capi"},
     {"nnapi"},
     {"cli"},
 ]
@@ -37,7 +38,11 @@ ALIASES = {
 }
 
 # Files over the limit, each with the reason why it is better whole.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/nnapi/capi/functions.py": "one table, a few lines for each exported function",
+    "src/nnapi/capi/include/NeuralNetworks.h": "made from that table",
+    "tests/capi/capi_rules.py": "one table, a few lines for each function's rules",
+}
 
 
 def layer(module: str) -> str:

@@ -38,7 +38,10 @@ def b() -> Builder:
             lambda b, x: b.add(x, 1.0, "relu7"),
             "ADD (#0): activation is 'relu7', must be none or relu or relu1 or relu6",
         ),
-        (lambda b, x: b.add(x, [1.0, 2.0, 3.0]), "ADD (#0): shapes [1, 5, 5, 2] and [3] do not broadcast"),
+        (
+            lambda b, x: b.add(x, [1.0, 2.0, 3.0]),
+            "ADD (#0): lhs of shape [1, 5, 5, 2] and rhs of shape [3] do not broadcast",
+        ),
         (lambda b, x: b.reshape(x, [1 << 40]), "RESHAPE (#0): shape holds numbers that TENSOR_INT32 cannot"),
         (lambda b, x: b.reshape(x, [2.5]), "RESHAPE (#0): shape is TENSOR_FLOAT32, must be TENSOR_INT32"),
         (lambda b, x: b.relu(b.relu(x), out=3), "RELU (#1): out is 3, must be a type, as nnapi.tensor gives"),

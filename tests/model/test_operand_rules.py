@@ -157,8 +157,10 @@ def test_rule_007_a_finished_model_is_read_by_several_threads() -> None:
 
 
 def test_rule_008_type_codes() -> None:
-    for code in (16, 9999, 10002, -1, Model().extension_operand_type("com.nobody.describes", 1)):
+    for code in (16, 9999, 10002, -1, 0xFFFF << 16):
         refuse(f"operand type {code} is not one of NeuralNetworks.h", code, (1,))
+    unknown = Model().extension_operand_type("com.nobody.describes", 1)
+    refuse("no driver describes the extension com.nobody.describes", unknown, (1,))
     model = Model()
     for code in (*range(16), OEM_SCALAR, TENSOR_OEM_BYTE):
         scale = float("quant" in OperandCode(code).name.lower() if code < 16 else 0) * (code != 11)

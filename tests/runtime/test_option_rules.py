@@ -155,11 +155,12 @@ def test_rule_116_a_burst_belongs_to_one_compilation() -> None:
 
 def test_rule_116_one_thread_at_a_time_uses_a_burst() -> None:
     burst, execution = Burst(SUM), ready()
-    with burst.held():
-        with pytest.raises(BadStateError, match="the burst is in use by another thread"):
-            execution.burst_compute(burst)
-        with pytest.raises(BadStateError, match="the burst is in use by another thread"):
-            burst.run(ONES, ONES)
+    burst.take()
+    with pytest.raises(BadStateError, match="the burst is in use by another thread"):
+        execution.burst_compute(burst)
+    with pytest.raises(BadStateError, match="the burst is in use by another thread"):
+        burst.run(ONES, ONES)
+    burst.release()
     execution.burst_compute(burst)
     with pytest.raises(BadStateError, match="the execution is in completed"):
         execution.burst_compute(burst)
@@ -328,6 +329,8 @@ def test_rule_164_waiting_for_a_device() -> None:
     device("nnapi-reference").wait()
 
     class Gone:
+        info = device("nnapi-reference").driver.info
+
         def wait(self) -> None:
             raise DeadObjectError("it is gone")
 

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 RULES_NOT_APPLICABLE = {
-    105: "no device takes operands of OEM types, so no execution has one",
     112: "Python keeps buffers and memories alive as long as an execution refers to them",
     124: "every fenced computation runs in the background, whatever its plan",
     176: "the runtime has the highest level there is",

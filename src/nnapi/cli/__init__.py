@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nnapi.cli import check, devices, info, run
+from nnapi.cli import bench, cache, check, devices, explain, info, lib, run, trace
 from nnapi.cli.mistake import Nnapi
 
 app = typer.Typer(
@@ -35,10 +35,15 @@ def _options(
     pass
 
 
+app.add_typer(bench.app, name="bench")
+app.add_typer(cache.app, name="cache")
 app.command()(check.check)
 app.command()(devices.devices)
+app.command()(explain.explain)
 app.command()(info.info)
+app.command()(lib.lib)
 app.command()(run.run)
+app.add_typer(trace.app, name="trace")
 
 
 def main() -> None:

@@ -13,14 +13,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from nnapi.capi.place import library_problem
 from nnapi.cli.mistake import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, table
 from nnapi.testing.conformance import Result, Status, named, run
 from nnapi.testing.corpus import Corpus, CorpusError, Entry
+from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS
 
 SLOWEST = 10
+C = "nnapi.capi.client"
+"""The module whose classes call the C library."""
 
 
 def check(
@@ -40,18 +44,21 @@ def check(
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Let int32 outputs, indices too, not be one off.")] = False,
+    via_c: Annotated[bool, typer.Option("--via-c", help="Make every call through libneuralnetworks.so.")] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write the outcome to this file.")
     ] = None,
 ) -> None:
     """Run conformance examples, and list what failed with the first value that is wrong."""
     chosen = _variants(variants)
+    if via_c and (problem := library_problem()):
+        raise Mistake(problem)
     try:
         examples = Corpus(corpus)
         entries = examples.select(named(filter) if filter else None)
         if not entries:
             raise Mistake(f"{corpus}: no example is named {filter}")
-        results = _run(examples, entries, device, chosen, jobs, strict)
+        results = _run(examples, entries, device, chosen, jobs, strict, C if via_c else HERE)
     except CorpusError as error:
         raise Mistake(str(error)) from error
     _print(console(), results, chosen)
@@ -70,7 +77,13 @@ def _variants(text: str) -> list[str]:
 
 
 def _run(
-    corpus: Corpus, entries: Sequence[Entry], devices: list[str] | None, variants: list[str], jobs: int, strict: bool
+    corpus: Corpus,
+    entries: Sequence[Entry],
+    devices: list[str] | None,
+    variants: list[str],
+    jobs: int,
+    strict: bool,
+    runtime: str,
 ) -> list[Result]:
     wanted = {(entry.file, entry.name) for entry in entries}
     results = []
@@ -78,7 +91,13 @@ def _run(
         ahead = iter(entries)
         current: Entry | None = None
         for result in run(
-            corpus, devices, variants, lambda entry: (entry.file, entry.name) in wanted, jobs, strict=strict
+            corpus,
+            devices,
+            variants,
+            lambda entry: (entry.file, entry.name) in wanted,
+            jobs,
+            strict=strict,
+            runtime=runtime,
         ):
             while current is None or (current.file, current.name) != (result.file, result.example):
                 current = next(ahead)

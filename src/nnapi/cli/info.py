@@ -14,11 +14,17 @@ from rich.markup import escape
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.mistake import Mistake
 from nnapi.cli.text import console, counted, indented, print_json, size, table
+from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several
+from nnapi.testing.build import build
+from nnapi.testing.corpus import Corpus, CorpusError
+from nnapi.testing.example import Example
 
+EXAMPLES = ".npz"
 ANDROID = {1: "Android 8.1", 2: "Android 9", 3: "Android 10", 4: "Android 11", 5: "Android 12"}
 """The release that a feature level came with; later levels came between releases."""
 
@@ -36,18 +42,59 @@ def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show a model's inputs, outputs and operations, the feature level it needs and what forces it."""
-    loaded = nnapi.load(model)
+    """Show a model's inputs, outputs and operations, the feature level it needs and what forces it.
+
+    MODEL may be a file of examples (.npz), as NNAPI_RECORD writes them: then each model in it is shown.
+    """
     file_size = model.stat().st_size
-    if as_json:
-        print_json(_described(model, loaded, file_size))
-        return
     out = console()
+    if model.suffix == EXAMPLES:
+        described = [_show_examples(out, examples, as_json) for examples in _by_model(model)]
+    else:
+        loaded = nnapi.load(model)
+        described = [_described(model, loaded, file_size)] if as_json else []
+        if not as_json:
+            _show(out, model.name, loaded, f"{size(file_size)}, ")
+    if as_json:
+        print_json(described[0] if len(described) == 1 else described)
+
+
+def _by_model(path: Path) -> list[list[Example]]:
+    """The examples of a file, those that are runs of one model together."""
+    groups: dict[str, list[Example]] = defaultdict(list)
+    try:
+        for example in Corpus(path).examples():
+            groups[example.name.partition("_run_")[0]].append(example)
+    except CorpusError as error:
+        raise Mistake(str(error)) from error
+    return list(groups.values())
+
+
+def _show_examples(out: Console, examples: Sequence[Example], as_json: bool) -> dict[str, Any]:
+    first = examples[0]
+    name = first.name.partition("_run_")[0]
+    runs = sum(example.harness.generated for example in examples)
+    notes = list(dict.fromkeys(example.spec for example in examples if example.spec))
+    try:
+        model = build(first)
+    except NnapiError as error:
+        if not as_json:
+            out.print(Text.assemble((name, "bold"), f"  refused: {error}\n"))
+        return {"model": name, "refused": str(error)}
+    if not as_json:
+        _show(out, name, model, f"{counted(runs, 'run')}, ", notes)
+    return _described(Path(name), model, 0) | {"runs": runs, "notes": notes}
+
+
+def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Sequence[str] = ()) -> None:
     weights = size(_constant_bytes(loaded))
     out.print(
-        f"[bold]{escape(model.name)}[/]  {size(file_size)}, {counted(len(loaded.operations), 'operation')}, "
-        f"{counted(len(loaded.operands), 'operand')}, {weights} of constants\n"
+        f"[bold]{escape(name)}[/]  {about}{counted(len(loaded.operations), 'operation')}, "
+        f"{counted(len(loaded.operands), 'operand')}, {weights} of constants"
     )
+    for note in notes:
+        out.print(Text(note, "dim"))
+    out.print()
     for title, indices in (("input", loaded.inputs), ("output", loaded.outputs)):
         _print_operands(out, title, [loaded.operands[index] for index in indices])
     _print_operations(out, loaded)

@@ -21,8 +21,32 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
 from nnapi.errors import MissedDeadlineTransientError
+from nnapi.model.extension import Extension, ExtensionType
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType
+
+__all__ = [
+    "DEFAULT_LOOP_TIMEOUT",
+    "REFERENCE",
+    "Allocates",
+    "Attribute",
+    "Buffer",
+    "Caches",
+    "Capabilities",
+    "DeviceInfo",
+    "Driver",
+    "Extension",
+    "ExtensionType",
+    "HostBuffer",
+    "LoopTimeoutError",
+    "Outcome",
+    "Performance",
+    "PrepareOptions",
+    "Prepared",
+    "Request",
+    "Sessions",
+    "Verdict",
+]
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 """Nanoseconds that a WHILE may run unless the execution says otherwise."""
@@ -30,13 +54,16 @@ DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """Who a device is. ``feature_level`` counts 1 to 8; ``extensions`` are names of operand and operation sets."""
+    """Who a device is. ``feature_level`` counts 1 to 8; ``extensions`` are the operand and operation sets it adds.
+
+    Devices that describe an extension of one name differently disable it for all.
+    """
 
     name: str
     version: str
     type: DeviceTypeCode
     feature_level: int
-    extensions: tuple[str, ...] = ()
+    extensions: tuple[Extension, ...] = ()
 
 
 class Performance(NamedTuple):
@@ -76,22 +103,37 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
+Attribute = tuple[str, int, bytes]
+"""A vendor's hint: the extension's name, the code within it, and bytes."""
+
+
 @dataclass(frozen=True)
 class PrepareOptions:
-    """What a compilation asks for. ``deadline`` is a time.monotonic_ns value."""
+    """What a compilation asks for. ``deadline`` is a time.monotonic_ns value.
+
+    ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted.
+    """
 
     preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
     priority: PriorityCode = PriorityCode.PRIORITY_MEDIUM
     deadline: int | None = None
+    threads: int | None = None
+    attributes: tuple[Attribute, ...] = ()
 
 
 @dataclass(slots=True)
 class Request:
-    """One run: an array per model input (None where omitted), of the operand's storage type and actual shape."""
+    """One run: an array per model input (None where omitted), of the operand's storage type and actual shape.
+
+    With ``borrow`` a session (:class:`Sessions`) may give outputs that are views of the device's memory, valid until its
+    next run.
+    """
 
     inputs: Sequence[Array | None]
     deadline: int | None = None
     loop_timeout: int = DEFAULT_LOOP_TIMEOUT
+    borrow: bool = False
+    attributes: tuple[Attribute, ...] = ()
 
 
 @dataclass(slots=True)
@@ -113,6 +155,15 @@ class Prepared(Protocol):
 
     def close(self) -> None:
         """Give back what the device holds; no execute follows."""
+        ...
+
+
+@runtime_checkable
+class Sessions(Protocol):
+    """What a Prepared adds that can keep what a run needs for one caller's runs in quick succession."""
+
+    def session(self) -> Prepared:
+        """A Prepared for one run at a time; closing it leaves this one as it was."""
         ...
 
 

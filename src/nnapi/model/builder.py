@@ -154,6 +154,8 @@ class Builder:
 
     def _operand(self, type: OperandType, name: str) -> int:
         index = self.model.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), name)
+        if type.data:
+            self.model.set_operand_extension_data(index, type.data)
         if type.channel:
             self.model.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
         return index

@@ -226,15 +226,31 @@ def _shapes(operation: Operation, arguments: Arguments) -> list[tuple[int | None
 
 def _results(operation: Operation, arguments: Arguments, declared: tuple[OperandType, ...]) -> tuple[OperandType, ...]:
     shapes = _shapes(operation, arguments)
-    need(
-        len(declared) in (len(shapes), len(shapes) - operation.optional_outputs),
-        f"gives {len(shapes)} outputs, {len(declared)} are listed",
-        operation.failure or OpFailedError,
-    )
+    legal = (len(shapes) - operation.optional_outputs, len(shapes))
+    if len(declared) not in legal:
+        sentence = f"gives {len(shapes)} outputs, {len(declared)} are listed: "
+        sentence += _miscount(operation, arguments, legal, len(declared))
+        raise (operation.failure or OpFailedError)(sentence)
     return tuple(
         _result(output_slot(operation, position), arguments, shape, type)
         for position, (shape, type) in enumerate(zip(shapes, declared, strict=False))
     )
+
+
+def _miscount(operation: Operation, arguments: Arguments, legal: tuple[int, int], count: int) -> str:
+    """Which outputs are missing, up to the next legal number of them, or how many are too many."""
+    if count > legal[1]:
+        return f"{_output_name(operation, arguments, legal[1] - 1)} is the last, {count - legal[1]} too many"
+    end = next(number for number in legal if number > count)
+    missing = [_output_name(operation, arguments, position) for position in range(count, end)]
+    return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+
+
+def _output_name(operation: Operation, arguments: Arguments, position: int) -> str:
+    """With ``merge_outputs`` the second of the declared outputs is part of the first."""
+    if isinstance(operation.outputs[-1], Several):
+        return f"{output_slot(operation, position).name} {position}"
+    return output_slot(operation, position + bool(position and arguments.get("merge_outputs"))).name
 
 
 def output_slot(operation: Operation, position: int) -> TensorParameter:

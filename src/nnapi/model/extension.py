@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 
@@ -11,12 +13,48 @@ MAX_PREFIX = 0xFFFF
 LEGAL_NAME = re.compile(r"[a-z0-9_.]*\.[a-z0-9_.]*")
 
 
+@dataclass(frozen=True)
+class ExtensionType:
+    """An operand type as a driver describes it: bytes of a scalar, or of one element of a tensor."""
+
+    byte_size: int
+    is_tensor: bool = True
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What a driver says of an extension: its name, and its operand types by their codes (0 to 65535) within it.
+
+    A name has lower-case letters, digits, dots and underscores, and at least one dot. Operations need no description:
+    the driver takes them or refuses them.
+    """
+
+    name: str
+    operand_types: Mapping[int, ExtensionType] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise BadDataError for a description that no driver may give."""
+        need(
+            LEGAL_NAME.fullmatch(self.name),
+            f"an extension's name has lower-case letters, digits, _ and at least one dot, got {self.name!r}",
+            BadDataError,
+        )
+        for code, type in self.operand_types.items():
+            need(0 <= code <= 0xFFFF, f"operand code {code} of {self.name} is not in 0..65535", BadDataError)
+            need(type.byte_size > 0, f"operand type {code} of {self.name} has {type.byte_size} bytes", BadDataError)
+
+
 class Extensions:
-    """The prefixes handed out so far, from 1 on in the order in which names are first used. Safe to share."""
+    """The prefixes handed out so far, from 1 on in the order in which names are first used, and what drivers say of
+    the extensions. Safe to share."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._lock = threading.Lock()
+        self._described: dict[str, tuple[str, Extension]] = {}
+        self._disputed: dict[str, str] = {}
+        self.discover: Callable[[], object] = lambda: None
+        """Finds the drivers, which describe their extensions; called when a type is asked for that none described."""
 
     def type(self, name: str, code: int) -> int:
         """``prefix << 16 | code``: the number of a type (0 to 65535) within the extension of that name.
@@ -36,6 +74,30 @@ class Extensions:
         """The extension that a type number belongs to; None for built-in numbers and prefixes not handed out."""
         prefix = type >> 16
         return self._names[prefix - 1] if 0 < prefix <= len(self._names) else None
+
+    def describe(self, device: str, extension: Extension) -> None:
+        """Keep what a device says of an extension. Devices that contradict one another disable it for all."""
+        extension.check()
+        with self._lock:
+            first, known = self._described.setdefault(extension.name, (device, extension))
+            if dict(known.operand_types) != dict(extension.operand_types):
+                self._disputed[extension.name] = f"{first} and {device} describe it differently"
+
+    def operand_type(self, type: int) -> ExtensionType:
+        """What a driver says of an operand type's number; BadDataError, with the reason, where no type is meant."""
+        name, code = self.name(type), type & 0xFFFF
+        if name is None:
+            raise BadDataError(f"operand type {type} is not one of NeuralNetworks.h and no driver defines it")
+        if name not in self._described:
+            self.discover()
+        need(name not in self._disputed, f"{name} is disabled: {self._disputed.get(name)}", BadDataError)
+        described = self._described.get(name)
+        need(described, f"no driver describes the extension {name}", BadDataError)
+        assert described is not None
+        found = described[1].operand_types.get(code)
+        need(found, f"{name} has no operand type {code}", BadDataError)
+        assert found is not None
+        return found
 
 
 EXTENSIONS = Extensions()

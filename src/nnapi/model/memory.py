@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import weakref
@@ -12,6 +13,8 @@ import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.operand import Array
+
+log = logging.getLogger("nnapi.Memory")
 
 PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
 
@@ -48,6 +51,7 @@ class Memory:
             duplicate = os.dup(fd)
         except (OSError, OverflowError) as error:
             raise OpFailedError(f"file descriptor {fd} cannot be duplicated: {error}") from None
+        log.debug("%d bytes of file descriptor %d from %d on", size, fd, offset)
         return cls(size, protect, duplicate, offset)
 
     @classmethod

@@ -6,7 +6,7 @@ compilations and other models.
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,11 +17,15 @@ import numpy as np
 
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode, OperationCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, UnmappableError, need
+from nnapi.model.constant import as_bytes, can_change, typed
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.memory import PROTECTIONS, Memory
-from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
+from nnapi.model.operand import ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY, Facet, Match
 from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
+from nnapi.trace import Layer, Phase, Section
+
+log = logging.getLogger("nnapi.ModelBuilder")
 
 
 class Lifetime(Enum):
@@ -121,13 +125,13 @@ class Model:
         if value is None:
             operand.lifetime, operand.value = Lifetime.NO_VALUE, None
             return
-        array = _as_bytes(operand, value)
+        array = as_bytes(operand, value)
         if length is not None and length != array.nbytes:
             raise BadDataError(f"length {length} of a value of {array.nbytes} bytes")
         if not array.nbytes:
             raise BadDataError(f"an empty value for {operand}")
         self._need_size(operand, array.nbytes)
-        if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and _can_change(array):
+        if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and can_change(array):
             array = array.copy()
         operand.lifetime, operand.in_memory, operand.value = Lifetime.CONSTANT, False, array
 
@@ -176,6 +180,15 @@ class Model:
             raise BadDataError(f"{operand} has a scale that is not above 0")
         operand.type = replace(type, channel=ChannelQuantization(int(channel_dim), rounded))
 
+    def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
+        """Give an operand of an extension's type parameters of its own, None for none
+        (``ANeuralNetworksModel_setOperandExtensionData``). The bytes are copied."""
+        self._need_building("set extension data")
+        operand = self._operand(index)
+        need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
+        need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
+        operand.type = replace(operand.type, data=b"" if data is None else bytes(data))
+
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append an operation (``ANeuralNetworksModel_addOperation``).
 
@@ -221,6 +234,7 @@ class Model:
         self._need_building("change precision")
         self.relaxed = bool(allow)
 
+    @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:
         """Validate and freeze the model (``ANeuralNetworksModel_finish``).
 
@@ -234,6 +248,7 @@ class Model:
         self.operations = tuple(trimmed(self, call) for call in order)
         self.operands = tuple(self.operands)
         self._state = "finished"
+        log.debug("finished %s: %d operands, %d operations", self.name, len(self.operands), len(self.operations))
 
     # Asking
 
@@ -303,7 +318,7 @@ class Model:
                 operand.value.need_mapped()
             elif operand.lifetime == Lifetime.CONSTANT and isinstance(operand.value, tuple):
                 try:
-                    operand.value = _typed(operand, operand.value[0].view(*operand.value[1:]))
+                    operand.value = typed(operand, operand.value[0].view(*operand.value[1:]))
                 except UnmappableError as error:
                     raise error.at(str(operand)) from None
 
@@ -346,9 +361,9 @@ class Model:
                 if not legal:
                     raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
                 with suppress(UnmappableError):  # the fault of whoever compiles
-                    operand.value = _typed(operand, memory.view(*operand.value[1:]))
+                    operand.value = typed(operand, memory.view(*operand.value[1:]))
             elif operand.lifetime == Lifetime.CONSTANT:
-                operand.value = _typed(operand, operand.value.copy() if _can_change(operand.value) else operand.value)
+                operand.value = typed(operand, operand.value.copy() if can_change(operand.value) else operand.value)
 
 
 def operation_name(code: int) -> str:
@@ -358,42 +373,3 @@ def operation_name(code: int) -> str:
     if extension := EXTENSIONS.name(code):
         return f"operation {code & 0xFFFF} of {extension}"
     return "OEM_OPERATION" if code == OEM_OPERATION else f"operation {code}"
-
-
-def _can_change(array: Array) -> bool:
-    """Whether somebody may still write to the bytes, here or through what the array is a view of."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return True
-        owner = owner.base
-    return owner is not None and not memoryview(owner).readonly
-
-
-def _typed(operand: Operand, value: Array) -> Array:
-    """Stored bytes as a read-only array of the operand's type and shape."""
-    if operand.type.code in OperandCode.__members__.values():
-        value = value.view(operand.type.dtype).reshape(operand.type.dimensions)
-    value.flags.writeable = False
-    return value
-
-
-def _as_bytes(operand: Operand, value: Any) -> Array:
-    """The bytes of a constant as a flat uint8 array, without a copy where there are bytes."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return np.frombuffer(value, np.uint8)
-    array = np.asarray(value)
-    dtype = operand.type.dtype if operand.type.nbytes else array.dtype
-    if not isinstance(value, np.ndarray | np.generic) or array.dtype == np.bool_:
-        try:
-            array = np.asarray(value, dtype)
-        except (OverflowError, ValueError, TypeError) as error:
-            raise BadDataError(f"value {value!r} for {operand}: {error}") from None
-    if array.dtype not in (dtype, np.uint8):
-        raise BadDataError(f"value of {array.dtype} for {operand}, which stores {dtype}")
-    need(
-        array.dtype.byteorder != (">" if sys.byteorder == "little" else "<"),
-        "value in foreign byte order",
-        BadDataError,
-    )
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -16,11 +16,12 @@ import numpy as np
 
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
 from nnapi.errors import BadDataError
+from nnapi.model.extension import EXTENSIONS
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = tuple[int, ...]
 
-DTYPES: Mapping[int, np.dtype[Any]] = {
+DTYPES: dict[int, np.dtype[Any]] = {
     code: np.dtype(dtype)
     for code, dtype in {
         OperandCode.FLOAT32: np.float32,
@@ -41,19 +42,19 @@ DTYPES: Mapping[int, np.dtype[Any]] = {
         TENSOR_OEM_BYTE: np.uint8,
     }.items()
 }
-"""Storage type of one element, by operand code."""
+"""Storage type of one element, by operand code. Types of extensions join when the first operand has them: plain bytes
+(``np.void``) of the size that their driver gives."""
 
-SCALARS = frozenset(
-    {
-        OperandCode.FLOAT32,
-        OperandCode.INT32,
-        OperandCode.UINT32,
-        OperandCode.BOOL,
-        OperandCode.FLOAT16,
-        OperandCode.MODEL,
-        OEM_SCALAR,
-    }
-)
+SCALARS = {
+    OperandCode.FLOAT32,
+    OperandCode.INT32,
+    OperandCode.UINT32,
+    OperandCode.BOOL,
+    OperandCode.FLOAT16,
+    OperandCode.MODEL,
+    OEM_SCALAR,
+}
+"""Codes of scalars, those of extensions as in :data:`DTYPES`."""
 
 ZERO_POINTS: Mapping[int, tuple[int, int]] = {
     OperandCode.TENSOR_QUANT8_ASYMM: (0, 255),
@@ -81,7 +82,10 @@ TYPE_LEVELS: Mapping[int, int] = {
     OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: 4,
     OperandCode.MODEL: 4,
 }
-"""Feature level from which an operand type exists; types not listed exist from level 1."""
+"""Feature level from which an operand type exists; types not listed exist from level 1, those of extensions from 3."""
+
+LAST_BUILT_IN = 0xFFFF
+"""Codes above it are those of extensions."""
 
 MAX_BYTES = 0xFFFFFFFF
 
@@ -105,7 +109,7 @@ class OperandType:
     """Type, extents and quantisation of an operand (``ANeuralNetworksOperandType``).
 
     ``scale`` is kept with the precision of the C structure (float32), so that equal types compare equal however
-    they were made.
+    they were made. ``data`` are parameters of an extension's type, bytes that only its driver understands.
     """
 
     code: int
@@ -113,6 +117,7 @@ class OperandType:
     scale: float = 0.0
     zero_point: int = 0
     channel: ChannelQuantization | None = None
+    data: bytes = b""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dimensions", tuple(int(extent) for extent in self.dimensions))
@@ -136,6 +141,10 @@ class OperandType:
     @property
     def is_quantized(self) -> bool:
         return self.code in ZERO_POINTS or self.code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+
+    @property
+    def is_extension(self) -> bool:
+        return self.code > LAST_BUILT_IN
 
     @property
     def is_known(self) -> bool:
@@ -225,7 +234,9 @@ def tensor(
 def check_type(type: OperandType) -> None:
     """Raise BadDataError where a type breaks the rules of ANeuralNetworksModel_addOperand."""
     code = type.code
-    if not (code in DTYPES or code in SCALARS):
+    if code > LAST_BUILT_IN:
+        _learn(code)
+    elif not (code in DTYPES or code in SCALARS):
         raise BadDataError(f"operand type {code} is not one of NeuralNetworks.h and no driver defines it")
     if type.is_scalar and type.dimensions:
         raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}")
@@ -236,6 +247,22 @@ def check_type(type: OperandType) -> None:
     if not (known * itemsize <= MAX_BYTES):
         raise BadDataError(f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}")
     _check_quantization(type)
+
+
+def _learn(code: int) -> None:
+    """Put a type of an extension into the tables; BadDataError where no driver describes it."""
+    described = EXTENSIONS.operand_type(code)
+    DTYPES[code] = np.dtype((np.void, described.byte_size))
+    if not described.is_tensor:
+        SCALARS.add(code)
+
+
+def stores(type: OperandType, dtype: np.dtype[Any]) -> bool:
+    """Whether an array of the dtype holds values of the operand type as they are stored.
+
+    A value of an extension is bytes to everybody but its driver: whatever has their number will do.
+    """
+    return dtype == type.dtype or (type.is_extension and dtype.itemsize == type.dtype.itemsize)
 
 
 def _check_quantization(type: OperandType) -> None:

@@ -144,7 +144,8 @@ def model_facets(model: Model) -> list[Facet]:
     for operand in model.operands:
         if operand.index not in used:
             continue  # no device is told of it
-        facets.append(Facet(TYPE_LEVELS.get(operand.type.code, 1), f"{operand} is of this type"))
+        level = 3 if operand.type.is_extension else TYPE_LEVELS.get(operand.type.code, 1)
+        facets.append(Facet(level, f"{operand} is of this type"))
         if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
             facets.append(Facet(3, f"{operand} is of unknown rank"))
         if operand.type.code == OperandCode.MODEL and operand.value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nnapi.drivers.base import Attribute
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 
@@ -27,6 +28,8 @@ class Attributes:
         EXTENSIONS.type(extension, code)  # gives the name its prefix
         self._values[extension, code] = bytes(data or b"")
 
-    def sorted(self) -> list[tuple[str, int, bytes]]:
+    def sorted(self) -> tuple[Attribute, ...]:
         """All of them, by name and code."""
-        return [(name, code, data) for (name, code), data in sorted(self._values.items())]
+        if not self._values:
+            return ()
+        return tuple((name, code, data) for (name, code), data in sorted(self._values.items()))

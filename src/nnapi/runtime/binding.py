@@ -14,7 +14,7 @@ from nnapi.codes import OEM_SCALAR
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model, Operand
-from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, check_type, combine
+from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, check_type, combine, stores
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.memory import DeviceMemory
 
@@ -195,7 +195,8 @@ def as_bytes(operand: Operand, buffer: Any, *, writable: bool) -> tuple[Array, S
             raise BadDataError(f"{operand}: the buffer is read-only")
         return data, None
     dtype = operand.type.dtype
-    legal = buffer.dtype == dtype or buffer.dtype == np.uint8 or (buffer.dtype == np.bool_ and dtype == np.uint8)
+    plain = buffer.dtype == dtype or buffer.dtype == np.uint8 or (buffer.dtype == np.bool_ and dtype == np.uint8)
+    legal = plain or stores(operand.type, buffer.dtype)
     if not legal:
         raise BadDataError(f"{operand} stores {dtype}, got an array of {buffer.dtype}")
     if not buffer.flags.c_contiguous:

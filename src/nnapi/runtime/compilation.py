@@ -23,24 +23,30 @@ from nnapi.errors import (
     need,
 )
 from nnapi.model.model import Model, Operand
-from nnapi.model.operand import DTYPES, Array, combine
+from nnapi.model.operand import DTYPES, Array, combine, stores
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache import Cache
 from nnapi.runtime.deadline import deadline_after
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.event import Event
-from nnapi.runtime.explain import as_text, summary
+from nnapi.runtime.explain import as_data, as_text, summary
 from nnapi.runtime.plan import Plan
 from nnapi.runtime.preparation import Partitioning, Ready, partitioning, prepare
+from nnapi.trace import Layer, Phase, Section
 
 if TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
 
 log = logging.getLogger("nnapi.CompilationBuilder")
 
+COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
+START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
+
 PREFERRED = 64
 """Alignment and padding in bytes that the host's devices prefer."""
+PADDED_LEVEL = 5
+"""Feature level from which devices prefer padding."""
 
 
 class Compilation:
@@ -65,6 +71,7 @@ class Compilation:
         self._preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
         self._priority = PriorityCode.PRIORITY_MEDIUM
         self._timeout = 0
+        self._threads: int | None = None
         self._cache: Cache | None = None
         self._attributes = Attributes(f"{model.name}'s compilation")
         self._state = "preparing"
@@ -101,6 +108,12 @@ class Compilation:
         self._need_preparing("set caching")
         self._cache = Cache(directory, token)
 
+    def set_threads(self, threads: int | None) -> None:
+        """How many threads a run may use; None, the default, leaves it to the preference."""
+        self._need_preparing("set the number of threads")
+        need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
+        self._threads = threads
+
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
         self._attributes.need_name(extension, data)
@@ -108,6 +121,7 @@ class Compilation:
         self.need_one_device("attributes are added")
         self._attributes.add(extension, code, data)
 
+    @Section(Layer.RUNTIME, Phase.COMPILATION, "ANeuralNetworksCompilation_finish")
     def finish(self) -> None:
         """Plan the model over the devices and prepare it (``ANeuralNetworksCompilation_finish``).
 
@@ -119,7 +133,8 @@ class Compilation:
         deadline = deadline_after(self._timeout)
         self.model.need_mapped()
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
-        options = PrepareOptions(self._preference, self._priority, deadline)
+        attributes = self._attributes.sorted()
+        options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
         self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
@@ -133,17 +148,19 @@ class Compilation:
 
         An input may be None where the model allows it to be omitted.
         """
-        return list(execute(self.prepared, Request(checked_inputs(self.model, inputs))).outputs)
+        with COMPUTE:
+            return list(execute(self.prepared, Request(checked_inputs(self.model, inputs))).outputs)
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
-        return Result(self, inputs)
+        with START:
+            return Result(self, inputs)
 
-    def burst(self) -> Burst:
-        """An object for repeated runs in quick succession (``ANeuralNetworksBurst_create``)."""
+    def burst(self, *, borrow: bool = False) -> Burst:
+        """An object for repeated runs in quick succession (``ANeuralNetworksBurst_create``); see :class:`Burst`."""
         from nnapi.runtime.burst import Burst
 
-        return Burst(self)
+        return Burst(self, borrow=borrow)
 
     # Asking
 
@@ -171,13 +188,17 @@ class Compilation:
         """Which operation runs where, why not elsewhere, and at what predicted cost."""
         return as_text(self.plan)
 
+    def explanation(self) -> dict[str, Any]:
+        """What :meth:`explain` says, as plain values ready for JSON."""
+        return as_data(self.plan)
+
     def preferred_memory_alignment_for_input(self, index: int) -> int:
         """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
         return self._preferred("input", index)
 
     def preferred_memory_padding_for_input(self, index: int) -> int:
         """Bytes to a multiple of which an input's length should be rounded up."""
-        return self._preferred("input", index)
+        return self._preferred("input", index, least_level=PADDED_LEVEL)
 
     def preferred_memory_alignment_for_output(self, index: int) -> int:
         """Bytes to which an output's address should be aligned."""
@@ -185,18 +206,19 @@ class Compilation:
 
     def preferred_memory_padding_for_output(self, index: int) -> int:
         """Bytes to a multiple of which an output's length should be rounded up."""
-        return self._preferred("output", index)
+        return self._preferred("output", index, least_level=PADDED_LEVEL)
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""
         one = self.is_explicit and len(self._candidates) == 1
         need(one, f"{what} only for a compilation for exactly one chosen device", BadDataError)
 
-    def _preferred(self, role: str, index: int) -> int:
+    def _preferred(self, role: str, index: int, least_level: int = 1) -> int:
         self._finished()
         count = len(self.model.inputs if role == "input" else self.model.outputs)
         need(0 <= index < count, f"{role} {index} does not exist, the model has {count}", BadDataError)
-        return PREFERRED
+        levels = [device.driver.info.feature_level for device in self.devices]
+        return PREFERRED if any(level >= least_level for level in levels) else 1
 
     def _finished(self) -> Ready:
         if self._state != "ready":
@@ -258,8 +280,10 @@ def _checked_input(operand: Operand, value: Any) -> Array | None:
     array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    if array.dtype != type.dtype:
+    if not stores(type, array.dtype):
         raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}")
+    if array.dtype != type.dtype:
+        array = np.ascontiguousarray(array).view(type.dtype)
     if type.is_scalar:
         need(array.size == 1, f"{operand} is a scalar, got {list(array.shape)}", BadDataError)
         return array.reshape(())
@@ -275,12 +299,14 @@ def compile(
     *,
     priority: PriorityCode | None = None,
     timeout: int | None = None,
+    threads: int | None = None,
     cache: tuple[str | os.PathLike[str], bytes] | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
     ``devices`` restricts the choice, by name or Device; nothing falls back to others then. ``timeout`` is in
-    nanoseconds and needs one device; ``cache`` is a directory and a 32-byte token.
+    nanoseconds and needs one device; ``threads``
+    is how many a run may use; ``cache`` is a directory and a 32-byte token.
     """
     compilation = Compilation(model, None if devices is None else _chosen(devices))
     if preference is not None:
@@ -289,6 +315,7 @@ def compile(
         compilation.set_priority(priority)
     if timeout is not None:
         compilation.set_timeout(timeout)
+    compilation.set_threads(threads)
     if cache is not None:
         compilation.set_caching(*cache)
     compilation.finish()

@@ -1,12 +1,13 @@
 """Devices: what the drivers found on this machine offer.
 
 Drivers register in the entry-point group ``nnapi.drivers``; the object behind an entry point is a Driver, or a
-callable that makes one. They are loaded at first use; one that fails to load is reported with its reason and harms
-nobody else.
+callable that makes one or a list of them. They are loaded at first use; one that fails to load is reported with its
+reason and harms nobody else.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -14,9 +15,13 @@ from dataclasses import dataclass, field
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Driver
-from nnapi.errors import UnavailableDeviceError, need
+from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
+from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.queue import Turnstile
+from nnapi.trace import Layer
+
+log = logging.getLogger("nnapi.Manager")
 
 GROUP = "nnapi.drivers"
 RUNTIME_FEATURE_LEVEL = 8
@@ -29,6 +34,11 @@ class Device:
     driver: Driver = field(repr=False)
     queue: Turnstile = field(default_factory=lambda: Turnstile(os.cpu_count() or 1), repr=False)
     """Who may compute on the device: as many at a time as there are processors, unless made otherwise."""
+
+    def __post_init__(self) -> None:
+        """Make the driver's extensions known; BadDataError for a description that no driver may give."""
+        for extension in self.driver.info.extensions:
+            EXTENSIONS.describe(self.name, extension)
 
     @property
     def name(self) -> str:
@@ -52,7 +62,18 @@ class Device:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        return self.driver.info.extensions
+        """Names of the extensions that the driver describes."""
+        return tuple(extension.name for extension in self.driver.info.extensions)
+
+    def supports_extension(self, name: str) -> bool:
+        """Whether the driver describes the extension (``ANeuralNetworksDevice_getExtensionSupport``)."""
+        need(name is not None, "the name of the extension is None", UnexpectedNullError)
+        return name in self.extensions
+
+    @property
+    def layer(self) -> Layer:
+        """Whose time its driver's is in traces: the CPU's, as that of Android's CPU fallback, or a driver's."""
+        return Layer.CPU if self.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
 
     def wait(self) -> None:
         """Return when the device can be used (``ANeuralNetworksDevice_wait``); DeadObjectError when it is gone."""
@@ -94,13 +115,19 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
             for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
                 try:
                     loaded = entry.load()
-                    driver = loaded if isinstance(loaded, Driver) else loaded()
-                    available.append(Device(driver))
+                    made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
+                    for driver in made if isinstance(made, list) else [made]:
+                        available.append(Device(driver))
+                        log.debug("found %s", available[-1])
                 except Exception as error:
                     broken.append(Unavailable(entry.name, f"{type(error).__name__}: {error}"))
+                    log.debug("%s is unavailable: %s", entry.name, broken[-1].reason)
             available.sort(key=lambda device: device.type == DeviceTypeCode.DEVICE_CPU)
             _found = available, broken
         return _found
+
+
+EXTENSIONS.discover = _discover
 
 
 def devices() -> list[Device]:

@@ -15,6 +15,7 @@ from typing import Any
 from nnapi.codes import ResultCode
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.runtime.workers import run_in_background
+from nnapi.trace import Layer, Phase, Section
 
 COLLAPSED: dict[ResultCode, type[NnapiError]] = {
     ResultCode.UNEXPECTED_NULL: BadDataError,
@@ -69,6 +70,7 @@ class Event:
             if self._fence is not None:
                 self._fence.signal()
 
+    @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksEvent_wait")
     def wait(self) -> None:
         """Wait for the computation; raises its error, the same for everybody (``ANeuralNetworksEvent_wait``)."""
         self.close()

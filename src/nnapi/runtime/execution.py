@@ -25,6 +25,7 @@ from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation, execute
 from nnapi.runtime.deadline import deadline_after, earlier
 from nnapi.runtime.event import Event
+from nnapi.trace import Layer, Phase, Section
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
 """Nanoseconds that a WHILE may run at most, whatever the execution asks for."""
@@ -37,6 +38,7 @@ class Execution:
     preparation, computation, completed.
     """
 
+    @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_create")
     def __init__(self, compilation: Compilation) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
         self._prepared = compilation.prepared
@@ -59,6 +61,7 @@ class Execution:
 
     # Binding
 
+    @Section(Layer.RUNTIME, Phase.INPUTS_AND_OUTPUTS, "ANeuralNetworksExecution_setInput")
     def set_input(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
         """Bind a buffer to an input; None omits it (``ANeuralNetworksExecution_setInput``).
 
@@ -67,10 +70,12 @@ class Execution:
         """
         self._set(self._inputs, index, buffer, type, length)
 
+    @Section(Layer.RUNTIME, Phase.INPUTS_AND_OUTPUTS, "ANeuralNetworksExecution_setOutput")
     def set_output(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
         """Bind a writable buffer to an output; None omits it (``ANeuralNetworksExecution_setOutput``)."""
         self._set(self._outputs, index, buffer, type, length)
 
+    @Section(Layer.RUNTIME, Phase.INPUTS_AND_OUTPUTS, "ANeuralNetworksExecution_setInputFromMemory")
     def set_input_from_memory(
         self, index: int, memory: Memory, offset: int = 0, length: int = 0, type: OperandType | None = None
     ) -> None:
@@ -80,6 +85,7 @@ class Execution:
         """
         self._set_from_memory(self._inputs, index, memory, offset, length, type)
 
+    @Section(Layer.RUNTIME, Phase.INPUTS_AND_OUTPUTS, "ANeuralNetworksExecution_setOutputFromMemory")
     def set_output_from_memory(
         self, index: int, memory: Memory, offset: int = 0, length: int = 0, type: OperandType | None = None
     ) -> None:
@@ -129,12 +135,12 @@ class Execution:
 
     # Running
 
+    @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
     def compute(self) -> None:
         """Run and wait (``ANeuralNetworksExecution_compute``)."""
-        self._begin()
-        self._need_data()
-        self._run_to_end(deadline_after(self._timeout))
+        self._compute()
 
+    @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burstCompute")
     def burst_compute(self, burst: Burst) -> None:
         """Run and wait within a burst (``ANeuralNetworksExecution_burstCompute``).
 
@@ -142,9 +148,13 @@ class Execution:
         """
         need(burst is not None, "burst is None", UnexpectedNullError)
         need(burst.compilation is self.compilation, "the burst belongs to another compilation", BadDataError)
-        with burst.held():
-            self.compute()
+        burst.take()
+        try:
+            self._compute()
+        finally:
+            burst.release()
 
+    @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
     def start_compute(self) -> Event:
         """Run in the background (``ANeuralNetworksExecution_startCompute``); the outcome is the event's."""
         self._begin()
@@ -152,6 +162,7 @@ class Execution:
         deadline = deadline_after(self._timeout)
         return Event(lambda: self._run_to_end(deadline))
 
+    @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startComputeWithDependencies")
     def start_compute_with_dependencies(self, dependencies: Sequence[Event], duration: int = 0) -> Event:
         """Run once other events are done (``ANeuralNetworksExecution_startComputeWithDependencies``).
 
@@ -257,6 +268,11 @@ class Execution:
             self._complete()
             raise
 
+    def _compute(self) -> None:
+        self._begin()
+        self._need_data()
+        self._run_to_end(deadline_after(self._timeout))
+
     def _forget(self) -> None:
         """Start without results."""
         self._error = self._outcome = None
@@ -286,11 +302,14 @@ class Execution:
     def _run(self, deadline: int | None) -> None:
         try:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
-            self._outcome = execute(self._prepared, Request(arrays, deadline, self._loop_timeout))
+            self._outcome = execute(self._prepared, self._request(arrays, deadline))
             self._deliver(self._outcome.outputs)
         except NnapiError as error:
             self._fail(error)
             raise
+
+    def _request(self, arrays: Sequence[Array | None], deadline: int | None) -> Request:
+        return Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.sorted())
 
     def _fail(self, error: NnapiError) -> None:
         """Keep the error; opaque memories bound to outputs hold nothing from now on."""

@@ -38,8 +38,8 @@ def _reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
 
 def as_text(plan: Plan) -> str:
     """The whole plan for a terminal: summary, steps, each operation with verdicts and costs, alternatives, notes."""
-    lines = [summary(plan), "", f"predicted {_seconds(plan.predicted)}"]
-    lines += [f"  or {a.description}: {_seconds(a.seconds)}" for a in plan.alternatives]
+    lines = [summary(plan), "", f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}"]
+    lines += [f"  or {a.description}: {_seconds(a.seconds)}{_measured(a.measured)}" for a in plan.alternatives]
     lines += ["", "steps"] + [f"  {number}. {_step(step)}" for number, step in enumerate(plan.steps, 1)]
     lines += ["", "operations"]
     width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)
@@ -55,7 +55,11 @@ def as_data(plan: Plan) -> dict[str, Any]:
         "model": plan.model.name,
         "summary": summary(plan),
         "predicted_seconds": _finite(plan.predicted),
-        "alternatives": [{"description": a.description, "seconds": _finite(a.seconds)} for a in plan.alternatives],
+        "measured_seconds": plan.measured,
+        "alternatives": [
+            {"description": a.description, "seconds": _finite(a.seconds), "measured_seconds": a.measured}
+            for a in plan.alternatives
+        ],
         "steps": [_step_data(step) for step in plan.steps],
         "operations": [
             {
@@ -96,6 +100,10 @@ def _decision(decision: Decision, width: int) -> list[str]:
             why = _cost(costs.get(name)) if verdict.supported else f": {verdict.reason}"
             lines.append(f"  {'':<{width}}    not {name}{why}")
     return lines
+
+
+def _measured(seconds: float | None) -> str:
+    return "" if seconds is None else f", measured {_seconds(seconds)}"
 
 
 def _cost(seconds: float | None) -> str:

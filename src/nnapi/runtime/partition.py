@@ -50,6 +50,13 @@ class Problem:
     def devices(self) -> range:
         return range(len(self.launch))
 
+    def with_devices(self, order: Sequence[int]) -> Problem:
+        """The same problem with the devices in another order."""
+        return Problem(
+            [[costs[device] for device in order] for costs in self.compute], self.flows,
+            [self.launch[device] for device in order], [self.per_byte[device] for device in order],
+        )  # fmt: skip
+
     def move(self, flow: Flow, source: int, target: int) -> float:
         """Seconds to bring a tensor from one place to another."""
         if source == target:

@@ -63,10 +63,11 @@ Step = Run | If | While
 
 @dataclass(frozen=True)
 class Alternative:
-    """A plan that was considered: what it would be, and its predicted seconds."""
+    """A plan that was considered: what it would be, its predicted seconds, and the measured ones where it was tried."""
 
     description: str
     seconds: float
+    measured: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ class Plan:
     predicted: float
     alternatives: tuple[Alternative, ...] = ()
     notes: tuple[str, ...] = ()
+    measured: float | None = None
+    """Seconds that a run took when plans were compared; None where nothing was compared."""
+
+    @property
+    def name(self) -> str:
+        """What tells the plan from its rivals."""
+        return f"everything on {self.devices[0]}" if len(self.devices) == 1 else " and ".join(sorted(self.devices))
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -173,6 +181,8 @@ def _copy_operand(model: Model, index: int, part: Model) -> int:
     operand = model.operands[index]
     type = operand.type
     place = part.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), operand.name)
+    if type.data:
+        part.set_operand_extension_data(place, type.data)
     if type.channel:
         part.set_operand_symm_per_channel_quant_params(place, type.channel.dimension, type.channel.scales)
     if operand.lifetime == Lifetime.CONSTANT:

@@ -13,30 +13,50 @@ from nnapi.runtime.costs import operation_seconds
 from nnapi.runtime.device import Device
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.plan import Alternative, Decision, If, Plan, Run, Step, While, grouped, submodel
+from nnapi.trace import Layer, Phase, Section, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
+
+OPEN_SHAPES_LEVEL = 3
+"""Feature level from which devices understand extents that are not known before the run."""
 
 Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
 
 
+@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plan(
     model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
 ) -> Plan:
     """The plan for a finished model. Raises BadDataError, with each device's reason, for operations nobody takes."""
-    verdicts = [_verdicts(model, device, exclusions or {}) for device in devices]
+    best, *_ = make_plans(model, devices, preference, exclusions)
+    return best
+
+
+def make_plans(
+    model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
+) -> list[Plan]:
+    """The best plan, then those that use one device alone, the predicted fastest first."""
+    excluded = exclusions or {}
+    verdicts = [_verdicts(model, device, excluded) for device in devices]
     _need_taken(model, devices, verdicts)
     problem = _problem(model, devices, verdicts, preference)
-    assignment = partition(problem)
-    assert assignment is not None
-    predicted = problem.cost(assignment)
-    owners: dict[int, object] = {call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)}
-    steps = _steps(model, devices, owners, preference, exclusions or {})
-    _tell(model, devices, assignment)
-    return Plan(
-        model, tuple(steps), tuple(_decisions(model, devices, verdicts, problem, assignment)), predicted,
-        tuple(_alternatives(problem, devices)), tuple(dict.fromkeys((exclusions or {}).values())),
-    )  # fmt: skip
+    best = _assignment(problem, devices)
+    alternatives = tuple(_alternatives(problem, devices))
+    notes = tuple(dict.fromkeys(excluded.values()))
+
+    def plan(assignment: Sequence[int]) -> Plan:
+        owners: dict[int, object] = {
+            call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)
+        }
+        steps = _steps(model, devices, owners, preference, excluded)
+        decisions = _decisions(model, devices, verdicts, problem, assignment)
+        return Plan(model, tuple(steps), tuple(decisions), problem.cost(assignment), alternatives, notes)
+
+    _tell(model, devices, best)
+    singles = [[d] * len(model.operations) for d in problem.devices]
+    rivals = [single for single in singles if single != list(best) and problem.cost(single) < FORBIDDEN]
+    return [plan(best), *(plan(rival) for rival in sorted(rivals, key=problem.cost))]
 
 
 def whole(model: Model, device: Device) -> Plan:
@@ -53,13 +73,33 @@ def whole(model: Model, device: Device) -> Plan:
 
 
 def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
-    verdicts = list(device.driver.verdicts(model))
+    with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
+        verdicts = list(device.driver.verdicts(model))
     for position, call in enumerate(model.operations):
         if (device.name, model, call.number) in exclusions:
             verdicts[position] = Verdict(False, exclusions[device.name, model, call.number])
-        elif device.type != DeviceTypeCode.DEVICE_CPU and _has_open_control_flow(model, call):
-            verdicts[position] = Verdict(False, f"{call}: control flow on unknown extents runs on the CPU only")
+        elif verdicts[position].supported and (reason := _beyond(device, model, call)):
+            verdicts[position] = Verdict(False, reason)
     return verdicts
+
+
+def _beyond(device: Device, model: Model, call: OperationCall) -> str | None:
+    """Why an operation is not given to a device, although its driver takes it."""
+    if device.type != DeviceTypeCode.DEVICE_CPU and _has_open_control_flow(model, call):
+        return f"{call}: control flow on unknown extents runs on the CPU only"
+    if device.driver.info.feature_level < OPEN_SHAPES_LEVEL:
+        for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
+            if operand.lifetime != Lifetime.NO_VALUE and not operand.type.is_known:
+                return f"{call}: {operand} has unknown extents, which a device of level 1 or 2 does not understand"
+    return None
+
+
+def _assignment(problem: Problem, devices: Sequence[Device]) -> Sequence[int]:
+    """The device of each operation. Of what costs the same the CPU has the preference, then the earlier device."""
+    order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
+    found = partition(problem.with_devices(order))
+    assert found is not None
+    return [order[place] for place in found]
 
 
 def _need_taken(model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]]) -> None:

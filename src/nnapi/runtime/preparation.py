@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 
-from nnapi.codes import DeviceTypeCode
+from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, MissedDeadlineError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
-from nnapi.runtime.cache import Cache
+from nnapi.runtime.cache import Cache, Place, operation_places
+from nnapi.runtime.deadline import in_time
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import Plan, Run, submodel
-from nnapi.runtime.planner import make_plan, whole
+from nnapi.runtime.planner import make_plans, whole
 from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan
+from nnapi.runtime.tuning import fastest, is_worthwhile
+from nnapi.trace import Phase, Section, span
 
 log = logging.getLogger("nnapi.CompilationBuilder")
 
@@ -46,9 +49,15 @@ class Settings:
     """Settings of the process that stand above the environment's."""
 
     partitioning: Partitioning | None = None
+    tuning: bool | None = None
 
 
 settings = Settings()
+
+
+def tunes() -> bool:
+    """Whether plans are compared by running them: :data:`settings`, else NNAPI_TUNING is not 0."""
+    return settings.tuning if settings.tuning is not None else os.environ.get("NNAPI_TUNING", "1") != "0"
 
 
 @dataclass(frozen=True)
@@ -81,17 +90,25 @@ def prepare(
     except (BadDataError, UnexpectedNullError):
         raise
     except NnapiError as error:
+        if not _can_stand_in(cpu, model):
+            raise
         log.warning("compilation failed, falling back to the CPU: %s", error)
         return _on_cpu(model, cpu, PrepareOptions())
-    if set(ready.plan.devices) == {cpu.name}:
+    if set(ready.plan.devices) == {cpu.name} or not _can_stand_in(cpu, model):
         return ready
     return Ready(ready.plan, Fallback(f"the plan of {model.name}", ready.prepared, partial(_repeat, cpu, model)))
 
 
 def _guarded(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
-    if run.device == cpu.name:
+    if run.device == cpu.name or not _can_stand_in(cpu, run.model):
         return prepared
     return Fallback(f"{run.device} on {_numbers(run.operations)}", prepared, partial(_repeat, cpu, run.model))
+
+
+def _can_stand_in(cpu: Device, model: Model) -> bool:
+    """Whether the CPU could run the whole model: it knows no operations of extensions and OEMs."""
+    referenced = [operand.value for operand in model.operands if isinstance(operand.value, Model)]
+    return all(cpu.supports(model)) and all(_can_stand_in(cpu, inner) for inner in referenced)
 
 
 def _repeat(cpu: Device, model: Model) -> Prepared:
@@ -101,7 +118,8 @@ def _repeat(cpu: Device, model: Model) -> Prepared:
 def _on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> Ready:
     need(cpu is not None, "there is no CPU device to compile the whole model for", OpFailedError)
     assert cpu is not None
-    return Ready(whole(model, cpu), OnDevice(cpu, contained(cpu, model, options), options.priority))
+    section = _section(cpu, model, range(len(model.operations)))
+    return Ready(whole(model, cpu), OnDevice(cpu, contained(cpu, model, options), options.priority, section))
 
 
 def _planned(
@@ -112,17 +130,21 @@ def _planned(
     failure: type[NnapiError] = OpFailedError
 
     def prepare_run(plan: Plan, run: Run) -> Prepared:
-        return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, cache))
+        kept = None if cache is None else Place(cache, operation_places(model, plan.model, run))
+        return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, kept))
 
     while True:
         try:
-            plan = make_plan(model, devices, options.preference, exclusions)
+            plans = make_plans(model, devices, options.preference, exclusions)
         except BadDataError:
             if not exclusions:
                 raise
             raise failure("; ".join(dict.fromkeys(exclusions.values()))) from None
         try:
-            return Ready(plan, _prepared_plan(plan, prepare_run))
+            if tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER and is_worthwhile(model, plans):
+                chosen = fastest(model, plans, devices, options, lambda plan: _prepared_plan(plan, prepare_run))
+                return Ready(chosen.plan, chosen.prepared)
+            return Ready(plans[0], _prepared_plan(plans[0], prepare_run))
         except _Claimed as claimed:
             log.warning("%s", claimed.reason)
             failure = claimed.kind
@@ -150,17 +172,20 @@ def _numbers(operations: Sequence[int]) -> str:
     return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
 
 
-def _prepare_run(device: Device, model: Model, run: Run, options: PrepareOptions, cache: Cache | None) -> Prepared:
+def _prepare_run(device: Device, model: Model, run: Run, options: PrepareOptions, kept: Place | None) -> Prepared:
     try:
-        if cache is None:
-            prepared = contained(device, run.model, options)
-        else:
-            prepared = cache.prepare(device, run.model, options, partial(contained, device, run.model, options))
-        return OnDevice(device, prepared, options.priority)
+        work = partial(contained, device, run.model, options)
+        prepared = work() if kept is None else kept.prepare(device, run.model, options, work)
+        return OnDevice(device, prepared, options.priority, _section(device, run.model, run.operations))
     except MissedDeadlineError:
         raise
     except NnapiError as error:
         raise _Claimed(device.name, model, _culprits(device, run, options), error) from error
+
+
+def _section(device: Device, model: Model, operations: Sequence[int]) -> Section:
+    """What a trace says of a run of the part; ``operations`` are its operations' numbers in the whole."""
+    return Section(device.layer, Phase.EXECUTION, device.name, model=model.name, operations=list(operations))
 
 
 def _culprits(device: Device, run: Run, options: PrepareOptions) -> Sequence[int]:
@@ -178,7 +203,8 @@ def _culprits(device: Device, run: Run, options: PrepareOptions) -> Sequence[int
 def contained(device: Device, model: Model, options: PrepareOptions) -> Prepared:
     """The model prepared by the device's driver; whatever that raises as an NnapiError."""
     try:
-        return device.driver.prepare(model, options)
+        with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
+            return in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
     except NnapiError:
         raise
     except Exception as error:

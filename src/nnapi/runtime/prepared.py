@@ -6,16 +6,15 @@ Each is a Prepared like a driver's: a plan of several steps, and one with anothe
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 
 import numpy as np
 
 from nnapi.codes import PriorityCode
-from nnapi.drivers.base import LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.drivers.base import LoopTimeoutError, Outcome, Prepared, Request, Sessions
 from nnapi.errors import (
     MissedDeadlineTransientError,
     NnapiError,
@@ -26,14 +25,12 @@ from nnapi.errors import (
 )
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array
+from nnapi.runtime.deadline import in_time
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import If, Plan, Run, Step
-from nnapi.runtime.workers import run_in_background
+from nnapi.trace import spans
 
 log = logging.getLogger("nnapi.ExecutionBuilder")
-
-PATIENCE = 0.1
-"""Seconds beyond a time limit in which a driver may still say by itself that it passed."""
 
 Prepare = Callable[[Plan, Run], Prepared]
 """Makes one step of a plan ready."""
@@ -149,6 +146,7 @@ class Fallback:
     def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared]) -> None:
         self._what, self._first, self._make_second = what, first, make_second
         self._second: Prepared | None = None
+        self._lock = threading.Lock()
 
     def execute(self, request: Request) -> Outcome:
         try:
@@ -157,9 +155,14 @@ class Fallback:
             raise
         except Exception as error:
             log.warning("%s failed, falling back to the CPU: %s", self._what, error)
-            if self._second is None:
-                self._second = self._make_second()
+            with self._lock:
+                if self._second is None:
+                    self._second = self._make_second()
             return self._second.execute(Request(request.inputs, None, request.loop_timeout))
+
+    def session(self) -> Prepared:
+        """For one caller's runs, one at a time."""
+        return Fallback(self._what, session_of(self._first), self._make_second)
 
     def close(self) -> None:
         self._first.close()
@@ -173,16 +176,19 @@ class OnDevice:
     A driver that does not answer within the time limit is left alone: the thread that waits for it is given up.
     """
 
-    def __init__(self, device: Device, prepared: Prepared, priority: PriorityCode) -> None:
-        self._device, self._prepared, self._priority = device, prepared, priority
+    def __init__(
+        self, device: Device, prepared: Prepared, priority: PriorityCode, section: spans.Section = spans.NOTHING
+    ) -> None:
+        """``section`` is what a trace says of each run."""
+        self._device, self._prepared, self._priority, self._section = device, prepared, priority, section
         self._queue = device.queue
 
     def execute(self, request: Request) -> Outcome:
         self._queue.enter(self._priority, request.deadline)
         try:
             if request.deadline is None:
-                return self._prepared.execute(request)
-            return self._execute_in_time(request, request.deadline)
+                return self._traced(request) if spans.active else self._prepared.execute(request)
+            return in_time(lambda: self._traced(request), request.deadline, self._device.name)
         except NnapiError:
             raise
         except MemoryError as error:
@@ -192,20 +198,18 @@ class OnDevice:
         finally:
             self._queue.leave()
 
-    def _execute_in_time(self, request: Request, deadline: int) -> Outcome:
-        answer: Future[Outcome] = Future()
+    def _traced(self, request: Request) -> Outcome:
+        with self._section:
+            return self._prepared.execute(request)
 
-        def ask() -> None:
-            try:
-                answer.set_result(self._prepared.execute(request))
-            except BaseException as error:
-                answer.set_exception(error)
-
-        run_in_background(ask)
-        try:
-            return answer.result((deadline - time.monotonic_ns()) / 1e9 + PATIENCE)
-        except FutureTimeout:
-            raise MissedDeadlineTransientError(f"{self._device.name} did not answer within the time limit") from None
+    def session(self) -> Prepared:
+        """For one caller's runs, one at a time."""
+        return OnDevice(self._device, session_of(self._prepared), self._priority, self._section)
 
     def close(self) -> None:
         self._prepared.close()
+
+
+def session_of(prepared: Prepared) -> Prepared:
+    """A session where there are any, else what was prepared itself."""
+    return prepared.session() if isinstance(prepared, Sessions) else prepared

@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
+from nnapi.testing import runtime
 from nnapi.testing.example import Example, Graph, Source
 
 ALIGNMENT = 64
 """Where constants in a shared memory begin, in bytes."""
 
 
-def build(example: Example) -> Model:
-    """The finished model of an example, made through the public calls; raises what they raise."""
-    model = describe(example)
+def build(example: Example, classes: Any = runtime) -> Model:
+    """The finished model of an example, made through the public calls; raises what they raise.
+
+    ``classes`` is a module with a Model and a Memory of its own, if not the runtime's.
+    """
+    model = describe(example, classes)
     model.finish()
     return model
 
 
-def describe(example: Example) -> Model:
+def describe(example: Example, classes: Any = runtime) -> Model:
     """As :func:`build`, but the main model is not finished yet. Referenced models are."""
-    pool = _Pool(example)
+    pool = _Pool(example, classes)
     made: dict[int, Model] = {}
 
     def referenced(index: int) -> Model:
         if index not in made:
-            made[index] = _describe_model(example.referenced[index], example, pool, referenced)
+            made[index] = _describe_model(example.referenced[index], example, pool, referenced, classes)
             made[index].finish()
         return made[index]
 
-    return _describe_model(example.main, example, pool, referenced)
+    return _describe_model(example.main, example, pool, referenced, classes)
 
 
 class _Pool:
     """One memory that holds every CONSTANT_REFERENCE of an example."""
 
-    def __init__(self, example: Example) -> None:
+    def __init__(self, example: Example, classes: Any) -> None:
         self.offsets: dict[int, int] = {}
         content = bytearray()
         for operand in (operand for graph in example.graphs for operand in graph.operands):
@@ -47,11 +52,13 @@ class _Pool:
                 self.offsets[id(operand)] = len(content)
                 content += operand.data.tobytes()
                 content += bytes(-len(content) % ALIGNMENT)
-        self.memory = Memory.from_array(np.frombuffer(content, np.uint8))
+        self.memory: Memory = classes.Memory.from_array(np.frombuffer(content, np.uint8))
 
 
-def _describe_model(graph: Graph, example: Example, pool: _Pool, referenced: Callable[[int], Model]) -> Model:
-    model = Model(graph.name or example.name)
+def _describe_model(
+    graph: Graph, example: Example, pool: _Pool, referenced: Callable[[int], Model], classes: Any
+) -> Model:
+    model: Model = classes.Model(graph.name or example.name)
     for operand in graph.operands:
         index = model.add_operand(operand.operand_type, operand.name)
         quant = operand.channel_quant

@@ -18,6 +18,7 @@ from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import Difference
 from nnapi.testing.corpus import Corpus, Entry, Filter
 from nnapi.testing.example import Example
+from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
 
 CHUNK = 32
@@ -56,22 +57,23 @@ def run(
     jobs: int = 1,
     *,
     strict: bool = False,
+    runtime: str = HERE,
 ) -> Iterator[Result]:
     """Run the variants that apply to the examples, in the order of the index, and give each result as it is known.
 
     ``devices`` are used together, as a compilation for devices does; without them the runtime chooses. With ``jobs``
     above 1 that many worker processes share the work; they find devices by name, so those must be registered, and
-    the main module must be importable. Raises KeyError for an unknown variant and UnavailableDeviceError for an
-    unknown device at once.
+    the main module must be importable. ``runtime`` names the module whose classes are called. Raises KeyError for an
+    unknown variant and UnavailableDeviceError for an unknown device at once.
     """
     chosen = [VARIANTS[name] for name in variants]
     found = None if devices is None else tuple(device(d) if isinstance(d, str) else d for d in devices)
     entries = corpus.select(filter)
     if jobs == 1:
-        return _run_here(corpus, entries, chosen, Setting(found, strict))
+        return _run_here(corpus, entries, chosen, Setting(found, strict, runtime))
     names = None if found is None else [d.name for d in found]
     return _run_in_processes(
-        corpus, entries, jobs, partial(_run_chunk, corpus.path, [v.name for v in chosen], names, strict)
+        corpus, entries, jobs, partial(_run_chunk, corpus.path, [v.name for v in chosen], names, strict, runtime)
     )
 
 
@@ -138,9 +140,10 @@ def _run_chunk(
     variants: Sequence[str],
     devices: Sequence[str] | None,
     strict: bool,
+    runtime: str,
     work: tuple[str, Sequence[str]],
 ) -> list[Result]:
     corpus = Corpus(path)
     file, names = work
-    setting = Setting(None if devices is None else tuple(map(device, devices)), strict)
+    setting = Setting(None if devices is None else tuple(map(device, devices)), strict, runtime)
     return list(_run_here(corpus, [Entry(file, name) for name in names], [VARIANTS[v] for v in variants], setting))

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.runtime.execution import Execution
-from nnapi.runtime.memory import MemoryDesc, copy_memory
+from nnapi.runtime.memory import MemoryDesc
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
 from nnapi.testing.example import Example, Harness, dynamic, signed
+from nnapi.testing.runtime import HERE, runtime
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
 """Nanoseconds granted to a loop that never ends."""
@@ -34,10 +36,16 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """Where examples are run (None leaves the choice to the runtime), and how they are judged."""
+    """Where examples are run (None leaves the choice to the runtime), how they are judged, and by whose classes."""
 
     devices: tuple[Device, ...] | None = None
     strict: bool = False
+    runtime: str = HERE
+
+    @property
+    def classes(self) -> Any:
+        """The module whose Model, Compilation, Execution… are called."""
+        return runtime(self.runtime)
 
 
 Complaint = Difference | str | None
@@ -59,7 +67,7 @@ class Variant:
 
 def plain(example: Example, setting: Setting) -> Complaint:
     """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
-    execution = Execution(_compiled(example, setting))
+    execution = setting.classes.Execution(_compiled(example, setting))
     if example.harness.infinite_loop_timeout:
         return _endless(execution, example)
     return _executed(execution, example, setting, execution.compute)
@@ -77,7 +85,7 @@ def with_signed_codes(example: Example, setting: Setting) -> Complaint:
 
 def in_background(example: Example, setting: Setting) -> Complaint:
     """As plain, by start_compute and the event it gives."""
-    execution = Execution(_compiled(example, setting))
+    execution = setting.classes.Execution(_compiled(example, setting))
     return _executed(execution, example, setting, lambda: execution.start_compute().wait())
 
 
@@ -86,7 +94,7 @@ def in_burst(example: Example, setting: Setting) -> Complaint:
     compilation = _compiled(example, setting)
     with compilation.burst() as burst:
         for _ in range(BURST_RUNS):
-            execution = Execution(compilation)
+            execution = setting.classes.Execution(compilation)
             difference = _executed(execution, example, setting, partial(execution.burst_compute, burst))
             if difference:
                 return difference
@@ -95,7 +103,7 @@ def in_burst(example: Example, setting: Setting) -> Complaint:
 
 def fenced(example: Example, setting: Setting) -> Complaint:
     """As plain, by start_compute_with_dependencies."""
-    execution = Execution(_compiled(example, setting))
+    execution = setting.classes.Execution(_compiled(example, setting))
 
     def run() -> None:
         with execution.start_compute_with_dependencies([]) as event:
@@ -110,34 +118,35 @@ def cached(example: Example, setting: Setting) -> Complaint:
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
         for _ in range(2):
             compilation = _compiled(example, setting, lambda unfinished: unfinished.set_caching(folder, CACHE_TOKEN))
-        execution = Execution(compilation)
+        execution = setting.classes.Execution(compilation)
         return _executed(execution, lenient, setting, execution.compute)
 
 
 def in_device_memory(example: Example, setting: Setting) -> Complaint:
     """As plain, inputs and outputs in opaque memories, each made for its one role."""
-    execution = Execution(_compiled(example, setting))
+    classes = setting.classes
+    execution = classes.Execution(_compiled(example, setting))
     for position, index in enumerate(example.main.inputs):
         array = example.inputs[index]
         if array is None:
             execution.set_input(position, None)
         else:
-            memory = _opaque(execution, "input", position)
-            copy_memory(Memory.from_array(np.ascontiguousarray(array)), memory)
+            memory = _opaque(execution, setting, "input", position)
+            classes.copy_memory(classes.Memory.from_array(np.ascontiguousarray(array)), memory)
             execution.set_input_from_memory(position, memory, 0, 0)
-    results = [_opaque(execution, "output", position) for position in range(len(example.main.outputs))]
+    results = [_opaque(execution, setting, "output", position) for position in range(len(example.main.outputs))]
     for position, memory in enumerate(results):
         execution.set_output_from_memory(position, memory, 0, 0)
     execution.compute()
     buffers = [bytearray(length) for length in example.output_buffer_bytes]
     for memory, buffer in zip(results, buffers, strict=True):
-        copy_memory(memory, Memory.from_array(np.frombuffer(buffer, np.uint8)))
+        classes.copy_memory(memory, classes.Memory.from_array(np.frombuffer(buffer, np.uint8)))
     return judge(example, _results(execution, buffers), strict=setting.strict)
 
 
 def complies(example: Example, setting: Setting) -> Complaint:
     """The model needs exactly the feature level that the example states: valid there, invalid at every lower one."""
-    model = _model(example)
+    model = _model(example, setting.runtime)
     level = model.feature_level
     if level == example.level:
         return None
@@ -148,7 +157,7 @@ def complies(example: Example, setting: Setting) -> Complaint:
 def is_refused(example: Example, setting: Setting) -> Complaint:
     """A model that is wrong on purpose: describing it, compiling it or running it must fail, but finish must not."""
     try:
-        model = describe(example)
+        model = describe(example, setting.classes)
     except NnapiError:
         return None
     try:
@@ -156,7 +165,7 @@ def is_refused(example: Example, setting: Setting) -> Complaint:
     except NnapiError as error:
         return f"finish refused the model, which only earlier or later calls may: {error}"
     try:
-        execution = Execution(_compile(model, setting))
+        execution = setting.classes.Execution(_compile(model, setting))
         _bind(execution, example)
         execution.compute()
     except NnapiError:
@@ -185,21 +194,21 @@ VARIANTS = {
 
 
 @lru_cache(maxsize=4)
-def _model(example: Example) -> Model:
+def _model(example: Example, calls: str) -> Model:
     """The example's model, built once for the variants that run one after the other; it is frozen."""
-    return build(example)
+    return build(example, runtime(calls))
 
 
 def _compiled(example: Example, setting: Setting, prepare: Callable[[Compilation], None] | None = None) -> Compilation:
     """A finished compilation; Skip where the devices do not take the whole model."""
-    model = _model(example)
+    model = _model(example, setting.runtime)
     for reason in _refusals(model, setting.devices or ()):
         raise Skip(reason)
     return _compile(model, setting, prepare)
 
 
 def _compile(model: Model, setting: Setting, prepare: Callable[[Compilation], None] | None = None) -> Compilation:
-    compilation = Compilation(model, setting.devices)
+    compilation: Compilation = setting.classes.Compilation(model, setting.devices)
     if prepare:
         prepare(compilation)
     compilation.finish()
@@ -216,9 +225,9 @@ def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
     ]
 
 
-def _opaque(execution: Execution, role: str, position: int) -> Memory:
+def _opaque(execution: Execution, setting: Setting, role: str, position: int) -> Memory:
     """A memory made for one input or output; Skip where it cannot be allocated, as with unknown extents."""
-    desc = MemoryDesc()
+    desc: MemoryDesc = setting.classes.MemoryDesc()
     add_role = desc.add_input_role if role == "input" else desc.add_output_role
     add_role(execution.compilation, position)
     desc.finish()

@@ -7,6 +7,7 @@ data or on inputs of open shape, when their inputs have been computed.
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -25,6 +26,9 @@ from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.evaluate import Step, specialise
+from nnapi.trace import Layer, Phase, Section, spans
+
+log = logging.getLogger("nnapi.CpuExecutor")
 
 PROGRAMS_KEPT = 8
 """Programs kept for different input shapes of one model."""
@@ -54,6 +58,9 @@ class Program:
         known = {index: value for index, value in enumerate(self.constants) if value is not None}
         self.steps = [(call, self._early(call, known)) for call in model.operations]
         self.dead = _last_uses(model)
+        self._sections: dict[int, Section] = {}
+        ahead = sum(step is not None for _, step in self.steps)
+        log.debug("%s: %d of %d operations are specialised ahead of the run", model.name, ahead, len(self.steps))
 
     def _early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
         """The step, if everything it needs is known before the run."""
@@ -110,13 +117,18 @@ class Program:
         for index, array in zip(self.model.inputs, inputs, strict=True):
             values[index] = array
         late: dict[int, OperandType | None] | None = None
+        traced = spans.active
         for (call, step), dead in zip(self.steps, self.dead, strict=True):
             if context.deadline is not None and time.monotonic_ns() > context.deadline:
                 raise MissedDeadlineTransientError(f"the time limit passed before {call}")
             try:
                 if step is None:
                     late = self.types.copy() if late is None else late
-                    results = self._run_late(call, values, late, context)
+                    with self._section(call):
+                        results = self._run_late(call, values, late, context)
+                elif traced:
+                    with self._section(call):
+                        results = step.run(*[values[index] for index in step.inputs])
                 else:
                     results = step.run(*[values[index] for index in step.inputs])
             except NnapiError as error:
@@ -126,6 +138,19 @@ class Program:
             for index in dead:
                 values[index] = None
         return [values[index] for index in self.model.outputs]  # type: ignore[misc]
+
+    def _section(self, call: OperationCall) -> Section:
+        if not spans.active:
+            return spans.NOTHING
+        section = self._sections.get(call.number)
+        if section is None:
+            operands = self.model.operands
+            section = self._sections[call.number] = Section(
+                Layer.CPU, Phase.COMPUTATION, call.name, operation=call.number, model=self.model.name,
+                inputs=[operands[index].name for index in call.inputs],
+                outputs=[operands[index].name for index in call.outputs],
+            )  # fmt: skip
+        return section
 
     def _run_late(
         self,

@@ -1,0 +1,254 @@
+"""How often quantised results equal LiteRT's: random models of one operation each, on the reference device and LiteRT.
+
+    python benchmarks/litert_codes.py [--models N] [--seed S] [--device NAME] [--json]
+
+LiteRT runs without delegates: its built-in kernels are what must agree within one code; its reference kernels beside
+them tell how far apart two right answers may lie. Exit code 1 when an element is further off than one code, or when a
+model was not compared. LiteRT aborts on what it does not foresee, so it runs in processes of its own.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # NumPy reads them when it is imported
+
+import argparse
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import nnapi
+from nnapi.testing.random_tflite import KINDS, Kind, random_codes, random_model
+
+Arrays = Sequence[np.ndarray]
+DEVICE = "nnapi-reference"
+BUILTIN, REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, OpResolverType.BUILTIN_REF
+TOLERANCE = 1  # codes
+MOST_SHOWN = 3  # complaints of each kind
+
+
+@dataclass
+class Distance:
+    """How many of so many codes are equal, and the largest difference."""
+
+    elements: int = 0
+    equal: int = 0
+    largest: int = 0
+
+    def add(self, other: "Distance") -> None:
+        self.elements += other.elements
+        self.equal += other.equal
+        self.largest = max(self.largest, other.largest)
+
+    @property
+    def share(self) -> float:
+        return self.equal / self.elements if self.elements else 1.0
+
+
+@dataclass
+class Row:
+    """All models of one kind: ours from LiteRT's built-in kernels, ours from its reference kernels, those from each
+    other; how many of the built-in kernels' codes are the lowest or highest one; what went wrong."""
+
+    kind: Kind
+    models: int = 0
+    builtin: Distance = field(default_factory=Distance)
+    reference: Distance = field(default_factory=Distance)
+    between: Distance = field(default_factory=Distance)
+    at_an_end: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def is_right(self) -> bool:
+        return not self.complaints and self.builtin.largest <= TOLERANCE
+
+    def add(self, found: dict) -> None:
+        if "complaint" in found:
+            self.complaints.append(f"model {found['number']}: {found['complaint']}")
+            return
+        self.models += 1
+        self.at_an_end += found["at_an_end"]
+        for name in ("builtin", "reference", "between"):
+            getattr(self, name).add(Distance(**found[name]))
+        if found["builtin"]["largest"] > TOLERANCE:
+            self.complaints.append(f"model {found['number']}: {found['builtin']['largest']} codes off")
+
+
+def distance(ours: Arrays, theirs: Arrays) -> Distance:
+    found = Distance()
+    for a, b in zip(ours, theirs, strict=True):
+        apart = np.abs(a.astype(np.int32).reshape(-1) - b.astype(np.int32).reshape(-1))
+        found.add(Distance(apart.size, int((apart == 0).sum()), int(apart.max(initial=0))))
+    return found
+
+
+def litert(content: bytes, resolver: OpResolverType) -> tuple[Interpreter, Callable[[Arrays], Arrays]]:
+    interpreter = Interpreter(model_content=content, num_threads=1, experimental_op_resolver_type=resolver)
+    interpreter.allocate_tensors()
+
+    def run(inputs: Arrays) -> Arrays:
+        for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+    return interpreter, run
+
+
+def kind_of(number: int) -> Kind:
+    return KINDS[number % len(KINDS)]
+
+
+def compared(seed: int, number: int, device: str, folder: Path) -> dict:
+    """One random model run three ways; the numbers of a Row, or a complaint."""
+    rng = np.random.default_rng([seed, number])
+    content = random_model(kind_of(number), rng)
+    path = folder / f"{number}.tflite"
+    path.write_bytes(content)
+    interpreter, builtin = litert(content, BUILTIN)
+    inputs = [random_codes(tuple(d["shape"]), d["dtype"], rng) for d in interpreter.get_input_details()]
+    try:
+        ours = nnapi.compile(nnapi.load(path), device).run(*inputs)
+    except nnapi.NnapiError as error:
+        return {"complaint": str(error)}
+    finally:
+        path.unlink()
+    theirs, references = builtin(inputs), litert(content, REFERENCE)[1](inputs)
+    ends = [np.iinfo(array.dtype) for array in theirs]
+    return {
+        "builtin": asdict(distance(ours, theirs)),
+        "reference": asdict(distance(ours, references)),
+        "between": asdict(distance(theirs, references)),
+        "at_an_end": sum(
+            int(((array == end.min) | (array == end.max)).sum()) for array, end in zip(theirs, ends, strict=True)
+        ),
+    }
+
+
+def work(seed: int, numbers: range, device: str) -> None:
+    """Compare these models and print a line of JSON for each; runs in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="litert-codes-") as folder:
+        for number in numbers:
+            try:
+                found = compared(seed, number, device, Path(folder))
+            except (RuntimeError, ValueError) as error:
+                found = {"complaint": f"LiteRT: {' '.join(str(error).split())}"}
+            print(json.dumps({"number": number} | found), flush=True)
+
+
+def compare_all(seed: int, numbers: range, device: str) -> Iterator[dict]:
+    """What :func:`work` finds, in as many processes as it takes: one that dies is followed by another, which goes on
+    after the model that killed it."""
+    at = numbers.start
+    while at < numbers.stop:
+        command = [sys.executable, __file__, "--seed", str(seed), "--device", device, "--work", f"{at}:{numbers.stop}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                found = json.loads(line)
+                at = found["number"] + 1
+                yield found
+        if at < numbers.stop:
+            yield {"number": at, "complaint": f"the process died with {process.returncode}"}
+            at += 1
+
+
+def measure(models: int, seed: int, device: str, processes: int) -> list[Row]:
+    """Compare so many models, kind by kind in turns, and show how far it is."""
+    rows = {kind: Row(kind) for kind in KINDS}
+    bounds = [models * i // processes for i in range(processes + 1)]
+    with Progress(console=Console(stderr=True), transient=True) as progress, ThreadPoolExecutor(processes) as pool:
+        task = progress.add_task("comparing", total=models)
+
+        def collect(numbers: range) -> None:
+            for found in compare_all(seed, numbers, device):
+                rows[kind_of(found["number"])].add(found)
+                progress.advance(task)
+
+        for part in [pool.submit(collect, range(*pair)) for pair in itertools.pairwise(bounds)]:
+            part.result()
+    return list(rows.values())
+
+
+def total(rows: Sequence[Row]) -> Row:
+    whole = Row(Kind("all", ""))
+    for row in rows:
+        whole.models += row.models
+        whole.at_an_end += row.at_an_end
+        for name in ("builtin", "reference", "between"):
+            getattr(whole, name).add(getattr(row, name))
+    return whole
+
+
+def cells(row: Row) -> list[str]:
+    ends = row.at_an_end / row.builtin.elements if row.builtin.elements else 0
+    pairs = (row.builtin, row.reference, row.between)
+    numbers = [text for pair in pairs for text in (f"{pair.share:.3%}", str(pair.largest))]
+    return [row.kind.operation, row.kind.type, f"{row.models:,}", f"{row.builtin.elements:,}", f"{ends:.0%}", *numbers]
+
+
+HEADINGS = (
+    "operation",
+    "type",
+    "models",
+    "elements",
+    "at an end",
+    "equal to built-in",
+    "largest",
+    "equal to reference",
+    "largest",
+    "built-in to reference",
+    "largest",
+)
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    table = Table(*HEADINGS, title="Quantised results beside LiteRT's kernels, in codes")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*cells(row), style=None if row.is_right else "red")
+    table.add_section()
+    table.add_row(*cells(total(rows)))
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    console.print(table)
+    for row in rows:
+        for complaint in row.complaints[:MOST_SHOWN]:
+            console.print(f"{row.kind}, {complaint}", style="red", markup=False)
+        if len(row.complaints) > MOST_SHOWN:
+            console.print(f"{row.kind}: {len(row.complaints) - MOST_SHOWN} more", style="red", markup=False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--models", type=int, default=2500, help="over all operations and types, in turns")
+    parser.add_argument("--seed", type=int, default=8)
+    parser.add_argument("--device", default=DEVICE, help="the NNAPI device")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.seed, range(*map(int, options.work.split(":"))), options.device)
+        return 0
+    rows = measure(options.models, options.seed, options.device, options.processes)
+    if options.json:
+        print(json.dumps([asdict(row) | {"is_right": row.is_right} for row in rows], indent=2))
+    else:
+        print_table(rows)
+    return 0 if all(row.is_right for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

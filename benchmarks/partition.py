@@ -1,0 +1,116 @@
+"""The partitioner against brute force on random graphs of up to 12 operations, and its time for large ones.
+
+Every graph's costs, readers and refusals are random. With two devices the plan must be the cheapest of all assignments;
+with three it must never be worse than the best single device, and its mean ratio to the cheapest one below 1.05.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "runtime"))
+
+from partition_cases import best_single, cheapest, random_problem
+
+from nnapi.runtime.partition import partition
+
+LARGEST = 12
+TOLERANCE = 1e-6
+MEAN_RATIO = 1.05
+SECONDS_FOR_300 = 0.050
+
+
+def against_brute_force(graphs: int, devices: int, seed: int) -> dict[str, Any]:
+    """Ratios of the plan's cost to the cheapest, and of both to the best single device's."""
+    rng = random.Random(seed)
+    ratios, gains, worse = [], [], 0
+    for _ in range(graphs):
+        problem = random_problem(rng, rng.randrange(1, LARGEST + 1), devices)
+        assignment = partition(problem)
+        assert assignment is not None
+        cost, single = problem.cost(assignment), best_single(problem)
+        ratios.append(cost / cheapest(problem))
+        gains.append(single / cost)
+        worse += cost > single * (1 + TOLERANCE)
+    return {
+        "devices": devices,
+        "graphs": graphs,
+        "optimal": sum(ratio < 1 + TOLERANCE for ratio in ratios),
+        "mean_ratio": statistics.mean(ratios),
+        "worst_ratio": max(ratios),
+        "worse_than_one_device": worse,
+        "mean_gain": statistics.mean(gains),
+    }
+
+
+def seconds(operations: int, devices: int, rounds: int) -> dict[str, Any]:
+    """How long one partition takes, the best and the median of several graphs."""
+    times = []
+    for seed in range(rounds):
+        problem = random_problem(random.Random(seed), operations, devices)
+        start = time.perf_counter()
+        partition(problem)
+        times.append(time.perf_counter() - start)
+    return {
+        "operations": operations,
+        "devices": devices,
+        "minimum": min(times),
+        "median": statistics.median(times),
+        "maximum": max(times),
+    }
+
+
+def holds(quality: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]) -> bool:
+    """Whether the promises above are kept."""
+    two, three = quality
+    quick = all(row["median"] < SECONDS_FOR_300 for row in times if row["operations"] == 300 and row["devices"] == 2)
+    near = three["mean_ratio"] < MEAN_RATIO and not three["worse_than_one_device"]
+    return two["optimal"] == two["graphs"] and near and quick
+
+
+def show(quality: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]) -> None:
+    out = Console()
+    rows = Table("devices", "graphs", "optimal", "mean ratio", "worst ratio", "worse than one device", "mean gain")
+    for q in quality:
+        ratios = (f"{q['mean_ratio']:.5f}", f"{q['worst_ratio']:.3f}")
+        rows.add_row(
+            str(q["devices"]), str(q["graphs"]), str(q["optimal"]), *ratios, str(q["worse_than_one_device"]),
+            f"{q['mean_gain']:.2f}×",
+        )  # fmt: skip
+    out.print(rows)
+    rows = Table("operations", "devices", "minimum", "median", "maximum")
+    for t in times:
+        milliseconds = [f"{1e3 * t[key]:.1f} ms" for key in ("minimum", "median", "maximum")]
+        rows.add_row(str(t["operations"]), str(t["devices"]), *milliseconds)
+    out.print(rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    quality = [against_brute_force(options.graphs, devices, options.seed) for devices in (2, 3)]
+    times = [seconds(operations, devices, options.rounds) for operations in (100, 300) for devices in (2, 3)]
+    kept = holds(quality, times)
+    if options.json:
+        print(json.dumps({"quality": quality, "times": times, "holds": kept}))
+    else:
+        show(quality, times)
+        print("the promises are kept" if kept else "a promise is BROKEN")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

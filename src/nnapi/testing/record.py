@@ -1,0 +1,106 @@
+"""Examples made of what somebody has built and run: a model as a graph, an execution with its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import NnapiError
+from nnapi.model.model import Lifetime, Model, Operand
+from nnapi.model.operand import Array
+from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
+
+NOTHING = Harness(generated=False)
+"""For what cannot be run again: a model that was never run, or a run that failed."""
+
+SOURCES = {
+    Lifetime.TEMPORARY: Source.TEMPORARY_VARIABLE,
+    Lifetime.INPUT: Source.SUBGRAPH_INPUT,
+    Lifetime.OUTPUT: Source.SUBGRAPH_OUTPUT,
+    Lifetime.CONSTANT: Source.CONSTANT_COPY,
+    Lifetime.NO_VALUE: Source.NO_VALUE,
+    Lifetime.SUBGRAPH: Source.SUBGRAPH,
+}
+
+
+def example_of(
+    model: Model,
+    name: str,
+    inputs: Mapping[int, Array | None] | None = None,
+    outputs: Mapping[int, Array] | None = None,
+    spec: str = "",
+) -> Example:
+    """A model, finished or not, as an example; without outputs one that says what was built, but cannot be judged."""
+    models = _referenced(model, [model])
+    main, *others = (_graph(each, models) for each in models)
+    return Example(
+        name=name,
+        main=main,
+        inputs=inputs or dict.fromkeys(model.inputs),
+        outputs=outputs or {index: np.empty(0, model.operands[index].type.dtype) for index in model.outputs},
+        referenced=tuple(others),
+        spec=spec,
+        relaxed=model.relaxed,
+        harness=NOTHING if outputs is None else Harness(),
+    )
+
+
+def _referenced(model: Model, found: list[Model]) -> list[Model]:
+    """The model and all that it refers to, each once."""
+    for operand in model.operands:
+        if operand.lifetime == Lifetime.SUBGRAPH and not any(operand.value is other for other in found):
+            found.append(operand.value)
+            _referenced(operand.value, found)
+    return found
+
+
+def _graph(model: Model, models: list[Model]) -> Graph:
+    return Graph(
+        tuple(_operand(operand, models) for operand in model.operands),
+        tuple(OperationSpec(_operation(call.code), call.inputs, call.outputs) for call in model.operations),
+        model.inputs,
+        model.outputs,
+        model.name,
+    )
+
+
+def _operation(code: int) -> str:
+    return OperationCode(code).name if code in OperationCode.__members__.values() else str(code)
+
+
+def _operand(operand: Operand, models: list[Model]) -> OperandSpec:
+    type = operand.type
+    source = SOURCES[operand.lifetime]
+    if source == Source.CONSTANT_COPY and operand.in_memory:
+        source = Source.CONSTANT_REFERENCE
+    is_reference = type.code == OperandCode.MODEL
+    return OperandSpec(
+        "SUBGRAPH" if is_reference else type.name,
+        type.dimensions,
+        type.scale,
+        type.zero_point,
+        source,
+        data=_data(operand) if operand.lifetime == Lifetime.CONSTANT else None,
+        subgraph=_position(operand.value, models) if source == Source.SUBGRAPH else None,
+        channel_quant=ChannelSpec(type.channel.dimension, type.channel.scales) if type.channel else None,
+        name=operand.name,
+    )
+
+
+def _position(model: Model, models: list[Model]) -> int:
+    """Index among the referenced models, which follow the main one."""
+    return next(index for index, other in enumerate(models) if other is model) - 1
+
+
+def _data(operand: Operand) -> Array | None:
+    """A constant's value; None where it cannot be read."""
+    value: Any = operand.value
+    with suppress(NnapiError, ValueError):
+        if isinstance(value, tuple):
+            value = value[0].view(*value[1:])
+        return np.array(value.reshape(-1).view(operand.type.dtype).reshape(operand.type.dimensions))
+    return None

@@ -1,0 +1,21 @@
+"""Which runtime examples are run on: this one, or any module with the same classes, such as one that goes through C."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.execution import Execution
+from nnapi.runtime.memory import MemoryDesc, copy_memory
+
+__all__ = ["HERE", "Compilation", "Execution", "Memory", "MemoryDesc", "Model", "copy_memory", "runtime"]
+
+HERE = __name__
+
+
+def runtime(name: str) -> Any:
+    """The module of that name."""
+    return import_module(name)

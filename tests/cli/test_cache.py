@@ -1,0 +1,89 @@
+"""`nnapi cache`: what is kept, how large, for which model and device; and making room."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cache_cases import TOKEN, Slow, doubled
+from typer.testing import CliRunner
+
+from nnapi import Device, compile
+from nnapi.cli import app
+from nnapi.cli.cache import parse_size
+from nnapi.cli.mistake import Mistake
+
+
+def said(*arguments: str | Path) -> str:
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["cache", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Entries of three devices, the first used longest ago, the last one damaged; and a file of somebody else."""
+    seen: set[Path] = set()
+    for i in range(3):
+        compile(doubled(), Device(Slow(f"device-{i}", "1.5")), cache=(tmp_path, TOKEN))
+        (file,) = set(tmp_path.iterdir()) - seen
+        seen.add(file)
+        if i == 2:
+            file.write_bytes(b"damaged")
+        os.utime(file, (1_600_000_000 + 100_000 * i,) * 2)
+    (tmp_path / "notes.txt").touch()
+    return tmp_path
+
+
+def test_the_list_in_words(directory: Path) -> None:
+    head, *rows, total = said("list", directory).splitlines()
+    assert head.split() == ["used", "size", "model", "device", "version", "file"]
+    assert [row.split()[4:6] for row in rows[:2]] == [["doubled", "device-0"], ["doubled", "device-1"]]
+    assert rows[0].startswith("2020-09-1")
+    assert "(damaged)" in rows[2]
+    assert total.startswith("3 entries, ")
+
+
+def test_the_list_as_json(directory: Path) -> None:
+    found = json.loads(said("list", directory, "--json"))
+    assert [entry["device"] for entry in found] == ["device-0", "device-1", None]
+    assert [entry["used"] for entry in found] == [1_600_000_000, 1_600_100_000, 1_600_200_000]
+    assert found[0]["bytes"] == Path(found[0]["file"]).stat().st_size
+    assert (found[0]["model"], found[0]["version"]) == ("doubled", "1.5")
+
+
+def test_an_empty_list(tmp_path: Path) -> None:
+    assert said("list", tmp_path) == "0 entries, 0 B\n"
+
+
+def test_pruning_removes_what_is_damaged(directory: Path) -> None:
+    assert said("prune", directory).startswith("removed 1 entry, 7 B; 2 entries, ")
+
+
+def test_pruning_to_a_size(directory: Path) -> None:
+    kept = json.loads(said("list", directory, "--json"))[1]
+    answer = json.loads(said("prune", directory, "--limit", str(kept["bytes"]), "--json"))
+    assert [entry["device"] for entry in answer["removed"]] == [None, "device-0"]
+    assert answer["left"] == [kept]
+    assert said("prune", directory, "--limit", "0").endswith("0 entries, 0 B left\n")
+    assert [path.name for path in directory.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("0", 0), ("17", 17), ("500MB", 500_000_000), ("1.5 gb", 1_500_000_000), ("2k", 2000)]
+)
+def test_sizes(text: str, count: int) -> None:
+    assert parse_size(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1", "1 TB", "many"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(Mistake, match="is no size"):
+        parse_size(text)
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    for arguments in (["list", tmp_path / "missing"], ["prune", tmp_path, "--limit", "much"]):
+        result = CliRunner().invoke(app, ["cache", *map(str, arguments)])
+        assert result.exit_code == 1
+        assert result.stderr.count("\n") == 1

@@ -1,0 +1,45 @@
+"""Models with IF and WHILE."""
+
+from device_cases import ABS, NEG
+from graphs import finished
+
+from nnapi import Builder, Model, OperandCode, OperandType, OperationCode, tensor
+
+PAIR = tensor("float32", (2,))
+TRUTH = tensor("bool8", (1,))
+
+
+def branch(type: OperandType = PAIR) -> Model:
+    """|x| where the flag is set, else -x."""
+    parts = []
+    for code in (ABS, NEG):
+        b = Builder(code.name)
+        x = b.input(type)
+        b.output(b.abs(x) if code == ABS else b.neg(x))
+        parts.append(b.finish())
+    model = Model("branch")
+    flag, x, y = model.add_operand(TRUTH), model.add_operand(type), model.add_operand(type)
+    references = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in parts]
+    for reference, part in zip(references, parts, strict=True):
+        model.set_operand_value_from_model(reference, part)
+    model.add_operation(OperationCode.IF, [flag, *references, x], [y])
+    return finished(model, [flag, x], [y])
+
+
+def counting(limit: float) -> Model:
+    """x + 1 for as long as all of x is below the limit."""
+    b = Builder("condition")
+    x = b.input(PAIR)
+    b.output(b.reduce_all(b.less(x, limit, out="bool8"), [0], True, out=TRUTH))
+    condition = b.finish()
+    b = Builder("body")
+    x = b.input(PAIR)
+    b.output(b.add(x, 1.0, out=PAIR))
+    body = b.finish()
+    model = Model("counting")
+    references = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in range(2)]
+    for reference, part in zip(references, (condition, body), strict=True):
+        model.set_operand_value_from_model(reference, part)
+    x, y = model.add_operand(PAIR), model.add_operand(PAIR)
+    model.add_operation(OperationCode.WHILE, [*references, x], [y])
+    return finished(model, [x], [y])

@@ -1,0 +1,219 @@
+"""Events: awaiting them, fences from and to descriptors, and threads behind them."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import select
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from device_cases import GIVEN, REFERENCE, Scripted, chain, chained
+from execution_cases import ONES, blank, prepared
+
+from nnapi import Device, Event, Execution, compile
+from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
+from nnapi.runtime.workers import run_in_background
+
+
+def readable(fd: int, seconds: float = 0.0) -> bool:
+    return bool(select.select([fd], [], [], seconds)[0])
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reader, writer = os.pipe()
+    yield reader, writer
+    for fd in (reader, writer):
+        with contextlib.suppress(OSError):  # the test may have closed it
+            os.close(fd)
+
+
+def test_an_event_can_be_awaited() -> None:
+    async def several() -> list[object]:
+        compilation = compile(chain(), "nnapi-reference")
+        events = [compilation.start(GIVEN) for _ in range(3)]
+        for event in events:
+            await event
+        return [event.result()[0].tolist() for event in events]
+
+    assert asyncio.run(several()) == [chained().tolist()] * 3
+
+
+def test_others_run_while_an_event_is_awaited() -> None:
+    gate = threading.Event()
+
+    async def both() -> list[str]:
+        order = []
+
+        async def wait() -> None:
+            await Event(lambda: gate.wait() and None)
+            order.append("event")
+
+        async def other() -> None:
+            order.append("other")
+            gate.set()
+
+        await asyncio.gather(wait(), other())
+        return order
+
+    assert asyncio.run(both()) == ["other", "event"]
+
+
+def test_the_error_comes_with_await() -> None:
+    def fails() -> None:
+        raise OpFailedError("no")
+
+    async def ask() -> None:
+        await Event(fails)
+
+    with pytest.raises(OpFailedError, match="no"):
+        asyncio.run(ask())
+
+
+def test_codes_that_events_do_not_know() -> None:
+    def dies() -> None:
+        raise DeadObjectError("gone")
+
+    event = Event(dies)
+    for _ in range(2):
+        with pytest.raises(OpFailedError, match="gone"):
+            event.wait()
+
+
+# Fences
+
+
+def test_a_pipe_is_a_fence(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    fence = Event.from_sync_fence_fd(reader)
+    execution = prepared()
+    result = blank()
+    execution.set_output(0, result)
+    event = execution.start_compute_with_dependencies([fence])
+    time.sleep(0.01)
+    assert not event.is_done
+    assert not fence.is_done
+    os.write(writer, b"1")
+    event.wait()
+    assert fence.is_done
+    assert np.array_equal(result, 2 * ONES)
+
+
+def test_the_descriptor_of_the_caller_may_be_closed(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    fence = Event.from_sync_fence_fd(reader)
+    os.close(reader)
+    os.write(writer, b"1")
+    fence.wait()
+
+
+def test_a_pipe_that_nobody_can_write_to_any_more_counts_as_signalled(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    fence = Event.from_sync_fence_fd(reader)
+    os.close(writer)
+    fence.wait()
+
+
+def test_an_exported_descriptor_becomes_readable_at_the_end() -> None:
+    gate = threading.Event()
+
+    def waits(request: Request, inner: Prepared) -> Outcome:
+        gate.wait()
+        return inner.execute(request)
+
+    execution, result = Execution(compile(chain(), Device(Scripted(waits)))), np.empty_like(GIVEN)
+    execution.set_input(0, GIVEN)
+    execution.set_output(0, result)
+    event = execution.start_compute_with_dependencies([])
+    fd = event.sync_fence_fd()
+    try:
+        assert not readable(fd, 0.01)
+        gate.set()
+        assert readable(fd, 10)
+        assert np.array_equal(result, chained())
+        event.close()
+        assert readable(fd)
+    finally:
+        os.close(fd)
+
+
+def test_an_exported_descriptor_signals_failure_as_an_end() -> None:
+    def fails(request: Request, inner: Prepared) -> Outcome:
+        raise OpFailedError("no")
+
+    execution = Execution(compile(chain(), Device(Scripted(fails))))
+    execution.set_input(0, GIVEN)
+    execution.set_output(0, np.empty_like(GIVEN))
+    event = execution.start_compute_with_dependencies([])
+    fd = event.sync_fence_fd()
+    assert readable(fd, 10)
+    os.close(fd)
+    with pytest.raises(OpFailedError, match="no"):
+        event.wait()
+
+
+def test_computations_are_chained_by_fences() -> None:
+    compilation = compile(chain(1), REFERENCE.name)
+    arrays = [GIVEN] + [np.empty_like(GIVEN) for _ in range(5)]
+    events: list[Event] = []
+    for given, result in itertools.pairwise(arrays):
+        execution = Execution(compilation)
+        execution.set_input(0, given)
+        execution.set_output(0, result)
+        events.append(execution.start_compute_with_dependencies(events))
+    events[-1].wait()
+    assert np.array_equal(arrays[-1], np.abs(GIVEN))
+
+
+def test_fences_travel_through_descriptors() -> None:
+    with Event(lambda: time.sleep(0.01), fenced=True) as first:
+        fd = first.sync_fence_fd()
+        second = Event.from_sync_fence_fd(fd)
+        os.close(fd)
+        again = second.sync_fence_fd()
+        second.wait()
+        assert readable(again)
+        os.close(again)
+        assert first.is_done
+
+
+def test_an_event_without_a_fence_has_no_descriptor() -> None:
+    event = Event(lambda: None)
+    assert not event.has_fence
+    with pytest.raises(BadDataError, match="has no fence"):
+        event.sync_fence_fd()
+
+
+def test_no_descriptor_is_left_open() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        with Event(lambda: None, fenced=True) as event:
+            os.close(event.sync_fence_fd())
+        del event
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+# Threads behind events
+
+
+def test_work_never_waits_for_a_thread_that_is_busy() -> None:
+    """Each piece of work waits for the one started after it."""
+    signals = [threading.Event() for _ in range(40)]
+    for mine, following in itertools.pairwise(signals):
+        run_in_background(lambda mine=mine, following=following: (following.wait(), mine.set()))  # type: ignore[misc]
+    run_in_background(signals[-1].set)
+    assert signals[0].wait(10)
+
+
+def test_threads_are_used_again() -> None:
+    for _ in range(50):
+        Event(lambda: None).wait()
+    count = threading.active_count()
+    for _ in range(50):
+        Event(lambda: None).wait()
+    assert threading.active_count() <= count + 2

@@ -1,0 +1,423 @@
+"""Rules 146 to 156 of validation.md: descriptors of memories, copies between memories, hardware buffers."""
+
+import gc
+import mmap
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained, limited
+from execution_cases import ONES, SUM, blank
+from graphs import FLOATS, finished, finished_sum, on_reference, sum_with
+
+from nnapi import (
+    Builder,
+    Compilation,
+    Device,
+    DeviceMemory,
+    Execution,
+    HardwareBuffer,
+    Memory,
+    MemoryDesc,
+    Model,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    compile,
+    copy_memory,
+    tensor,
+)
+from nnapi.drivers.base import HostBuffer, Outcome, Prepared, Request
+from nnapi.errors import (
+    BadDataError,
+    BadStateError,
+    OpFailedError,
+    ResourceExhaustedPersistentError,
+    UnexpectedNullError,
+    UnmappableError,
+)
+
+OPEN = on_reference(finished_sum(tensor("float32", (0, 2))))
+
+
+def described(*roles: tuple[Compilation, str, int]) -> MemoryDesc:
+    desc = MemoryDesc()
+    for compilation, role, index in roles:
+        getattr(desc, f"add_{role}_role")(compilation, index, 1.0)
+    return desc
+
+
+def opaque(*roles: tuple[Compilation, str, int]) -> DeviceMemory:
+    desc = described(*roles)
+    desc.finish()
+    return desc.create_memory()
+
+
+def scalar_sum() -> Compilation:
+    """A model whose second input is a scalar."""
+    b = Builder()
+    x, beta = b.input(FLOATS), b.input(OperandType(OperandCode.FLOAT32))
+    b.output(b.softmax(x, beta))
+    return on_reference(b.finish())
+
+
+def test_rule_146_a_hardware_buffer_is_memory_of_its_width() -> None:
+    left, result = HardwareBuffer(16), HardwareBuffer(16)
+    left.lock()[:] = (2 * ONES).tobytes()
+    left.unlock()
+    execution = Execution(on_reference(sum_with(ONES.tobytes())))
+    execution.set_input_from_memory(0, left.memory(), 0, 16)
+    execution.set_output_from_memory(0, result.memory(), 0, 16)
+    execution.compute()
+    assert bytes(result.lock()) == (3 * ONES).tobytes()
+    for wrong in ({"format": 1}, {"height": 2}, {"layers": 2}):
+        with pytest.raises(BadDataError, match="BLOB"):
+            HardwareBuffer(16, **wrong)
+    with pytest.raises(BadDataError):
+        HardwareBuffer(0)
+
+
+def test_rule_146_a_hardware_buffer_holds_constants_too() -> None:
+    buffer = HardwareBuffer(16)
+    buffer.lock()[:] = (2 * ONES).tobytes()
+    buffer.unlock()
+    compilation = on_reference(sum_with((buffer.memory(), 0, 16)))
+    assert compilation.run(ONES)[0].tolist() == (3 * ONES).tolist()
+
+
+def test_a_hardware_buffer_is_locked_once() -> None:
+    buffer = HardwareBuffer(4)
+    with pytest.raises(BadStateError, match="is not locked"):
+        buffer.unlock()
+    buffer.lock()
+    with pytest.raises(BadStateError, match="is locked already"):
+        buffer.lock()
+    buffer.unlock()
+    buffer.lock()
+
+
+def test_rule_147_a_descriptor_is_frozen_once() -> None:
+    desc = described((SUM, "input", 0))
+    desc.finish()
+    for change in (
+        lambda: desc.add_input_role(SUM, 1, 1.0),
+        lambda: desc.add_output_role(SUM, 0, 1.0),
+        lambda: desc.set_dimensions((2, 2)),
+        desc.finish,
+    ):
+        with pytest.raises(BadStateError, match="the descriptor is finished"):
+            change()
+
+
+def test_rule_148_roles() -> None:
+    desc = described((SUM, "input", 0))
+    unfinished = Compilation(finished_sum())
+    other = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5, 3)))
+    for compilation, index, frequency, sentence in (
+        (SUM, 0, 1.0, "input 0 was added already"),
+        (unfinished, 0, 1.0, "is not ready"),
+        (SUM, 2, 1.0, "input 2 does not exist"),
+        (other, 0, 1.0, "differs from TENSOR_FLOAT32"),
+        (on_reference(finished_sum(tensor("float32", (3, 2)))), 0, 1.0, "contradict"),
+        (SUM, 1, 0.0, "frequency is 0.0"),
+        (SUM, 1, 1.5, "frequency is 1.5"),
+        (SUM, 1, float("nan"), "frequency is nan"),
+    ):
+        with pytest.raises(BadDataError, match=sentence):
+            desc.add_input_role(compilation, index, frequency)
+    with pytest.raises(UnexpectedNullError):
+        desc.add_input_role(None, 0, 1.0)  # type: ignore[arg-type]
+    desc.add_input_role(SUM, 1, 1.0)
+    desc.add_output_role(SUM, 0, 0.5)
+
+
+def test_rule_148_quantisation_is_part_of_the_type() -> None:
+    first = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5, 3)))
+    second = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5, 4)))
+    desc = described((first, "input", 0))
+    with pytest.raises(BadDataError, match="differs from"):
+        desc.add_input_role(second, 0, 1.0)
+
+
+def test_rule_148_a_scalar_has_no_dimensions() -> None:
+    desc = MemoryDesc()
+    desc.set_dimensions((1,))
+    with pytest.raises(BadDataError, match="is a scalar, dimensions have been set"):
+        desc.add_input_role(scalar_sum(), 1, 1.0)
+
+
+def test_rule_149_dimensions() -> None:
+    desc = described((OPEN, "input", 0))
+    with pytest.raises(UnexpectedNullError):
+        desc.set_dimensions(None)  # type: ignore[arg-type]
+    desc.set_dimensions(())
+    for wrong in ((3, 3), (3,), (3, 2, 1)):
+        with pytest.raises(BadDataError, match="contradict"):
+            desc.set_dimensions(wrong)
+    desc.set_dimensions((3, 0))
+    with pytest.raises(BadDataError, match="contradict"):
+        desc.set_dimensions((4, 2))
+    desc.finish()
+    assert desc.create_memory().dimensions == (3, 2)
+    scalar = described((scalar_sum(), "input", 1))
+    scalar.set_dimensions(())
+    with pytest.raises(BadDataError, match="scalars, which have no dimensions"):
+        scalar.set_dimensions((1,))
+
+
+def test_rule_150_a_descriptor_has_a_role() -> None:
+    desc = MemoryDesc()
+    with pytest.raises(BadDataError, match="has no role"):
+        desc.finish()
+    desc.add_input_role(SUM, 0, 1.0)
+    with pytest.raises(BadStateError, match="is not finished"):
+        desc.create_memory()
+    desc.finish()
+    desc.create_memory()
+
+
+class Allocating(Scripted):
+    """A device with memory of its own."""
+
+    def __init__(self, name: str = "allocating", fails: bool = False) -> None:
+        super().__init__(as_it_is, name)
+        self.fails = fails
+        self.buffers: list[HostBuffer] = []
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        if self.fails:
+            raise ResourceExhaustedPersistentError("no memory left on the device")
+        self.buffers.append(HostBuffer())
+        return self.buffers[-1]
+
+
+def test_rule_151_the_one_device_allocates() -> None:
+    driver = Allocating()
+    compilation = compile(chain(), Device(driver))
+    memory = opaque((compilation, "input", 0), (compilation, "output", 0))
+    assert len(driver.buffers) == 1
+    copy_memory(Memory.from_array(GIVEN), memory)
+    assert driver.buffers[0].has_data
+
+
+def test_rule_151_shared_memory_where_there_are_several_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Allocating()
+    chosen = compile(chain(), Device(driver))
+    automatic = compile(chain())
+    with pytest.raises(OpFailedError, match="no device allocates the memory: its roles are on several devices"):
+        opaque((chosen, "output", 0), (automatic, "input", 0))
+    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [Device(driver), REFERENCE])
+    shared = opaque((compile(chain()), "output", 0), (automatic, "input", 0))
+    assert not driver.buffers
+    copy_memory(Memory.from_array(GIVEN), shared)
+    assert shared.has_data
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_rule_151_a_device_that_cannot(explicit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Device(Allocating(fails=True))
+    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [full, REFERENCE])
+    compilation = compile(chain(), full if explicit else None)
+    assert compilation.plan.devices == ("allocating",)
+    if explicit:
+        with pytest.raises(OpFailedError, match="no memory left on the device"):
+            opaque((compilation, "output", 0))
+    else:
+        assert not opaque((compilation, "output", 0)).has_data
+
+
+def test_rule_151_unknown_extents_cannot_be_shared() -> None:
+    with pytest.raises(OpFailedError, match="unknown extents"):
+        opaque((OPEN, "input", 0))
+
+
+def test_rule_152_opaque_memories_hold_no_constants_and_have_no_regions() -> None:
+    memory = opaque((SUM, "input", 0))
+    model = Model()
+    with pytest.raises(BadDataError, match="it has no regions and holds no constants"):
+        model.set_operand_value_from_memory(model.add_operand(FLOATS), memory, 0, 16)
+    with pytest.raises(BadDataError, match="offset and length must be 0"):
+        Execution(SUM).set_input_from_memory(0, memory, 0, 16)
+    with pytest.raises(BadDataError, match="was not made to be input 1"):
+        Execution(SUM).set_input_from_memory(1, memory)
+    with pytest.raises(BadDataError, match="opaque"):
+        memory.view()
+
+
+def plain(size: int = 16) -> Memory:
+    return Memory.from_array(np.zeros(size, np.uint8))
+
+
+def test_rule_153_copies() -> None:
+    empty, memory = opaque((SUM, "input", 0)), opaque((SUM, "input", 1))
+    with pytest.raises(BadDataError, match="the source holds no data"):
+        copy_memory(empty, plain())
+    for wrong in (plain(15), plain(17)):
+        with pytest.raises(BadDataError, match="bytes into a memory of"):
+            copy_memory(wrong, memory)
+    copy_memory(Memory.from_array(ONES), memory)
+    with pytest.raises(BadDataError, match="16 bytes into a memory of 15"):
+        copy_memory(memory, plain(15))
+    with pytest.raises(BadDataError, match="16 bytes into a memory of 17"):
+        copy_memory(plain(16), plain(17))
+    back = blank()
+    copy_memory(memory, Memory.from_array(back))
+    assert np.array_equal(back, ONES)
+    copy_memory(memory, memory)
+    copy_memory(empty, empty)
+    for source, target in ((None, memory), (memory, None)):
+        with pytest.raises(UnexpectedNullError):
+            copy_memory(source, target)  # type: ignore[arg-type]
+
+
+def test_rule_153_descriptions_of_opaque_memories_must_agree() -> None:
+    source = opaque((SUM, "output", 0))
+    copy_memory(Memory.from_array(ONES), source)
+    coded = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5)))
+    with pytest.raises(BadDataError, match="cannot be copied into"):
+        copy_memory(source, opaque((coded, "input", 0)))
+    longer = on_reference(finished_sum(tensor("float32", (3, 2))))
+    with pytest.raises(BadDataError, match=r"extents \[2, 2\] do not fit \[3, 2\]"):
+        copy_memory(source, opaque((longer, "input", 0)))
+
+
+def test_rule_153_what_cannot_be_mapped(tmp_path: Path) -> None:
+    (tmp_path / "short").write_bytes(bytes(8))
+    with (tmp_path / "short").open("rb") as file:
+        short = Memory.from_fd(16, mmap.PROT_READ, file.fileno())
+        read_only = Memory.from_fd(8, mmap.PROT_READ, file.fileno())
+    with pytest.raises(UnmappableError):
+        copy_memory(short, plain())
+    with pytest.raises(UnmappableError, match="cannot be written to"):
+        copy_memory(plain(8), read_only)
+
+
+def test_rule_154_what_a_copy_leaves_behind() -> None:
+    driver = Allocating()
+    compilation = compile(finished_sum(tensor("float32", (0, 2))), Device(driver))
+    target = opaque((compilation, "input", 0))
+    source = opaque((SUM, "output", 0))
+    copy_memory(Memory.from_array(ONES), source)
+    copy_memory(source, target)
+    assert (target.has_data, target.dimensions) == (True, (2, 2))
+    with pytest.raises(BadDataError):
+        copy_memory(plain(15), target)
+    assert (target.has_data, target.dimensions) == (False, (0, 2))
+    copy_memory(source, target)
+    source.invalidate()
+    with pytest.raises(BadDataError):
+        copy_memory(source, target)
+    assert not target.has_data
+
+
+def test_copies_are_copies() -> None:
+    source, target = opaque((SUM, "output", 0)), opaque((SUM, "input", 0))
+    given = ONES.copy()
+    copy_memory(Memory.from_array(given), source)
+    copy_memory(source, target)
+    given[:] = 5
+    assert np.array_equal(target.load(), ONES)
+    assert target.load() is not source.load()
+
+
+def test_rule_155_ordinary_memory_always_holds_data() -> None:
+    execution, result = Execution(SUM), blank()
+    execution.set_input_from_memory(0, plain(), 0, 16)
+    execution.set_input_from_memory(1, HardwareBuffer(16).memory(), 0, 16)
+    execution.set_output(0, result)
+    execution.compute()
+    assert result.tolist() == [[0, 0], [0, 0]]
+
+
+def test_rule_156_what_a_memory_needs_outlives_it() -> None:
+    compilation = on_reference(finished_sum())
+    desc = described((compilation, "output", 0))
+    desc.finish()
+    memory = desc.create_memory()
+    kept = weakref.ref(compilation)
+    del desc, compilation
+    gc.collect()
+    assert kept() is not None  # the memory's role refers to it
+    del memory
+    gc.collect()
+    assert kept() is None
+
+
+# State that stays on a device
+
+
+def accumulator() -> Model:
+    """The state and the input give the next state, their sum, and its negative, the output."""
+    model = Model("accumulator")
+    state, x, following, y = (model.add_operand(FLOATS, name) for name in ("state", "x", "next", "y"))
+    none = model.add_operand(OperandType(OperandCode.INT32))
+    model.set_operand_value(none, 0)
+    model.add_operation(OperationCode.ADD, [state, x, none], [following])
+    model.add_operation(OperationCode.NEG, [following], [y])
+    return finished(model, [state, x], [following, y])
+
+
+@pytest.mark.parametrize("way", ["compute", "start_compute", "burst"])
+def test_the_state_of_a_recurrent_model_is_handed_over_and_not_copied(way: str) -> None:
+    produced: list[Any] = []
+    taken: list[Any] = []
+
+    def watched(request: Request, inner: Prepared) -> Outcome:
+        taken.append(request.inputs[0])
+        outcome = inner.execute(request)
+        produced.append(outcome.outputs[0])
+        return outcome
+
+    driver = Allocating()
+    driver._execute = watched
+    compilation = compile(accumulator(), Device(driver))
+    memories = [opaque((compilation, "input", 0), (compilation, "output", 0)) for _ in range(2)]
+    copy_memory(Memory.from_array(np.zeros((2, 2), np.float32)), memories[0])
+    burst = compilation.burst()
+    result = blank()
+    for step in range(4):
+        execution = Execution(compilation)
+        execution.set_input_from_memory(0, memories[step % 2])
+        execution.set_input(1, ONES)
+        execution.set_output_from_memory(0, memories[1 - step % 2])
+        execution.set_output(1, result)
+        if way == "burst":
+            execution.burst_compute(burst)
+        else:
+            event = getattr(execution, way)()
+            if event:
+                event.wait()
+        assert memories[1 - step % 2].load() is produced[-1]
+        assert step == 0 or taken[-1] is produced[-2]
+        assert np.array_equal(result, -(step + 1) * ONES)
+
+
+def test_the_reference_keeps_state_as_well() -> None:
+    compilation = compile(accumulator(), "nnapi-reference")
+    memories = [opaque((compilation, "input", 0), (compilation, "output", 0)) for _ in range(2)]
+    copy_memory(Memory.from_array(np.zeros((2, 2), np.float32)), memories[0])
+    for step in range(3):
+        execution = Execution(compilation)
+        execution.set_input_from_memory(0, memories[step % 2])
+        execution.set_input(1, ONES)
+        execution.set_output_from_memory(0, memories[1 - step % 2])
+        execution.set_output(1, None)
+        execution.compute()
+    assert np.array_equal(memories[1].load(), 3 * ONES)
+
+
+def test_state_goes_through_a_plan_of_several_devices() -> None:
+    chosen = [limited("adder", [OperationCode.ADD]), REFERENCE]
+    compilation = compile(accumulator(), chosen)
+    assert len(compilation.plan.devices) == 2
+    memory = DeviceMemory(described((compilation, "output", 0)), FLOATS, None)
+    execution = Execution(compilation)
+    execution.set_input(0, ONES)
+    execution.set_input(1, ONES)
+    execution.set_output_from_memory(0, memory)
+    execution.set_output(1, blank())
+    execution.compute()
+    assert np.array_equal(memory.load(), 2 * ONES)
+    assert np.array_equal(chained(), np.abs(GIVEN))

@@ -1,0 +1,367 @@
+"""Rules 59, 60, 78 to 90 and 140 of validation.md: which device computes what, and who helps out."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from control_cases import PAIR, branch, counting
+from device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, capabilities, chain, chained, limited
+from graphs import finished
+
+import nnapi
+from nnapi import (
+    Builder,
+    Device,
+    DeviceTypeCode,
+    Execution,
+    Model,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    Partitioning,
+    PreferenceCode,
+    PriorityCode,
+    compile,
+    settings,
+    tensor,
+)
+from nnapi.drivers.base import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request
+from nnapi.errors import (
+    BadDataError,
+    DeadObjectError,
+    MissedDeadlineTransientError,
+    NnapiError,
+    OpFailedError,
+    OutputInsufficientSizeError,
+)
+from nnapi.runtime.costs import operation_seconds
+from nnapi.runtime.plan import If, Run, While
+from nnapi.runtime.planner import make_plan
+
+FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+LOW_POWER = PreferenceCode.PREFER_LOW_POWER
+
+
+@pytest.fixture
+def automatic(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make these devices, and the reference, all that automatic compilations find."""
+
+    def find(*found: Device) -> None:
+        monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [*found, REFERENCE])
+
+    return find
+
+
+@pytest.fixture(autouse=True)
+def default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DEBUG_NN_PARTITION", raising=False)
+    monkeypatch.setattr(settings, "partitioning", None)
+
+
+# D. Control flow on devices
+
+
+def test_rule_059_control_flow_on_unknown_extents_runs_on_the_cpu() -> None:
+    model = branch(tensor("float32", (0,)))
+    with pytest.raises(BadDataError, match=r"IF \(#0\): control flow on unknown extents runs on the CPU only"):
+        compile(model, limited())
+    compilation = compile(model, [limited(), REFERENCE])
+    assert compilation.plan.devices == ("nnapi-reference",)
+    assert isinstance(compilation.plan.steps[0], Run)
+    assert compilation.run(np.array([0], np.uint8), np.float32([1, -2]))[0].tolist() == [-1, 2]
+
+
+def test_rule_060_what_is_inside_goes_to_the_best_device() -> None:
+    compilation = compile(branch(), [limited("positive", [ABS]), limited("negative", [NEG]), REFERENCE])
+    (step,) = compilation.plan.steps
+    assert isinstance(step, If)
+    assert (step.then.devices, step.otherwise.devices) == (("positive",), ("negative",))
+    for flag, wanted in ((1, [1, 2]), (0, [-1, 2])):
+        assert compilation.run(np.array([flag], np.uint8), np.float32([1, -2]))[0].tolist() == wanted
+
+
+def test_rule_060_a_device_that_takes_all_of_it_keeps_it_whole() -> None:
+    compilation = compile(branch(), [limited(), REFERENCE])
+    assert compilation.plan.is_simple
+    assert compilation.plan.devices == ("quick",)
+
+
+def test_loops_are_interpreted_by_the_plan() -> None:
+    compilation = compile(counting(5), [limited("adder", [OperationCode.ADD]), REFERENCE])
+    (step,) = compilation.plan.steps
+    assert isinstance(step, While)
+    assert (step.condition.devices, step.body.devices) == (("nnapi-reference",), ("adder",))
+    assert compilation.run(np.float32([1, 0]))[0].tolist() == [5, 4]
+    assert compilation.run(np.float32([7, 0]))[0].tolist() == [7, 0]
+
+
+@pytest.mark.parametrize("found", [[REFERENCE], [limited("adder", [OperationCode.ADD]), REFERENCE]])
+def test_a_loop_stops_at_its_limit_wherever_it_runs(found: list[Device]) -> None:
+    execution = Execution(compile(counting(np.inf), found))
+    execution.set_input(0, np.zeros(2, np.float32))
+    execution.set_output(0, np.zeros(2, np.float32))
+    execution.set_loop_timeout(20_000_000)
+    start = time.monotonic()
+    with pytest.raises(MissedDeadlineTransientError, match="the loop ran longer than 20000000 ns"):
+        execution.compute()
+    assert 0.02 <= time.monotonic() - start < 2
+
+
+# F. Partitioning and fallback
+
+
+@pytest.mark.parametrize(
+    ("text", "devices"), [("0", "nnapi-reference"), ("1", "quick"), ("2", "quick"), ("7", "quick")]
+)
+def test_rule_078_the_environment_decides(
+    text: str, devices: str, automatic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEBUG_NN_PARTITION", text)
+    failing = Device(Scripted(fails, "quick"))
+    automatic(failing)
+    compilation = compile(chain())
+    assert compilation.plan.devices == (devices,)
+    if text in ("0", "1"):
+        assert np.array_equal(compilation.run(GIVEN)[0], chained())
+    else:
+        with pytest.raises(OpFailedError, match="a general failure"):
+            compilation.run(GIVEN)
+
+
+def test_rule_078_python_stands_above_the_environment(automatic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEBUG_NN_PARTITION", "2")
+    automatic(limited())
+    for mode, devices in (
+        (Partitioning.NONE, "nnapi-reference"),
+        (Partitioning.WITH_FALLBACK, "quick"),
+        (None, "quick"),
+    ):
+        monkeypatch.setattr(settings, "partitioning", mode)
+        assert compile(chain()).plan.devices == (devices,)
+
+
+def fails(request: Request, inner: Prepared) -> Outcome:
+    raise OpFailedError("a general failure")
+
+
+def test_rule_079_chosen_devices_are_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode in Partitioning:
+        monkeypatch.setattr(settings, "partitioning", mode)
+        compilation = compile(chain(), [Device(Scripted(fails)), REFERENCE])
+        assert compilation.plan.devices == ("scripted",)
+        with pytest.raises(OpFailedError, match="a general failure"):
+            compilation.run(GIVEN)
+
+
+def seconds(model: Model, declared: Capabilities, preference: PreferenceCode = FAST) -> float:
+    return operation_seconds(model, model.operations[0], declared, preference)
+
+
+def one(type: OperandType, relaxed: bool = False) -> Model:
+    model = Model()
+    x, y = model.add_operand(type), model.add_operand(type)
+    model.add_operation(ABS, [x], [y])
+    model.relax_computation_float32_to_float16(relaxed)
+    return finished(model, [x], [y])
+
+
+def test_rule_080_the_figure_is_that_of_the_first_input_s_type() -> None:
+    declared = Capabilities(
+        Performance(1, 1), {OperandCode.TENSOR_INT32: Performance(3, 5)}, relaxed=Performance(7, 11)
+    )
+    floats, integers = one(tensor("float32", (2,))), one(tensor("int32", (2,)))
+    base = seconds(floats, declared)
+    assert seconds(integers, declared) == pytest.approx(3 * base)
+    assert seconds(integers, declared, LOW_POWER) == pytest.approx(5 * base)
+    assert seconds(integers, declared, PreferenceCode.PREFER_SUSTAINED_SPEED) == pytest.approx(3 * base)
+    assert seconds(one(tensor("float32", (2,)), relaxed=True), declared) == pytest.approx(7 * base)
+    assert seconds(one(tensor("int32", (2,)), relaxed=True), declared) == pytest.approx(3 * base)
+
+
+@pytest.mark.parametrize(("preference", "chosen"), [(FAST, "sprinter"), (LOW_POWER, "saver")])
+def test_rule_080_the_preference_decides(preference: PreferenceCode, chosen: str) -> None:
+    sprinter = limited("sprinter", declared=capabilities(time=0.1, power=9))
+    saver = limited("saver", declared=capabilities(time=0.5, power=0.1))
+    assert compile(chain(), [sprinter, saver, REFERENCE], preference).plan.devices == (chosen,)
+
+
+def test_rule_080_ties_go_to_the_cpu_then_to_the_earlier_device() -> None:
+    equal = REFERENCE.driver.capabilities()
+    first, second = (limited(name, declared=equal) for name in ("first", "second"))
+    assert compile(chain(), [first, second, REFERENCE]).plan.devices == ("nnapi-reference",)
+    assert compile(chain(), [first, second]).plan.devices == ("first",)
+    assert compile(chain(), [second, first]).plan.devices == ("second",)
+
+
+def test_rule_081_control_flow_costs_its_figure_and_what_is_inside() -> None:
+    declared = Capabilities(Performance(2), if_=Performance(3), while_=Performance(4))
+    nominal = Capabilities()
+    inner = [operation_seconds(m, m.operations[0], declared, FAST) for m in (one(PAIR), one(PAIR))]
+    own = seconds(branch(), nominal) - sum(inner) / 4  # figures 1: half of both branches at half the cost
+    assert seconds(branch(), declared) == pytest.approx(3 * own + sum(inner) / 2)
+    loop = counting(5)
+    parts = [operand.value for operand in loop.operands if isinstance(operand.value, Model)]
+    whole = sum(operation_seconds(part, call, declared, FAST) for part in parts for call in part.operations)
+    assert seconds(loop, declared) == pytest.approx(4 * own + whole)
+
+
+def test_rule_082_simple_and_compound_plans() -> None:
+    model = chain(3)
+    simple = make_plan(model, [limited(), REFERENCE], FAST)
+    assert simple.is_simple
+    (step,) = simple.steps
+    assert isinstance(step, Run)
+    assert step.model is model
+    compound = make_plan(model, [limited("positive", [ABS]), limited("negative", [NEG])], FAST)
+    assert not compound.is_simple
+    assert [step.device for step in compound.steps if isinstance(step, Run)] == ["positive", "negative", "positive"]
+
+
+def test_rule_083_tensors_between_steps_have_the_extents_that_came_out() -> None:
+    b = Builder()
+    x, size = b.input(PAIR), b.input(tensor("int32", (1,)))
+    part = b.slice(x, [0], size, out=tensor("float32", (0,)))
+    b.output(b.abs(part, out=tensor("float32", (0,))))
+    compilation = compile(b.finish(), [limited("slicer", [OperationCode.SLICE]), REFERENCE])
+    assert len(compilation.plan.devices) == 2
+    for count in (1, 2, 1):
+        (result,) = compilation.run(np.float32([-1, -2]), np.int32([count]))
+        assert result.tolist() == [1, 2][:count]
+
+
+def too_small(request: Request, inner: Prepared) -> Outcome:
+    raise OutputInsufficientSizeError("it holds less")
+
+
+def too_long(request: Request, inner: Prepared) -> Outcome:
+    raise LoopTimeoutError("the loop ran too long")
+
+
+@pytest.mark.parametrize(("execute", "error"), [(too_small, OutputInsufficientSizeError), (too_long, LoopTimeoutError)])
+@pytest.mark.parametrize("compound", [False, True])
+def test_rule_084_085_what_the_caller_must_decide_is_final(
+    execute: Any, error: type[NnapiError], compound: bool, automatic: Any
+) -> None:
+    scripted = Scripted(execute)
+    automatic(limited("negative", [NEG], capabilities(0.001)), Device(scripted)) if compound else automatic(
+        Device(scripted)
+    )
+    compilation = compile(chain())
+    assert compilation.plan.is_simple is not compound
+    with pytest.raises(error):
+        compilation.run(GIVEN)
+
+
+def test_rule_084_a_simple_plan_is_repeated_on_the_cpu(automatic: Any, caplog: pytest.LogCaptureFixture) -> None:
+    automatic(Device(Scripted(fails)))
+    compilation = compile(chain())
+    assert compilation.plan.is_simple
+    with caplog.at_level("WARNING", "nnapi.ExecutionBuilder"):
+        assert np.array_equal(compilation.run(GIVEN)[0], chained())
+    assert "falling back to the CPU: a general failure" in caplog.text
+
+
+def test_rule_084_an_error_on_the_cpu_is_final(automatic: Any) -> None:
+    b = Builder()
+    x, size = b.input(PAIR), b.input(tensor("int32", (1,)))
+    b.output(b.slice(x, [0], size, out=tensor("float32", (0,))))
+    automatic()
+    with pytest.raises(OpFailedError):
+        compile(b.finish()).run(np.float32([1, 2]), np.int32([5]))
+
+
+def test_rule_085_first_the_failing_step_alone(automatic: Any) -> None:
+    good, bad = Scripted(as_it_is, "good"), Scripted(fails, "bad")
+    automatic(only(good, NEG), only(bad, ABS))
+    compilation = compile(chain())
+    assert set(compilation.plan.devices) == {"good", "bad"}
+    assert np.array_equal(compilation.run(GIVEN)[0], chained())
+    assert (len(good.requests), len(bad.requests)) == (1, 2)
+
+
+def test_rule_085_then_the_whole_model(automatic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = Scripted(fails, "bad")
+    automatic(limited("good", [NEG]), only(bad, ABS))
+    prepared: list[int] = []
+    inner = REFERENCE.driver.prepare
+
+    def only_whole_models(model: Model, options: Any) -> Prepared:
+        prepared.append(len(model.operations))
+        if len(model.operations) < 3 and len(prepared) > 3:  # 3: the parts, when the model is compiled
+            raise OpFailedError("not a part of it")
+        return inner(model, options)
+
+    compilation = compile(chain())
+    monkeypatch.setattr(type(REFERENCE.driver), "prepare", lambda _, model, options: only_whole_models(model, options))
+    prepared.extend([0, 0, 0])
+    assert np.array_equal(compilation.run(GIVEN)[0], chained())
+    assert prepared[3:] == [1, 3]
+
+
+def only(driver: Scripted, code: int) -> Device:
+    """A device that takes one kind of operation."""
+    inner = driver.verdicts
+
+    def verdicts(model: Model) -> Sequence[Any]:
+        return [
+            verdict if call.code == code else nnapi.drivers.base.Verdict(False, f"{call}: no")
+            for call, verdict in zip(model.operations, inner(model), strict=True)
+        ]
+
+    driver.verdicts = verdicts  # type: ignore[method-assign]
+    return Device(driver)
+
+
+def test_rule_087_the_repetition_knows_no_deadline_but_the_loop_timeout(automatic: Any) -> None:
+    automatic(Device(Scripted(fails)))
+    compilation = compile(counting(np.inf), priority=PriorityCode.PRIORITY_LOW)
+    execution = Execution(compilation)
+    execution.set_input(0, np.zeros(2, np.float32))
+    execution.set_output(0, np.zeros(2, np.float32))
+    execution.set_loop_timeout(10_000_000)
+    with pytest.raises(LoopTimeoutError, match="longer than 10000000 ns"):
+        execution.compute()
+    late = Request([GIVEN], deadline=time.monotonic_ns() - 1)
+    automatic(Device(Scripted(fails)))
+    (result,) = compile(chain()).prepared.execute(late).outputs
+    assert np.array_equal(result, chained())
+
+
+def test_rule_089_timing_needs_one_chosen_device(automatic: Any) -> None:
+    automatic(Device(Scripted(fails)))
+    with pytest.raises(BadDataError, match="exactly one chosen device"):
+        Execution(compile(chain())).set_measure_timing(True)
+
+
+def test_a_dead_device_costs_an_attempt_each_time(automatic: Any) -> None:
+    def dies(request: Request, inner: Prepared) -> Outcome:
+        raise DeadObjectError("gone")
+
+    scripted = Scripted(dies)
+    automatic(Device(scripted))
+    compilation = compile(chain())
+    for count in (1, 2):
+        assert np.array_equal(compilation.run(GIVEN)[0], chained())
+        assert len(scripted.requests) == count
+
+
+# K. Dynamic shapes
+
+
+@pytest.mark.parametrize("dimensions", [(), (0,)])
+def test_rule_140_old_devices_get_known_shapes(dimensions: tuple[int, ...]) -> None:
+    b = Builder()
+    b.output(b.floor(b.input(tensor("float32", dimensions)), out=tensor("float32", dimensions)))
+    model = b.finish()
+    for level, devices in ((2, "nnapi-reference"), (3, "old")):
+        compilation = compile(model, [limited("old", level=level), REFERENCE])
+        assert compilation.plan.devices == (devices,)
+    with pytest.raises(BadDataError, match="unknown extents, which a device of level 1 or 2 does not understand"):
+        compile(model, limited("old", level=2))
+
+
+def test_types_of_devices() -> None:
+    cpu = limited("other-cpu", type=DeviceTypeCode.DEVICE_CPU)
+    assert compile(branch(tensor("float32", (0,))), cpu).plan.devices == ("other-cpu",)
