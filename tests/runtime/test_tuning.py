@@ -1,0 +1,108 @@
+"""Choice by measurement: what is declared loses against what is true."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, Compilation, Device, Model, PreferenceCode, compile, device, settings, tensor
+from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.faulty import Fault, Faulty, Phase
+from nnapi.drivers.limited import Limited
+from nnapi.runtime.tuning import RUNS, Memory
+
+FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
+X = np.ones((2, 2), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    settings.tuning = True
+    yield
+    settings.tuning = None
+
+
+def model(extents: tuple[int, int] = (2, 2)) -> Model:
+    b = Builder()
+    x = b.input(tensor("float32", extents))
+    b.output(b.mul(b.add(x, X), X))
+    return b.finish()
+
+
+def boaster(fault: Fault = Fault.SLOW, phase: Phase = Phase.EXECUTE) -> tuple[Device, Faulty]:
+    """A device that declares to be the fastest and is not."""
+    driver = Faulty(Limited(device("nnapi-reference").driver, "boaster", declared=FAST), fault, phase, seconds=0.01)
+    return Device(driver), driver
+
+
+def compiled(*devices: Device, preference: PreferenceCode | None = None) -> Compilation:
+    return compile(model(), [*devices, device("nnapi-reference")], preference)
+
+
+def test_the_faster_plan_wins_whatever_is_declared() -> None:
+    compilation = compiled(boaster()[0])
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+    assert compilation.plan.measured is not None
+    (rival,) = compilation.plan.alternatives
+    assert rival.description == "everything on boaster"
+    assert rival.measured is not None
+    assert rival.measured > 0.01 > compilation.plan.measured
+    assert "measured" in compilation.explain()
+    np.testing.assert_array_equal(compilation.run(X)[0], 2 * X)
+
+
+def test_what_was_measured_is_remembered() -> None:
+    first, driver = boaster()
+    compiled(first)
+    assert 0 < driver.struck <= RUNS + 1
+    second, driver = boaster()
+    remembered = compiled(second)
+    assert driver.struck == 0
+    assert [chosen.name for chosen in remembered.devices] == ["nnapi-reference"]
+    assert remembered.plan.measured is not None
+
+
+def test_low_power_follows_what_is_declared() -> None:
+    slow, driver = boaster()
+    compilation = compiled(slow, preference=PreferenceCode.PREFER_LOW_POWER)
+    assert [chosen.name for chosen in compilation.devices] == ["boaster"]
+    assert driver.struck == 0
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.tuning = None
+    monkeypatch.setenv("NNAPI_TUNING", "0")
+    assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
+
+
+def test_inputs_of_unknown_extents_cannot_be_made_up() -> None:
+    slow, driver = boaster()
+    compile(model((0, 2)), [slow, device("nnapi-reference")])
+    assert driver.struck == 0
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_plan_that_fails_is_left_out(phase: Phase) -> None:
+    compilation = compiled(boaster(Fault.FAILS, phase)[0])
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"key": 3}', '{"key": {"plan": "soon"}}'])
+def test_a_damaged_file_counts_as_nothing(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "plans.json"
+    path.write_text(content)
+    memory = Memory(path)
+    assert memory.times("key") is None
+    memory.keep("key", {"plan": 0.5})
+    assert memory.times("key") == {"plan": 0.5}
+    assert "key" in json.loads(path.read_text())
+
+
+def test_a_directory_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    memory = Memory(tmp_path / "file" / "plans.json")
+    memory.keep("key", {"plan": 0.5})
+    assert memory.times("key") is None
