@@ -26,7 +26,7 @@ clean:
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The stamp is written last, so that a set-up that was interrupted is done again.
-$(READY): pyproject.toml
+$(READY): pyproject.toml setup.py $(wildcard native/*) src/nnapi/capi/functions.py src/nnapi/capi/prototype.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	touch $@

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from nnapi.capi.prototype import Function, Parameter
+from nnapi.capi.prototype import SEVERAL, Function, Parameter
 
 STRUCTURES = {
     "ANeuralNetworksOperandType": "operand_type",
@@ -47,7 +47,7 @@ def _source(function: Function) -> Iterator[str]:
     yield "    except BaseException as error:"
     for code, value in function.otherwise.items():
         assert function.output
-        yield f"        if {function.output.name} and code_of(error) == {code}: store({function.output.name}, {value})"
+        yield f"        if {function.output.name} and code_of(error) == {code}: {_store(function.output, value)}"
     failed = f"failed({function.name!r}, error)"
     if function.returns_code:
         yield f"        return {failed}"
@@ -66,12 +66,15 @@ def _body(function: Function) -> Iterator[str]:
             yield f"{parameter.name}[0] = 0"
     for parameter in function.parameters:
         if parameter.is_handle:
+            if "handle" in function.call:
+                yield f"handle = {parameter.name}"
             yield f"{parameter.name} = {parameter.kind}Handles[{parameter.name}]"
     if function.guard:
         yield function.guard
     for parameter in function.parameters:
         if converted := _converted(parameter):
-            yield f"{parameter.name} = {converted} if {parameter.name} else None"
+            missing = "[]" if parameter.kind or parameter.base == "uint32_t" else "None"
+            yield f"{parameter.name} = {converted} if {parameter.name} else {missing}"
     yield from _answering(function)
 
 
@@ -81,16 +84,20 @@ def _answering(function: Function) -> Iterator[str]:
         yield function.call if function.returns_code else f"return {function.call}"
     elif output.name in function.nullable:
         yield f"result = {function.call}"
-        yield f"if {output.name}: store({output.name}, result)"
+        yield f"if {output.name}: {_store(output, 'result')}"
     elif output.kind:
         add = "lasting" if output.kind == "Device" else "add"
         yield f"{output.name}[0] = {output.kind}Handles.{add}({function.call})"
     elif output.base == "char":
         yield f"{output.name}[0] = lasting_text({function.call})"
     else:
-        yield f"store({output.name}, {function.call})"
+        yield _store(output, function.call)
     if function.result == "int":
         yield "return 0"
+
+
+def _store(output: Parameter, value: str) -> str:
+    return f"store({output.name}, {value})" if output.name in SEVERAL else f"{output.name}[0] = {value}"
 
 
 def _freeing(function: Function, parameter: Parameter) -> Iterator[str]:

@@ -24,7 +24,7 @@ FUNCTIONS = (
     ),
     Function(
         "int ANeuralNetworks_getDeviceCount(uint32_t* numDevices)",
-        "len(devices())", 3,
+        "len(devices_here())", 3,
         "Number of devices, the CPU reference included.",
     ),
     Function(
@@ -143,7 +143,7 @@ FUNCTIONS = (
         "int ANeuralNetworksModel_addOperand(ANeuralNetworksModel* model, const ANeuralNetworksOperandType* type)",
         "model.add_operand(type)", 1,
         "Append an operand; its index is the number of operands added before.",
-        guard="model.need_building('add an operand')",
+        guard="model._need_building('add an operand')",
     ),
     Function(
         "int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel* model, int32_t index, const void* buffer, size_t length)",
@@ -286,25 +286,25 @@ FUNCTIONS = (
         "int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution* execution, int32_t index, const ANeuralNetworksOperandType* type, const void* buffer, size_t length)",
         "execution.set_input(index, buffer, type, length)", 1,
         "Bind a buffer to an input; null with length 0 omits it. A type, if given, completes the extents.",
-        guard="execution.need_preparation('set an input')", nullable=("type",),
+        guard="execution._need_preparation('set an input')", nullable=("type",),
     ),
     Function(
         "int ANeuralNetworksExecution_setInputFromMemory(ANeuralNetworksExecution* execution, int32_t index, const ANeuralNetworksOperandType* type, const ANeuralNetworksMemory* memory, size_t offset, size_t length)",
         "execution.set_input_from_memory(index, memory, offset, length, type)", 1,
         "Bind part of a memory to an input.",
-        guard="execution.need_preparation('set an input')", nullable=("type",),
+        guard="execution._need_preparation('set an input')", nullable=("type",),
     ),
     Function(
         "int ANeuralNetworksExecution_setOutput(ANeuralNetworksExecution* execution, int32_t index, const ANeuralNetworksOperandType* type, void* buffer, size_t length)",
         "execution.set_output(index, buffer, type, length)", 1,
         "Bind a buffer to an output; null with length 0 omits it.",
-        guard="execution.need_preparation('set an output')", nullable=("type",),
+        guard="execution._need_preparation('set an output')", nullable=("type",),
     ),
     Function(
         "int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution* execution, int32_t index, const ANeuralNetworksOperandType* type, const ANeuralNetworksMemory* memory, size_t offset, size_t length)",
         "execution.set_output_from_memory(index, memory, offset, length, type)", 1,
         "Bind part of a memory to an output.",
-        guard="execution.need_preparation('set an output')", nullable=("type",),
+        guard="execution._need_preparation('set an output')", nullable=("type",),
     ),
     Function(
         "int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution* execution, uint64_t duration)",
@@ -414,12 +414,12 @@ FUNCTIONS = (
     ),
     Function(
         "void AHardwareBuffer_acquire(AHardwareBuffer* buffer)",
-        "hold(buffer)", None,
+        "hold(handle, 1)", None,
         "Hold a buffer once more.", HARDWARE_BUFFER,
     ),
     Function(
         "void AHardwareBuffer_release(AHardwareBuffer* buffer)",
-        "release(buffer)", None,
+        "hold(handle, -1)", None,
         "Hold a buffer once less; the last to do so frees it.", HARDWARE_BUFFER,
     ),
     Function(

@@ -7,22 +7,26 @@ Python function (:mod:`nnapi.capi.calls`) on the numbers and pointers that C gav
 from __future__ import annotations
 
 import atexit
+import logging
 import os
-import sys
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from nnapi.capi._bridge import ffi, lib
 from nnapi.capi.calls import make
-from nnapi.capi.functions import FUNCTIONS
+from nnapi.capi.functions import FUNCTIONS, NO_TIMING
 from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import HANDLES
+from nnapi.capi.record import Recorder
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, FeatureLevelCode, ResultCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
-from nnapi.runtime.compilation import Burst, Compilation
+from nnapi.runtime.burst import Burst
+from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, devices
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT, Execution
@@ -54,9 +58,14 @@ def failed(function: str, error: BaseException) -> int:
     sentence = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
     line = f"{function}: {code.name}: {sentence}"
     lib.nnapi_bridge_say(line.encode(errors="replace"))
+    say(line)
+    return int(code)
+
+
+def say(line: str) -> None:
+    """A line on stderr, unless NNAPI_QUIET is set."""
     if not QUIET:
         os.write(2, f"nnapi: {line}\n".encode(errors="replace"))
-    return int(code)
 
 
 # What C gives, as values of Python
@@ -101,13 +110,10 @@ def objects(handles: Handles, pointer: Any, count: int) -> list[Any]:
 # What Python answers, as C wants it
 
 
-def store(place: Any, value: Any) -> None:
-    """Write a number, or several one after the other."""
-    if isinstance(value, tuple | list):
-        for index, element in enumerate(value):
-            place[index] = element
-    else:
-        place[0] = value
+def store(place: Any, values: Sequence[int]) -> None:
+    """Write values one after the other."""
+    for index, value in enumerate(values):
+        place[index] = value
 
 
 def lasting_text(text: str) -> Any:
@@ -122,14 +128,24 @@ def signed(number: int) -> int:
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
+@cache
+def devices_here() -> list[Device]:
+    return devices()
+
+
 def device_at(index: int) -> Device:
-    found = devices()
+    found = devices_here()
     need(index < len(found), f"device {index} does not exist, there are {len(found)}", BadDataError)
     return found[index]
 
 
+def timing(nanoseconds: int | None) -> int:
+    return NO_TIMING if nanoseconds is None else nanoseconds
+
+
 def need_idle(execution: Execution) -> None:
-    need(not execution.is_running, "the execution is running, wait for its event first; it is not freed", BadStateError)
+    running = execution._state == "computation"
+    need(not running, "the execution is running, wait for its event first; it is not freed", BadStateError)
 
 
 # Hardware buffers
@@ -151,14 +167,12 @@ def describe(buffer: HardwareBuffer, desc: Any) -> None:
     desc.stride = buffer.width
 
 
-def hold(handle: int, more: int = 1) -> None:
+def hold(handle: int, more: int) -> None:
     """Count who holds a buffer; the handle is freed with the last."""
-    handles = HANDLES_OF["HardwareBuffer"]
-    handles[handle]  # refuses one that is freed
     _holders[handle] = _holders.get(handle, 1) + more
     if not _holders[handle]:
         del _holders[handle]
-        handles.free(handle)
+        HANDLES_OF["HardwareBuffer"].free(handle)
 
 
 # Connecting
@@ -169,12 +183,34 @@ def end() -> None:
     atexit._run_exitfuncs()
 
 
+USED_BY_CALLS = (
+    *(Burst, Compilation, Event, Execution, FeatureLevelCode, HardwareBuffer, Memory, MemoryDesc, Model),
+    *(UnexpectedNullError, code_of, failed),
+    *(buffer_desc, channel_scales, memory_at, objects, operand_type, string, token_at),
+    *(copy_memory, device_at, devices_here, lasting_text, need_idle, signed, store, timing),
+    *(address, describe, hold, unlock),
+)
+"""What the text of the table and of the functions made from it names."""
+
+
 def connect() -> None:
     """Give the bridge the function of every row."""
+    logging.getLogger("nnapi").addHandler(logging.NullHandler())  # a program in C has not asked for warnings
     names: dict[str, Any] = {f"{kind}Handles": handles for kind, handles in HANDLES_OF.items()}
-    names |= globals()
+    names |= {value.__name__: value for value in USED_BY_CALLS}
+    names |= {
+        "ffi": ffi,
+        "DEFAULT_LOOP_TIMEOUT": DEFAULT_LOOP_TIMEOUT,
+        "MAXIMUM_LOOP_TIMEOUT": MAXIMUM_LOOP_TIMEOUT,
+    }
+    record = os.environ.get("NNAPI_RECORD")
+    recorder = Recorder(record, HANDLES_OF, say) if record else None
     for function in FUNCTIONS:
-        ffi.def_extern(name=f"py_{function.name}", error=function.failure if function.failure is not None else int(ResultCode.OP_FAILED))(make(function, names))
+        answer = make(function, names)
+        if recorder:
+            answer = recorder.watch(function.name, answer)
+        failure = int(ResultCode.OP_FAILED) if function.returns_code else function.failure
+        ffi.def_extern(name=f"py_{function.name}", error=failure)(answer)
     ffi.def_extern(name="py_end")(end)
     os.register_at_fork(after_in_child=lib.nnapi_bridge_revive)
 

@@ -25,6 +25,9 @@ COUNTS = {
 }
 """Pointers, and the parameter that says how many elements or bytes are there."""
 
+SEVERAL = ("supportedOps", "dimensions")
+"""Outputs that have room for several values."""
+
 WRITTEN = re.compile(r"A\w+\*\*|const char\*\*|void\*\*|(bool|int|u?int\d+_t|ANeuralNetworksOperationType)\*")
 """Types through which a function gives results back."""
 

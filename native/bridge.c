@@ -1,0 +1,72 @@
+/* The C of the bridge; the functions py_... are made by cffi and run Python. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bridge.h"
+
+enum { MESSAGE_SIZE = 2048 };
+
+static char *(*message)(void);
+static void (*revive)(void);
+
+static void nnapi_bridge_say(const char *text) { snprintf(message(), MESSAGE_SIZE, "%s", text); }
+
+static void nnapi_bridge_revive(void) { revive(); }
+
+static const char *boot(const char *executable) {
+    PyPreConfig before;
+    PyConfig config;
+    PyStatus status;
+    static char reason[512];
+
+    PyPreConfig_InitPythonConfig(&before);
+    before.configure_locale = 0; /* the program's own business, as are signals and the buffering of its streams */
+    before.utf8_mode = 1;
+    before.parse_argv = 0;
+    status = Py_PreInitialize(&before);
+    if (PyStatus_Exception(status)) return status.err_msg;
+
+    PyConfig_InitPythonConfig(&config);
+    config.install_signal_handlers = 0;
+    config.configure_c_stdio = 0;
+    config.parse_argv = 0;
+    status = PyConfig_SetBytesString(&config, &config.program_name, executable);
+    if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
+    PyConfig_Clear(&config);
+    if (PyStatus_Exception(status)) {
+        snprintf(reason, sizeof reason, "%s cannot be started: %s", executable, status.err_msg);
+        return reason;
+    }
+    PyEval_SaveThread();
+    return NULL;
+}
+
+/* The exception that is set, as text of this thread. */
+static const char *exception(void) {
+    static __thread char reason[1024];
+    PyObject *type, *value, *trace, *text;
+    PyErr_Fetch(&type, &value, &trace);
+    text = value ? PyObject_Str(value) : NULL;
+    snprintf(reason, sizeof reason, "nnapi cannot be imported: %s: %s", ((PyTypeObject *)type)->tp_name,
+             text ? PyUnicode_AsUTF8(text) : "");
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return reason;
+}
+
+static const char *join(void **entries, char *(*give_message)(void), void (*give_revive)(void)) {
+    const char *reason = NULL;
+    PyGILState_STATE state = PyGILState_Ensure();
+    message = give_message;
+    revive = give_revive;
+    PyObject *library = PyImport_ImportModule("nnapi.capi.library");
+    if (!library) reason = exception();
+    Py_XDECREF(library);
+    PyGILState_Release(state);
+    memcpy(entries, functions, sizeof functions);
+    return reason;
+}
+
+__attribute__((visibility("default"))) const struct nnapi_bridge nnapi_bridge = {boot, join};

@@ -1,0 +1,2 @@
+/* Where programs written for Android look. */
+#include "../NeuralNetworks.h"

@@ -1,0 +1,89 @@
+"""Where libneuralnetworks.so is, what clients need to find it, and what could keep them from finding it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+NAME = "libneuralnetworks.so"
+SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
+
+
+def library() -> Path:
+    """The library, whether it is there or not."""
+    return FOLDER / NAME
+
+
+def include() -> Path:
+    """The folder of the headers."""
+    return FOLDER / "include"
+
+
+def library_problem() -> str | None:
+    """Why the library cannot be used, and what would help; None where it can."""
+    if not library().is_file():
+        return (
+            f"{library()} has not been built: no C compiler was found when the package was installed. "
+            "Install one (gcc or clang) and install the package again."
+        )
+    if find_spec("nnapi.capi._bridge") is None:
+        return (
+            f"{FOLDER} holds no bridge for Python {sysconfig.get_python_version()}: it was built for another Python, "
+            "or its build failed. Install the package again."
+        )
+    return None
+
+
+def environment() -> dict[str, str]:
+    """What to set so that programs find the library by its bare name, and by the variable that PyTorch's tests read."""
+    present = os.environ.get("LD_LIBRARY_PATH", "")
+    others = [part for part in present.split(":") if part and Path(part).resolve() != FOLDER]
+    return {"LD_LIBRARY_PATH": ":".join([str(FOLDER), *others]), "LIBNEURALNETWORKS_PATH": str(library())}
+
+
+def rivals() -> list[Path]:
+    """Other libraries of the same name that a program would be given before this one, the first to win first."""
+    found = []
+    for path in _search_order():
+        if path.exists():
+            if path.resolve() == library():
+                break
+            found.append(path)
+    return found
+
+
+def _search_order() -> Iterator[Path]:
+    """Where the dynamic linker looks for the name: the environment, its cache, the system's folders."""
+    for part in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        if part:
+            yield Path(part) / NAME
+    yield from _cached()
+    for folder in SYSTEM:
+        yield folder / NAME
+
+
+def _cached() -> list[Path]:
+    """What the linker's cache says of the name; nothing where it cannot be asked."""
+    for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
+        if Path(ldconfig).is_file():
+            listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
+            return [Path(path) for path in re.findall(rf"^\s*{re.escape(NAME)} .*=> (.+)$", listed, re.MULTILINE)]
+    return []
+
+
+def pkg_config() -> str:
+    """The text of a pkg-config file for the library as it is installed."""
+    return f"""\
+Name: neuralnetworks
+Description: The Android Neural Networks API, feature level 8
+Version: {version("nnapi")}
+Cflags: -I{include()}
+Libs: -L{FOLDER} -Wl,-rpath,{FOLDER} -lneuralnetworks
+"""

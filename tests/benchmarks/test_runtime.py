@@ -1,0 +1,51 @@
+"""The benchmarks of the runtime run, and keep the promises that do not depend on how busy the machine is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def measured(name: str, *arguments: str, codes: tuple[int, ...] = (0,)) -> Any:
+    command = [sys.executable, str(REPOSITORY / "benchmarks" / f"{name}.py"), *arguments, "--json"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode in codes, done.stderr + done.stdout
+    return json.loads(done.stdout)
+
+
+def test_partition() -> None:
+    found = measured("partition", "--graphs", "15", "--rounds", "1", codes=(0, 1))
+    two, three = found["quality"]
+    assert (two["optimal"], two["graphs"]) == (15, 15)
+    assert three["mean_ratio"] < 1.05
+    assert three["worse_than_one_device"] == 0
+    assert [row["operations"] for row in found["times"]] == [100, 100, 300, 300]
+
+
+def test_state() -> None:
+    (row,) = measured("state", "--steps", "5", "--elements", "65536")
+    assert row["handed_over"]
+    assert row["bytes"] == 1 << 18
+    assert row["opaque"] > 0
+    assert row["buffers"] > 0
+
+
+def test_leaks() -> None:
+    found = measured("leaks", "--executions", "20", "--faults", "none", "RAISES", codes=(0, 1))["measured"]
+    assert {row["fault"] for row in found} == {"none", "RAISES"}
+    assert len({row["way"] for row in found}) == 8
+    assert all(row["descriptors"] <= 0 for row in found)
+
+
+def test_overheads() -> None:
+    found = measured("overheads", "--number", "5", codes=(0, 1))
+    promised = {row["name"]: row["limit"] for row in found["ways"] if row["limit"]}
+    assert promised["burst.run"] == 12
+    assert promised["execution.compute, prepared buffers"] == 25
+    assert promised["execution.start_compute and wait"] == 60
+    assert all(0 < row["minimum"] <= row["median"] for row in found["ways"] + found["layers"])

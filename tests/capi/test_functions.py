@@ -1,0 +1,123 @@
+"""The table of functions and the headers, against the specification."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nnapi.capi import header, place
+from nnapi.capi.functions import FUNCTIONS
+from nnapi.capi.handles import Handles
+from nnapi.errors import BadDataError
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.runtime.burst import Burst
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Device
+from nnapi.runtime.event import Event
+from nnapi.runtime.execution import Execution
+from nnapi.runtime.memory import HardwareBuffer, MemoryDesc
+
+CLASSES: dict[str, Any] = {
+    "model": Model,
+    "compilation": Compilation,
+    "execution": Execution,
+    "burst": Burst,
+    "event": Event,
+    "desc": MemoryDesc,
+    "device": Device,
+    "ahwb": HardwareBuffer,
+    "buffer": HardwareBuffer,
+    "Memory": Memory,
+    "Event": Event,
+}
+
+
+@pytest.fixture(scope="module")
+def api(shared: Path) -> Any:
+    return json.loads((shared / "reference" / "api.json").read_text())
+
+
+@pytest.mark.shared
+def test_every_function_of_the_specification_is_there(api: Any) -> None:
+    ours = {
+        function.name: (
+            function.result,
+            [[parameter.type, parameter.name] for parameter in function.parameters],
+            function.since,
+            function.header,
+        )
+        for function in FUNCTIONS
+        if function.name.startswith("ANeuralNetworks")
+    }
+    theirs = {
+        function["name"]: (
+            function["returns"],
+            function["parameters"],
+            function["feature_level"],
+            function["header"],
+        )
+        for function in api["functions"]
+    }
+    assert len(ours) == 75
+    assert ours == theirs
+
+
+@pytest.mark.shared
+def test_header_has_every_number(api: Any) -> None:
+    text = header.headers()["NeuralNetworks.h"]
+    numbers = {
+        name: int(value) for name, value in re.findall(r"^    (ANEURALNETWORKS_\w+) = (-?\d+),", text, re.MULTILINE)
+    }
+    for enum in api["enums"]:
+        assert f"}} {enum['name']};" in text
+        for value in enum["values"]:
+            assert numbers[value["name"]] == value["value"]
+    for constant in api["constants"][:2]:
+        assert numbers[constant["name"]] == constant["value"]
+
+
+def test_committed_headers_are_those_of_the_table() -> None:
+    assert {name: (place.include() / name).read_text() for name in header.headers()} == header.headers()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_python_behind_a_function_exists(function: Any) -> None:
+    for node in ast.walk(ast.parse(f"({function.call or None}, {function.guard or None})")):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in CLASSES:
+            assert hasattr(CLASSES[node.value.id], node.attr), f"{node.value.id} has no {node.attr}"
+
+
+@pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+def test_exported_symbols_are_those_of_the_table() -> None:
+    listed = subprocess.run(["nm", "-D", "--defined-only", place.library()], capture_output=True, text=True, check=True)
+    symbols = {line.split()[-1] for line in listed.stdout.splitlines()}
+    own = {"nnapi_last_error", "ASharedMemory_create", "ASharedMemory_getSize"}
+    assert symbols == {function.name for function in FUNCTIONS} | own
+
+
+def test_handles_are_never_given_twice() -> None:
+    handles, others = Handles("Model"), Handles("Event")
+    first, second = handles.add("a"), others.add("b")
+    assert handles[first] == "a"
+    assert first != second
+    with pytest.raises(BadDataError, match="no handle of a Model"):
+        handles[second]
+    handles.free(first)
+    with pytest.raises(BadDataError, match="has been freed"):
+        handles[first]
+    with pytest.raises(BadDataError):
+        handles.free(first)
+    assert handles.add("c") > second
+
+
+def test_device_handle_is_lasting() -> None:
+    handles, device = Handles("Device"), object()
+    assert handles.lasting(device) == handles.lasting(device)
+    assert len(handles) == 1

@@ -1,0 +1,59 @@
+"""Where the library is, and `nnapi lib`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nnapi.capi import place
+from nnapi.cli import app
+
+built = pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+
+
+def lib(*options: str) -> str:
+    result = CliRunner().invoke(app, ["lib", *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@built
+def test_prints_the_path() -> None:
+    assert lib() == f"{place.library()}\n"
+    assert Path(lib("--include").strip(), "NeuralNetworks.h").is_file()
+    assert f"-L{place.library().parent}" in lib("--pkg-config")
+
+
+@built
+def test_what_to_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/opt/lib:{place.FOLDER}")
+    assert lib("--env") == (
+        f"export LD_LIBRARY_PATH={place.FOLDER}:/opt/lib\nexport LIBNEURALNETWORKS_PATH={place.library()}\n"
+    )
+
+
+@built
+def test_warns_of_a_rival(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rival = tmp_path / place.NAME
+    rival.touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:{place.FOLDER}")
+    assert place.rivals() == [rival]
+    assert str(rival) in CliRunner().invoke(app, ["lib"]).stderr
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{place.FOLDER}:{tmp_path}")
+    assert place.rivals() == []
+
+
+def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(place, "FOLDER", tmp_path)
+    result = CliRunner().invoke(app, ["lib"])
+    assert result.exit_code == 1
+    assert "C compiler" in result.stderr
+
+
+def test_says_that_the_bridge_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / place.NAME).touch()
+    monkeypatch.setattr(place, "FOLDER", tmp_path)
+    monkeypatch.setattr(place, "find_spec", lambda name: None)
+    assert "no bridge" in str(place.library_problem())

@@ -1,0 +1,96 @@
+"""C programs, compiled against our header, as a client's author would write them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nnapi.capi import place
+
+HERE = Path(__file__).parent
+PROGRAMS = sorted(path.stem for path in HERE.glob("*.c"))
+FAILING = {"buffers", "forks", "frees", "threads"}
+"""Programs that make calls fail on purpose, and so have something on stderr."""
+
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="no C compiler"),
+    pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem())),
+]
+STRICT = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+
+
+def compiled(program: str, folder: Path, *options: str) -> Path:
+    assert COMPILER
+    made = folder / program
+    source = HERE / f"{program}.c"
+    paths = (f"-I{place.include()}", f"-L{place.library().parent}", f"-Wl,-rpath,{place.library().parent}")
+    libraries = ("-Wl,--as-needed", "-lneuralnetworks", "-lm", "-pthread")
+    subprocess.run([COMPILER, *STRICT, *options, *paths, str(source), "-o", str(made), *libraries], check=True)
+    return made
+
+
+def run(program: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a client as on a user's machine: nothing of this process's Python in its environment."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | variables
+    return subprocess.run([str(program), *words], env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_client(program: str, tmp_path: Path) -> None:
+    done = run(compiled(program, tmp_path), *([str(tmp_path)] if program == "run" else []))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert bool(done.stderr) == (program in FAILING), done.stderr
+    assert all(line.startswith("nnapi: ") for line in done.stderr.splitlines())
+
+
+def test_cache_is_written_and_read(tmp_path: Path) -> None:
+    program = compiled("run", tmp_path)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for _ in range(2):
+        assert run(program, str(cache)).returncode == 0
+
+
+def test_quiet(tmp_path: Path) -> None:
+    done = run(compiled("frees", tmp_path), NNAPI_QUIET="1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_sanitizers(tmp_path: Path) -> None:
+    try:
+        programs = [compiled(program, tmp_path, *SANITIZERS) for program in PROGRAMS]
+    except subprocess.CalledProcessError:
+        pytest.skip("the compiler has no sanitizers")
+    for program in programs:
+        # The interpreter is never finished; and a dlopen that is intercepted does not see the program's rpath.
+        done = run(program, ASAN_OPTIONS="detect_leaks=0", **place.environment())
+        assert done.returncode == 0, done.stderr
+        assert "Sanitizer" not in done.stderr
+
+
+def test_header_is_cpp(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "header.cpp"
+    source.write_text(
+        "#include <android/NeuralNetworks.h>\n#include <android/sharedmem.h>\n#include <NeuralNetworksExtensions.h>\n"
+        "int main() { return ANeuralNetworks_getRuntimeFeatureLevel() != ANEURALNETWORKS_FEATURE_LEVEL_8; }\n"
+    )
+    link = (f"-L{place.library().parent}", "-lneuralnetworks")
+    made = tmp_path / "header"
+    options = ("-Wall", "-Wextra", "-Werror", f"-I{place.include()}")
+    subprocess.run([compiler, *options, str(source), "-o", str(made), *link], check=True)
+
+
+def test_python_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    done = run(compiled("devices", tmp_path), NNAPI_PYTHON="/nowhere/bin/python3")
+    assert done.returncode == 1
+    assert "nnapi: ANeuralNetworks" in done.stderr

@@ -1,0 +1,130 @@
+"""Whole models: random graphs, a part of the conformance corpus, files of known networks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nnapi
+from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.model.operand import tensor
+from nnapi.runtime.device import Device, device
+from nnapi.testing import variants
+from nnapi.testing.build import build
+from nnapi.testing.conformance import Status, check
+from nnapi.testing.corpus import Corpus
+
+pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi.drivers.openvino import OpenVinoDriver
+
+pytestmark = pytest.mark.engine
+
+ENGINE = Device(OpenVinoDriver(threads=1))
+STRIDE = 97
+"""Every so many examples of the corpus are run here; `nnapi check --device openvino-cpu` runs them all."""
+STEPS = ["conv", "depthwise", "relu6", "logistic", "average", "largest", "skip", "beside", "resize", "transposed"]
+
+
+def agreement(model, seed=0):
+    """The outputs of the engine and of the reference on random inputs."""
+    random = np.random.default_rng(seed)
+    types = [model.operands[index].type for index in model.inputs]
+    inputs = [
+        random.integers(0, 256, type.dimensions).astype(np.uint8).view(type.dtype)
+        if type.is_quantized
+        else random.standard_normal(type.dimensions).astype(type.dtype)
+        for type in types
+    ]
+    outcomes = [
+        driver.prepare(model, PrepareOptions()).execute(Request(inputs)).outputs
+        for driver in (ENGINE.driver, device("nnapi-reference").driver)
+    ]
+    return list(zip(*outcomes, strict=True))
+
+
+def grow(builder, x, earlier, step, quantised, random):
+    """One more operation on an NHWC image."""
+    _, h, w, _ = x.shape
+    out = {"scale": 0.05, "zero_point": 120} if quantised else {}
+    if step in ("conv", "depthwise"):
+        return filtered(builder, x, step, out, random)
+    if step == "relu6":
+        return builder.relu6(x)
+    if step == "logistic":
+        return builder.logistic(x)
+    if step in ("average", "largest"):
+        pool = builder.average_pool_2d if step == "average" else builder.max_pool_2d
+        return pool(x, "same", 1, 1, 2, 2, activation="none")
+    if step == "skip":
+        other = next((value for value in earlier[::-1] if value.shape == x.shape), x)
+        return builder.add(x, other, activation="none", **out)
+    if step == "beside":
+        other = next((value for value in earlier[::-1] if value.shape[:3] == x.shape[:3]), x)
+        return builder.concatenation([x, other], 3, **out)
+    if step == "resize":
+        return builder.resize_bilinear(x, min(2 * w, 8), min(h + 1, 8))
+    return builder.transpose(x, [0, 2, 1, 3])
+
+
+def filtered(builder, x, step, out, random):
+    depth = x.shape[3]
+    shape = (3, 3, 3, depth) if step == "conv" else (1, 3, 3, depth)
+    channels = shape[0] if step == "conv" else depth
+    weights = random.normal(0, 0.3, shape).astype(np.float32)
+    bias = random.normal(0, 1, channels).astype(np.float32)
+    if out:
+        codes = random.integers(60, 200, shape).astype(np.uint8)
+        weights = builder.constant(codes, tensor("uint8", shape, 0.01, 128))
+        type = tensor("int32", (channels,), np.float32(x.type.scale) * np.float32(0.01))
+        bias = builder.constant(random.integers(-50, 50, channels).astype(np.int32), type)
+    call, more = (builder.conv_2d, ()) if step == "conv" else (builder.depthwise_conv_2d, (1,))
+    return call(x, weights, bias, "same", 1, 1, *more, activation="relu6", **out)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(STEPS), min_size=3, max_size=12), st.booleans(), st.integers(0, 2**16))
+def test_random_graphs_agree(steps, quantised, seed):
+    random, builder = np.random.default_rng(seed), nnapi.Builder()
+    type = tensor("uint8", (1, 5, 4, 2), 0.03, 110) if quantised else tensor("float32", (1, 5, 4, 2))
+    values = [builder.input(type)]
+    for step in steps:
+        values.append(grow(builder, values[-1], values[:-1], step, quantised, random))
+    builder.output(values[-1])
+    model = builder.finish()
+    assert [verdict.reason for verdict in ENGINE.driver.verdicts(model) if not verdict.supported] == []
+    for ours, right in agreement(model, seed):
+        tolerance = 1 + len(steps) if quantised else 1e-4  # one code off for each operation, if it comes to the worst
+        np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-4)
+
+
+@pytest.mark.shared
+def test_conformance(shared):
+    corpus = Corpus(shared / "conformance")
+    setting, passed = variants.Setting((ENGINE,), False), 0
+    for entry in corpus.select(None)[::STRIDE]:
+        for example in corpus.load(entry.file, [entry.name]):
+            if example.harness.infinite_loop_timeout or example.expect_failure:
+                continue
+            if all(verdict.supported for verdict in ENGINE.driver.verdicts(build(example))):
+                result = check(example, variants.VARIANTS["plain"], setting)
+                assert result.status == Status.PASSED, f"{result.example}: {result.reason}"
+                passed += 1
+    assert passed > 40
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "tolerance"),
+    [
+        ("mobilenet_v1_0.25_128_float", 1e-5),
+        ("mobilenet_v1_0.25_128_quant", 8),
+        ("tf2_mobilenet_v2_1.0_224_ptq", 16),
+        ("tflm_person_detect_int8", 4),
+        ("blazeface_front_f16", 1e-3),
+    ],
+)
+def test_networks_agree(shared, name, tolerance):
+    """Codes may be off by one after each operation, which adds up."""
+    for ours, right in agreement(nnapi.load(shared / "models" / f"{name}.tflite")):
+        np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance)

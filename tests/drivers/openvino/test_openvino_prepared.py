@@ -1,0 +1,133 @@
+"""Running compiled models: whose memory is whose, several at a time, deadlines, entries of the compilation cache."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Caches, Driver, PrepareOptions, Request
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+from nnapi.model.operand import tensor
+
+pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi.drivers.openvino import OpenVinoDriver, driver, engine
+from nnapi.drivers.openvino.prepared import COPIED
+
+pytestmark = pytest.mark.engine
+
+SMALL, LARGE = (2, 3), (2, COPIED)
+
+
+def doubled(shape):
+    """A model that adds a tensor to itself."""
+    builder = nnapi.Builder()
+    x = builder.input(tensor("float32", shape))
+    builder.output(builder.add(x, x))
+    return builder.finish()
+
+
+def prepared(model, **options):
+    return OpenVinoDriver(threads=1).prepare(model, PrepareOptions(**options))
+
+
+def test_devices():
+    drivers = driver()
+    assert drivers[0].info.name == "openvino-cpu"
+    assert all(isinstance(found, Driver) and isinstance(found, Caches) for found in drivers)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE])
+def test_outputs_are_not_written_again(shape):
+    ready = prepared(doubled(shape))
+    first = ready.execute(Request([np.full(shape, 1, np.float32)])).outputs[0]
+    second = ready.execute(Request([np.full(shape, 2, np.float32)])).outputs[0]
+    assert (first == 2).all()
+    assert (second == 4).all()
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE])
+def test_the_same_array_is_read_anew(shape):
+    ready, array = prepared(doubled(shape)), np.ones(shape, np.float32)
+    ready.execute(Request([array]))
+    array[:] = 5
+    assert (ready.execute(Request([array])).outputs[0] == 10).all()
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE])
+def test_arrays_that_are_read_only_or_not_in_order(shape):
+    ready, array = prepared(doubled(shape)), np.ones(shape, np.float32)
+    array.flags.writeable = False
+    assert (ready.execute(Request([array])).outputs[0] == 2).all()
+    turned = np.arange(np.prod(shape), dtype=np.float32).reshape(shape[::-1]).T
+    assert np.array_equal(ready.execute(Request([turned])).outputs[0], 2 * turned)
+
+
+@pytest.mark.parametrize("preference", PreferenceCode)
+def test_many_at_a_time(preference):
+    ready = prepared(doubled(SMALL), preference=preference)
+    with ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(ready.execute, Request([np.full(SMALL, i, np.float32)])) for i in range(40)]
+        assert all((run.result().outputs[0] == 2 * i).all() for i, run in enumerate(runs))
+
+
+def test_what_does_not_fit_is_refused():
+    ready = prepared(doubled(SMALL))
+    with pytest.raises(OpFailedError):
+        ready.execute(Request([np.ones((3, 3), np.float32)]))
+    with pytest.raises(OpFailedError):
+        ready.execute(Request([None]))
+    with pytest.raises(MissedDeadlinePersistentError):
+        ready.execute(Request([np.ones(SMALL, np.float32)], deadline=time.monotonic_ns() - 1))
+
+
+def test_open_extents_are_those_of_each_run():
+    model = doubled((0, 3))
+    assert all(verdict.supported for verdict in OpenVinoDriver().verdicts(model))
+    ready = prepared(model)
+    for batches in (1, 5, 2, 7, 8, 1):
+        outputs = ready.execute(Request([np.full((batches, 3), batches, np.float32)])).outputs
+        assert outputs[0].shape == (batches, 3)
+        assert (outputs[0] == 2 * batches).all()
+    assert OpenVinoDriver().cache_entry(ready) is None
+
+
+def test_preparing_what_is_refused_fails_with_the_reason():
+    builder = nnapi.Builder()
+    x = builder.input(tensor("int32", (2,)))
+    builder.output(builder.div(x, x))
+    with pytest.raises(OpFailedError, match="quotients are not exact"):
+        prepared(builder.finish())
+
+
+def test_a_cache_entry_makes_the_same_model():
+    device, model, array = OpenVinoDriver(threads=1), doubled(SMALL), np.ones(SMALL, np.float32)
+    entry = device.cache_entry(device.prepare(model, PrepareOptions()))
+    again = device.restore(model, entry, PrepareOptions())
+    assert (again.execute(Request([array])).outputs[0] == 2).all()
+
+
+def test_a_cache_entry_keeps_the_bounds_of_indices():
+    builder = nnapi.Builder()
+    rows, indices = builder.input(tensor("float32", (3, 2))), builder.input(tensor("int32", (1,)))
+    builder.output(builder.gather(rows, 0, indices))
+    device, model = OpenVinoDriver(threads=1), builder.finish()
+    entry = device.cache_entry(device.prepare(model, PrepareOptions()))
+    again = device.restore(model, entry, PrepareOptions())
+    request = [np.ones((3, 2), np.float32), np.array([3], np.int32)]
+    with pytest.raises(OpFailedError, match=r"0\.\.2"):
+        again.execute(Request(request))
+
+
+def test_threads_follow_the_preference():
+    def threads(preference, given=None):
+        chosen = engine.properties("CPU", PrepareOptions(preference=preference), given)
+        return chosen["INFERENCE_NUM_THREADS"], chosen["NUM_STREAMS"]
+
+    assert threads(PreferenceCode.PREFER_LOW_POWER) == (1, 1)
+    assert threads(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, 3) == (3, 1)
+    assert threads(PreferenceCode.PREFER_SUSTAINED_SPEED, 3) == (3, 3)
+    assert engine.properties("CPU", PrepareOptions(), 1)["INFERENCE_PRECISION_HINT"] == "f32"

@@ -1,0 +1,193 @@
+"""Every lowering rule against the reference, on random calls and on those that the engine is known to get wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.model.operand import tensor
+from nnapi.model.operation import REGISTRY
+from nnapi.runtime.device import Device, device
+from nnapi.testing.example import Criterion
+from nnapi.testing.fuzz import Agreement, compare_devices, random_call
+from nnapi.testing.single import run_single, scalar, single
+
+pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.engine import lowered
+from nnapi.drivers.openvino.lowering import RULES
+
+pytestmark = pytest.mark.engine
+
+ENGINE = Device(OpenVinoDriver(threads=1))
+CALLS = 4
+SUMS = {
+    OperationCode.CONV_2D,
+    OperationCode.DEPTHWISE_CONV_2D,
+    OperationCode.GROUPED_CONV_2D,
+    OperationCode.TRANSPOSE_CONV_2D,
+    OperationCode.FULLY_CONNECTED,
+    OperationCode.BATCH_MATMUL,
+    OperationCode.INSTANCE_NORMALIZATION,
+}
+"""Add up products in another order than the reference: where these cancel, the last places of floats differ."""
+
+UINT8, INT8 = tensor("uint8", (), 0.5, 128), tensor("int8", (), 0.5, -1)
+
+
+def both(code, inputs, outputs, **how):
+    """What the engine and the reference give."""
+    ours = run_single(code, inputs, outputs, devices=[ENGINE], **how)
+    return ours, run_single(code, inputs, outputs, devices=[device("nnapi-reference")], **how)
+
+
+def need_close(pair, tolerance=1):
+    for ours, right in zip(*pair, strict=True):
+        assert ours.shape == right.shape
+        np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-5)
+
+
+def refusal(code, inputs, outputs, **how):
+    (verdict,) = lowered(single(code, inputs, outputs, **how)).verdicts
+    assert not verdict.supported
+    return verdict.reason
+
+
+def int32s(*values):
+    return tensor("int32", np.shape(values)), np.array(values, np.int32)
+
+
+def integer(value):
+    return scalar(OperandCode.INT32, value)
+
+
+@pytest.mark.parametrize("code", sorted(RULES), ids=lambda code: OperationCode(code).name)
+def test_random_calls_agree(code):
+    agreed = 0
+    for seed in range(3 * CALLS):
+        example = random_call(REGISTRY[code], np.random.default_rng([seed, code]))
+        if code in SUMS:
+            example = replace(example, tolerance=Criterion("fp16"))
+        result = compare_devices(device("nnapi-reference"), ENGINE, example)
+        assert result.agreement != Agreement.DIFFER, f"seed {seed}: {result.reason}"
+        agreed += result.agreement == Agreement.AGREE
+        if agreed == CALLS:
+            return
+    assert agreed or code == OperationCode.FILL, "every call was refused"
+
+
+@pytest.mark.parametrize("zero_point", [0, 3])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_fully_connected_whose_sums_need_no_scaling(scale, zero_point):
+    random = np.random.default_rng(0)
+    types = tensor("int8", (2, 16), 1 / 256, zero_point), tensor("int8", (2, 16), scale)
+    inputs = [(type, random.integers(-128, 128, type.dimensions).astype(np.int8)) for type in types]
+    inputs += [(tensor("int32", (2,), scale / 256), np.array([-45, 47], np.int32)), integer(0)]
+    need_close(both(OperationCode.FULLY_CONNECTED, inputs, [tensor("int8", (2, 2), 1 / 256)], constant=True))
+
+
+@pytest.mark.parametrize("zero_point", [0, 100, 255])
+def test_unsigned_weights_beyond_signed_bytes(zero_point):
+    random = np.random.default_rng(1)
+    types = tensor("uint8", (1, 5, 5, 4), 0.5, 128), tensor("uint8", (8, 3, 3, 4), 0.25, zero_point)
+    inputs = [(type, random.integers(0, 256, type.dimensions).astype(np.uint8)) for type in types]
+    inputs += [(tensor("int32", (8,), 0.125), np.arange(8, dtype=np.int32)), *map(integer, (1, 1, 1, 0))]
+    need_close(both(OperationCode.CONV_2D, inputs, [tensor("uint8", (1, 5, 5, 8), 200, 127)], constant=True))
+
+
+def test_space_to_batch_pads_with_the_zero_point():
+    image = UINT8.with_dimensions((1, 2, 2, 1)), np.array([1, 2, 3, 4], np.uint8).reshape(1, 2, 2, 1)
+    inputs = [image, int32s(2, 2), int32s([1, 1], [1, 1])]
+    pair = both(OperationCode.SPACE_TO_BATCH_ND, inputs, [UINT8.with_dimensions((4, 2, 2, 1))], constant=True)
+    need_close(pair, 0)
+    assert pair[0][0][0].reshape(-1).tolist() == [128, 128, 128, 4]
+
+
+def test_pad_with_a_code_that_is_not_zero():
+    inputs = [(UINT8.with_dimensions((2,)), np.array([9, 8], np.uint8)), int32s([1, 2]), integer(3)]
+    ours, _ = both(OperationCode.PAD_V2, inputs, [UINT8.with_dimensions((5,))], constant=True)
+    assert ours[0].tolist() == [3, 9, 8, 3, 3]
+
+
+def test_axes_of_extent_1_stay():
+    lhs = INT8.with_dimensions((1,)), np.array([5], np.int8)
+    rhs = INT8.with_dimensions((1, 1, 1)), np.array([[[7]]], np.int8)
+    out = tensor("int8", (1, 1, 1), 2.0, 100)
+    need_close(both(OperationCode.ADD, [lhs, rhs, integer(0)], [out], constant=True))
+
+
+def test_top_k_takes_the_later_of_equals():
+    row = tensor("float32", (5,)), np.array([1, 3, 3, 2, 3], np.float32)
+    ours, right = both(OperationCode.TOPK_V2, [row, integer(4)], [tensor("float32", (4,)), tensor("int32", (4,))])
+    assert ours[1].tolist() == right[1].tolist() == [4, 2, 1, 3]
+
+
+def test_arg_max_takes_the_first_of_equals():
+    row = UINT8.with_dimensions((1, 6)), np.array([[1, 7, 7, 2, 7, 0]], np.uint8)
+    ours, _ = both(OperationCode.ARGMAX, [row, integer(1)], [tensor("int32", (1,))])
+    assert ours[0].tolist() == [1]
+
+
+def test_mean_of_codes_is_rounded_down():
+    codes = np.array([[0, 1, 1, 1], [0, 0, 0, 1], [5, 5, 5, 5]], np.uint8)
+    inputs = [(UINT8.with_dimensions((3, 4)), codes), int32s(1), integer(0)]
+    ours, _ = both(OperationCode.MEAN, inputs, [UINT8.with_dimensions((3,))], constant=True)
+    assert ours[0].tolist() == [0, 0, 5]
+
+
+def chain(then, type, out):
+    """A quantised tensor added to zero, so that its numbers are computed, and an operation on it."""
+    builder = nnapi.Builder()
+    x = builder.input(type)
+    zero = builder.constant(np.full(1, type.zero_point, type.dtype), type.with_dimensions((1,)))
+    builder.output(then(builder, builder.add(x, zero, out=type), out))
+    return builder.finish()
+
+
+def test_reduce_max_of_computed_codes():
+    type, out = INT8.with_dimensions((4, 6)), INT8.with_dimensions((4, 1))
+    model = chain(lambda b, x, out: b.reduce_max(x, [1], True), type, out)
+    codes = np.arange(-12, 12, dtype=np.int8).reshape(4, 6)
+    prepared = ENGINE.driver.prepare(model, PrepareOptions())
+    assert prepared.execute(Request([codes])).outputs[0].reshape(-1).tolist() == [-7, -1, 5, 11]
+
+
+def test_normalised_zeros_stay_zero():
+    type = INT8.with_dimensions((1, 4))
+    model = chain(lambda b, x, out: b.l2_normalization(x), type, type)
+    prepared = ENGINE.driver.prepare(model, PrepareOptions())
+    assert prepared.execute(Request([np.full((1, 4), -1, np.int8)])).outputs[0].tolist() == [[0] * 4]
+
+
+# Refusals
+
+
+def test_indices_are_tested_when_the_model_runs():
+    rows = tensor("float32", (3, 2)), np.arange(6, dtype=np.float32).reshape(3, 2)
+    inputs = [rows, integer(0), int32s(2, 0)]
+    model = single(OperationCode.GATHER, inputs, [tensor("float32", (2, 2))])
+    prepared = ENGINE.driver.prepare(model, PrepareOptions())
+    assert prepared.execute(Request([rows[1], np.array([2, 0], np.int32)])).outputs[0].tolist() == [[4, 5], [0, 1]]
+    with pytest.raises(Exception, match=r"indices holds 0..3, must be in 0..2"):
+        prepared.execute(Request([rows[1], np.array([3, 0], np.int32)]))
+
+
+def test_refusals_name_operand_and_value():
+    numbers = tensor("int32", (2,)), np.array([7, -7], np.int32)
+    assert "input0 is TENSOR_INT32" in refusal(OperationCode.DIV, [numbers, numbers, integer(0)], [numbers[0]])
+    wide = tensor("uint16", (2,), 1.0, 0), np.zeros(2, np.uint16)
+    assert "input0 is TENSOR_QUANT16_ASYMM" in refusal(OperationCode.CAST, [wide], [wide[0]])
+    floats = tensor("float32", (2,)), np.zeros(2, np.float32)
+    elu = [floats, scalar(OperandCode.FLOAT32, np.float32(-1))]
+    assert "alpha is -1.0" in refusal(OperationCode.ELU, elu, [floats[0]])
+
+
+def test_an_operation_without_rule_is_refused():
+    floats = tensor("float32", (2, 2)), np.zeros((2, 2), np.float32)
+    bias = tensor("float32", (2,)), np.zeros(2, np.float32)
+    inputs = [floats, floats, floats, bias, floats, integer(0)]
+    assert "do not have this meaning" in refusal(OperationCode.RNN, inputs, [floats[0], floats[0]])

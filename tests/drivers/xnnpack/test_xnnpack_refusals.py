@@ -1,0 +1,110 @@
+"""What the engine refuses, and in which words."""
+
+import numpy as np
+import pytest
+from engine_cases import Net, engine, refusal
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers.base import PrepareOptions
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import OperandType, tensor
+from nnapi.testing.single import scalar, single
+
+FLOATS = tensor("float32", (1, 4, 4, 2))
+
+
+def one(code, inputs, *outputs, constant=True):
+    return single(code, inputs, outputs, constant=constant)
+
+
+def zeros(type):
+    return type, np.zeros(type.dimensions, type.dtype)
+
+
+def test_float16():
+    half = tensor("float16", (2, 3))
+    sentence = "RELU (#0): input0 is TENSOR_FLOAT16, which the engine does not compute in"
+    assert refusal(one(OperationCode.RELU, [zeros(half)], half)) == sentence
+
+
+def test_ranks_not_known():
+    net = Net()
+    x = net.input(tensor("float32"))
+    model = net.finished(net.call(OperationCode.RELU, [x], tensor("float32")))
+    assert "not known before the" in refusal(model)
+
+
+def test_extents_that_values_decide():
+    net = Net()
+    x, shape = net.input(FLOATS), net.input(tensor("int32", (2,)))
+    model = net.finished(net.call(OperationCode.RESHAPE, [x, shape], tensor("float32")))
+    assert "not known before the model runs" in refusal(model)
+
+
+def test_operations_without_rule():
+    lookup = one(
+        OperationCode.EMBEDDING_LOOKUP, [zeros(tensor("int32", (2,))), zeros(tensor("float32", (3, 4)))],
+        tensor("float32", (2, 4)),
+    )  # fmt: skip
+    assert refusal(lookup) == "EMBEDDING_LOOKUP (#0): the engine has no operator with this meaning"
+
+
+def test_scales_that_the_engine_aborts_on():
+    tiny = tensor("int8", (2, 3), 1e-30, 0)
+    assert "has scales 1e-30 to 1e-30, the engine takes" in refusal(one(OperationCode.RELU, [zeros(tiny)], tiny))
+
+
+def test_products_that_grow_too_much():
+    x, w = tensor("uint8", (1, 1, 1, 1), 1e4, 0), tensor("uint8", (1, 1, 1, 1), 1e4, 128)
+    b, y = tensor("int32", (1,), 1e8), tensor("uint8", (1, 1, 1, 1), 1.0, 0)
+    ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
+    assert "would be multiplied by 1e+08 to 1e+08" in refusal(
+        one(OperationCode.CONV_2D, [zeros(x), zeros(w), zeros(b), *ints], y)
+    )
+
+
+def test_quantised_filters_that_are_computed():
+    x, w = tensor("uint8", (1, 1, 1, 1), 1, 0), tensor("uint8", (1, 1, 1, 1), 1, 128)
+    b, y = tensor("int32", (1,), 1), tensor("uint8", (1, 1, 1, 1), 2, 0)
+    ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
+    model = one(OperationCode.CONV_2D, [zeros(x), zeros(w), zeros(b), *ints], y, constant=False)
+    assert refusal(model) == "CONV_2D (#0): filter is computed, the engine needs it constant"
+
+
+def test_bad_values_are_left_to_the_device_that_words_them():
+    model = one(OperationCode.SOFTMAX, [zeros(FLOATS), (OperandType(OperandCode.FLOAT32), np.float32(-1))], FLOATS)
+    assert refusal(model).startswith("SOFTMAX (#0): it fails when it runs: beta is -1.0")
+
+
+@pytest.mark.parametrize(
+    ("code", "scalars", "reason"),
+    [
+        (OperationCode.LOG_SOFTMAX, [-1.0, 0], "beta is -1.0, the engine needs it above 0"),
+        (OperationCode.ELU, [-0.5], "alpha is -0.5: not above 0 it would act above zero as well"),
+        (OperationCode.LOCAL_RESPONSE_NORMALIZATION, [1, 1.0, -1.0, 0.5], "alpha is -1.0: the engine loses precision"),
+    ],
+)
+def test_arguments_that_the_engine_means_otherwise(code, scalars, reason):
+    given = [scalar(OperandCode.INT32 if isinstance(s, int) else OperandCode.FLOAT32, s) for s in scalars]
+    assert reason in refusal(one(code, [zeros(FLOATS), *given], FLOATS))
+
+
+def test_nearest_cells_that_fixed_point_steps_miss():
+    from nnapi.drivers.xnnpack.rules.image import _steps_agree
+
+    assert not _steps_agree(12, 74)
+    assert _steps_agree(5, 10)
+
+
+def test_a_refusal_does_not_spread():
+    net = Net()
+    x = net.input(FLOATS)
+    y = net.call(OperationCode.EXP, [x], FLOATS)
+    model = net.finished(net.call(OperationCode.RELU, [y], FLOATS))
+    assert [verdict.supported for verdict in engine().driver.verdicts(model)] == [False, True]
+
+
+def test_preparing_what_is_refused_fails_with_the_reasons():
+    half = tensor("float16", (2, 3))
+    with pytest.raises(OpFailedError, match="TENSOR_FLOAT16"):
+        engine().driver.prepare(one(OperationCode.RELU, [zeros(half)], half), PrepareOptions())

@@ -1,0 +1,375 @@
+"""Each lowering rule against the reference, on the argument lists where the two could part."""
+
+import numpy as np
+import pytest
+from engine_cases import agree
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers.xnnpack.lowering import RULES
+from nnapi.model.operand import ChannelQuantization, tensor
+from nnapi.testing.single import scalar
+
+SAME, VALID = 1, 2
+FLOAT, UNSIGNED, SIGNED = tensor("float32"), tensor("uint8", (), 0.05, 120), tensor("int8", (), 0.05, -7)
+TYPES = {"float32": FLOAT, "uint8": UNSIGNED, "int8": SIGNED}
+COVERED = set()
+"""Operations that a test below runs."""
+
+
+def run(code, inputs, *outputs):
+    COVERED.add(code)
+    agree(code, inputs, list(outputs))
+
+
+def values(type, random, low=-4.0, high=4.0):
+    if type.dtype.kind == "f":
+        return random.uniform(low, high, type.dimensions).astype(type.dtype)
+    limits = np.iinfo(type.dtype)
+    return random.integers(limits.min, limits.max, type.dimensions, type.dtype, endpoint=True)
+
+
+def given(type, *shape, random=None, low=-4.0, high=4.0):
+    type = type.with_dimensions(shape)
+    return type, values(type, random or np.random.default_rng(sum(shape)), low, high)
+
+
+def ints(*numbers):
+    return [scalar(OperandCode.INT32, number) for number in numbers]
+
+
+def vector(*numbers):
+    return tensor("int32", (len(numbers),)), np.array(numbers, np.int32)
+
+
+def flag(value):
+    return scalar(OperandCode.BOOL, value)
+
+
+def number(value):
+    return scalar(OperandCode.FLOAT32, value)
+
+
+FILTERS = {
+    "float32": (FLOAT, FLOAT),
+    "narrow": (UNSIGNED, tensor("uint8", (), 0.02, 128)),
+    "wide": (UNSIGNED, tensor("uint8", (), 0.02, 90)),
+    "signed_wide": (SIGNED, tensor("int8", (), 0.02, 40)),
+    "per_channel": (UNSIGNED, tensor("quant8_symm_per_channel")),
+    "signed_per_channel": (SIGNED, tensor("quant8_symm_per_channel")),
+}
+
+
+def filtered(kind, image, filter, channel, units):
+    """Image, filter and bias of one of the FILTERS; the narrow one stays within ±127 of its zero point."""
+    random = np.random.default_rng(len(kind))
+    x, w = FILTERS[kind]
+    if "per_channel" in kind:
+        w = tensor(
+            w.code, filter, channel=ChannelQuantization(channel, tuple(np.linspace(0.01, 0.03, filter[channel])))
+        )
+    w = w.with_dimensions(filter)
+    codes = values(w, random)
+    if kind == "narrow":
+        codes = np.maximum(codes, 1)
+    x = x.with_dimensions(image)
+    product = 0.0 if w.channel or kind == "float32" else float(np.float32(x.scale) * np.float32(w.scale))
+    bias = tensor("float32" if kind == "float32" else "int32", (units,), product)
+    offsets = random.uniform(-1, 1, units) if kind == "float32" else random.integers(-900, 900, units)
+    out = x if kind == "float32" else tensor(x.code, (), 0.5, x.zero_point)
+    return [(x, values(x, random)), (w, codes), (bias, offsets.astype(bias.dtype))], out.with_dimensions(())
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+@pytest.mark.parametrize(
+    ("padding", "stride", "activation", "nchw", "dilation"),
+    [((SAME,), 1, 0, False, 1), ((VALID,), 2, 3, False, 1), ((2, 1, 0, 2), 1, 1, False, 1), ((SAME,), 1, 1, True, 2)],
+)
+def test_conv_2d(kind, padding, stride, activation, nchw, dilation):
+    image = (2, 5, 9, 7) if nchw else (2, 9, 7, 5)
+    inputs, out = filtered(kind, image, (6, 3, 3, 5), 0, 6)
+    tail = [*ints(*padding, stride, stride, activation), flag(nchw), *ints(dilation, dilation)]
+    run(OperationCode.CONV_2D, [*inputs, *tail], out)
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize(("padding", "stride", "activation"), [((SAME,), 1, 3), ((2, 0, 1, 1), 2, 0)])
+def test_depthwise_conv_2d(kind, multiplier, padding, stride, activation):
+    inputs, out = filtered(kind, (1, 8, 7, 4), (1, 3, 3, 4 * multiplier), 3, 4 * multiplier)
+    run(OperationCode.DEPTHWISE_CONV_2D, [*inputs, *ints(*padding, stride, stride, multiplier, activation)], out)
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_grouped_conv_2d(kind):
+    inputs, out = filtered(kind, (1, 6, 6, 4), (6, 3, 3, 2), 0, 6)
+    run(OperationCode.GROUPED_CONV_2D, [*inputs, *ints(SAME, 1, 1, 2, 1), flag(False)], out)
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+@pytest.mark.parametrize("padding", [(0, 0, 0, 0), (1, 0, 1, 0), (1, 2, 0, 1)])
+def test_transpose_conv_2d(kind, padding):
+    inputs, out = filtered(kind, (1, 5, 4, 3), (2, 3, 3, 3), 0, 2)
+    run(OperationCode.TRANSPOSE_CONV_2D, [*inputs, *ints(*padding, 2, 2, 1), flag(False)], out)
+
+
+def test_transpose_conv_2d_same():
+    inputs, out = filtered("float32", (1, 4, 4, 3), (2, 3, 3, 3), 0, 2)
+    run(OperationCode.TRANSPOSE_CONV_2D, [*inputs, vector(1, 8, 8, 2), *ints(SAME, 2, 2, 0), flag(False)], out)
+
+
+@pytest.mark.parametrize("kind", ["float32", "narrow", "wide", "signed_wide"])
+def test_fully_connected(kind):
+    inputs, out = filtered(kind, (2, 3, 8), (5, 12), 0, 5)
+    run(OperationCode.FULLY_CONNECTED, [*inputs, *ints(1)], out)
+
+
+def test_batch_matmul():
+    for type in (FLOAT, SIGNED):
+        operands = [given(type, 2, 3, 4), given(type, 2, 5, 4), flag(False), flag(True)]
+        run(OperationCode.BATCH_MATMUL, operands, type if type is FLOAT else tensor("int8", (), 0.5, 3))
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("padding", [(SAME,), (VALID,), (1, 2, 0, 1)])
+@pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
+def test_pools(code, padding, name):
+    type = TYPES[name]
+    run(code, [given(type, 1, 7, 6, 3), *ints(*padding, 2, 1, 3, 2, 1)], type)
+
+
+def test_l2_pool_2d():
+    run(OperationCode.L2_POOL_2D, [given(FLOAT, 1, 7, 6, 3), *ints(SAME, 2, 2, 3, 3, 0)], FLOAT)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("code", [OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6])
+def test_clamps(code, name):
+    run(code, [given(TYPES[name], 4, 5)], TYPES[name])
+
+
+UNIT = {"float32": FLOAT, "uint8": tensor("uint8", (), 1 / 256, 0), "int8": tensor("int8", (), 1 / 256, -128)}
+SIGNED_UNIT = {"float32": FLOAT, "uint8": tensor("uint8", (), 1 / 128, 128), "int8": tensor("int8", (), 1 / 128, 0)}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_squashing_functions(name):
+    run(OperationCode.LOGISTIC, [given(TYPES[name], 3, 50)], UNIT[name])
+    run(OperationCode.TANH, [given(TYPES[name], 3, 50)], SIGNED_UNIT[name])
+    run(OperationCode.HARD_SWISH, [given(TYPES[name], 3, 50)], TYPES[name])
+    run(OperationCode.L2_NORMALIZATION, [given(TYPES[name], 3, 5, 7), *ints(1)], SIGNED_UNIT[name])
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize(("beta", "axis"), [(1.0, -1), (0.5, 1)])
+def test_softmax(name, beta, axis):
+    run(OperationCode.SOFTMAX, [given(TYPES[name], 2, 3, 20), number(beta), *ints(axis)], UNIT[name])
+
+
+def test_softmax_of_a_scale_that_the_engines_own_kernel_aborts_on():
+    fine = tensor("int8", (), 0.002, 0)
+    run(OperationCode.SOFTMAX, [given(fine, 1, 1000), number(1.0)], UNIT["int8"])
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.3])
+def test_elu(alpha):
+    run(OperationCode.ELU, [given(FLOAT, 4, 9), number(alpha)], FLOAT)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("shape", [(5,), (1, 4, 1)])
+def test_prelu(name, shape):
+    type = TYPES[name]
+    run(OperationCode.PRELU, [given(type, 2, 3, 4, 5), given(type, *shape)], type)
+
+
+def test_elementwise_functions():
+    for code in ("ABS", "FLOOR", "NEG", "SIN"):
+        run(OperationCode[code], [given(FLOAT, 3, 7)], FLOAT)
+    for code in ("LOG", "RSQRT", "SQRT"):
+        run(OperationCode[code], [given(FLOAT, 3, 7, low=0.1)], FLOAT)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("activation", [0, 3])
+@pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
+def test_arithmetic(code, activation, name):
+    type = TYPES[name]
+    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)
+    out = type if name == "float32" else tensor(type.code, (), 0.4, 3)
+    run(code, [given(type, 2, 3, 4), given(other, 3, 1), *ints(activation)], out)
+
+
+def test_sums_of_scales_too_far_apart_for_codes():
+    run(OperationCode.ADD, [given(SIGNED, 4, 5), given(tensor("int8", (), 1e-6, 0), 4, 5), *ints(0)], SIGNED)
+    tiny = tensor("int8", (), 1e-5, 0)
+    run(OperationCode.ADD, [given(SIGNED, 4, 5), given(SIGNED, 4, 5), *ints(0)], tiny)
+    run(OperationCode.MUL, [given(SIGNED, 4, 5), given(SIGNED, 4, 5), *ints(0)], tensor("int8", (), 500, 0))
+
+
+def test_other_arithmetic():
+    run(OperationCode.DIV, [given(FLOAT, 2, 3), given(FLOAT, 3, low=1), *ints(0)], FLOAT)
+    quotients = [(tensor("int32", (4,)), [-7, 7, -6, 0]), (tensor("int32", (4,)), [2, -2, 3, 5])]
+    run(OperationCode.DIV, [*quotients, *ints(0)], tensor("int32"))
+    run(OperationCode.POW, [given(FLOAT, 2, 3, low=0.5), given(FLOAT, 3)], FLOAT)
+    run(OperationCode.ADD, [given(tensor("int32"), 2, 3), given(tensor("int32"), 3), *ints(0)], tensor("int32"))
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("code", [OperationCode.MAXIMUM, OperationCode.MINIMUM])
+def test_extremes(code, name):
+    type = TYPES[name]
+    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)
+    run(code, [given(type, 2, 3, 4), given(other, 3, 1)], other)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_comparisons(name):
+    type = TYPES[name]
+    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)
+    for code in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"):
+        run(OperationCode[code], [given(type, 8, 9), given(other, 9)], tensor("bool8"))
+
+
+def test_logic():
+    bools = tensor("bool8", (2, 3)), np.array([[0, 1, 1], [1, 0, 0]], np.uint8)
+    others = tensor("bool8", (3,)), np.array([0, 1, 0], np.uint8)
+    for code in ("LOGICAL_AND", "LOGICAL_OR", "EQUAL"):
+        run(OperationCode[code], [bools, others], tensor("bool8"))
+    run(OperationCode.LOGICAL_NOT, [bools], tensor("bool8"))
+    run(OperationCode.REDUCE_ALL, [bools, vector(0), flag(False)], tensor("bool8"))
+    run(OperationCode.REDUCE_ANY, [bools, vector(1), flag(True)], tensor("bool8"))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_select(name):
+    type = TYPES[name]
+    condition = tensor("bool8", (2, 3)), np.array([[0, 1, 1], [1, 0, 0]], np.uint8)
+    other = type if name == "float32" else tensor(type.code, (), 0.06, 11)
+    run(OperationCode.SELECT, [condition, given(type, 2, 3), given(other, 2, 3)], type)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_movement(name):
+    type = TYPES[name]
+    x = given(type, 2, 6, 4, 5)
+    run(OperationCode.RESHAPE, [x, vector(4, -1, 5)], type)
+    run(OperationCode.SQUEEZE, [given(type, 1, 3, 1), vector(0)], type)
+    run(OperationCode.EXPAND_DIMS, [given(type, 3, 2), *ints(1)], type)
+    run(OperationCode.TRANSPOSE, [x, vector(0, 3, 1, 2)], type)
+    run(OperationCode.CONCATENATION, [x, given(type, 2, 1, 4, 5), *ints(1)], type)
+    run(OperationCode.SPLIT, [x, *ints(-3, 3)], type, type, type)
+    run(OperationCode.PAD, [x, (tensor("int32", (4, 2)), [[0, 1], [2, 0], [0, 0], [1, 1]])], type)
+    run(OperationCode.MIRROR_PAD, [x, (tensor("int32", (4, 2)), [[0, 0], [2, 1], [0, 0], [1, 1]]), *ints(0)], type)
+    run(OperationCode.SLICE, [x, vector(0, 1, 0, 2), vector(1, -1, 3, 2)], type)
+    run(OperationCode.TILE, [given(type, 2, 3), vector(2, 3)], type)
+    run(OperationCode.GATHER, [x, *ints(-1), (tensor("int32", (2, 2)), [[0, 4], [2, 2]])], type)
+    run(OperationCode.PACK, [*ints(1), given(type, 2, 3), given(type, 2, 3)], type)
+    run(OperationCode.CHANNEL_SHUFFLE, [given(type, 2, 3, 6), *ints(3, -1)], type)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_pad_v2(name):
+    value = number(-1.5) if name == "float32" else scalar(OperandCode.INT32, 77)
+    paddings = tensor("int32", (2, 2)), [[1, 0], [0, 2]]
+    run(OperationCode.PAD_V2, [given(TYPES[name], 3, 2), paddings, value], TYPES[name])
+
+
+def test_concatenation_of_different_scales():
+    operands = [given(UNSIGNED, 2, 3), given(tensor("uint8", (), 0.3, 5), 2, 3), *ints(0)]
+    run(OperationCode.CONCATENATION, operands, tensor("uint8", (), 0.2, 99))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "strides", "masks"),
+    [
+        ((0, 4, 3), (2, -1, 0), (1, -2, -1), (0, 2, 0)),
+        ((1, 2, 0), (2, 3, 4), (1, 1, 1), (0, 0, 3)),
+        ((1, 2, 3), (2, 3, 4), (1, 1, 1), (0, 0, 7)),
+    ],
+)
+def test_strided_slice(begin, end, strides, masks):
+    run(
+        OperationCode.STRIDED_SLICE,
+        [given(UNSIGNED, 2, 5, 4), *(vector(*v) for v in (begin, end, strides)), *ints(*masks)],
+        UNSIGNED,
+    )
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_images(name):
+    type = TYPES[name]
+    run(OperationCode.DEPTH_TO_SPACE, [given(type, 1, 3, 2, 8), *ints(2)], type)
+    run(OperationCode.SPACE_TO_DEPTH, [given(type, 1, 4, 6, 3), *ints(2)], type)
+    run(OperationCode.BATCH_TO_SPACE_ND, [given(type, 4, 3, 2, 3), vector(2, 2)], type)
+    paddings = tensor("int32", (2, 2)), [[0, 1], [2, 0]]
+    run(OperationCode.SPACE_TO_BATCH_ND, [given(type, 1, 3, 4, 3), vector(2, 2), paddings], type)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("how", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("code", [OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR])
+def test_resizing(code, how, name):
+    run(code, [given(TYPES[name], 1, 5, 4, 3), *ints(7, 11), flag(False), *map(flag, how)], TYPES[name])
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("axes", [(1, 2), (-1,), (0, 1, 2, 3)])
+def test_reductions(axes, name):
+    type, x = TYPES[name], given(TYPES[name], 2, 3, 4, 5)
+    run(OperationCode.MEAN, [x, vector(*axes), *ints(0)], type)
+    run(OperationCode.REDUCE_MAX, [x, vector(*axes), flag(True)], type)
+    run(OperationCode.REDUCE_MIN, [x, vector(*axes), flag(False)], type)
+    run(OperationCode.ARGMAX, [x, *ints(axes[-1])], tensor("int32"))
+    run(OperationCode.ARGMIN, [x, *ints(axes[-1])], tensor("int32"))
+
+
+def test_float_reductions():
+    x = given(FLOAT, 2, 3, 4, low=0.5, high=1.5)
+    run(OperationCode.REDUCE_SUM, [x, vector(1), flag(False)], FLOAT)
+    run(OperationCode.REDUCE_PROD, [x, vector(1), flag(True)], FLOAT)
+
+
+def test_float_normalisations():
+    x = given(FLOAT, 2, 3, 4, 6)
+    run(OperationCode.LOG_SOFTMAX, [x, number(0.7), *ints(1)], FLOAT)
+    run(OperationCode.LOCAL_RESPONSE_NORMALIZATION, [x, *ints(2), number(1.0), number(0.3), number(0.5)], FLOAT)
+    run(OperationCode.INSTANCE_NORMALIZATION, [x, number(1.5), number(0.2), number(1e-3), flag(False)], FLOAT)
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8"])
+def test_quantization(name):
+    run(OperationCode.QUANTIZE, [given(FLOAT, 4, 9)], TYPES[name])
+    run(OperationCode.DEQUANTIZE, [given(TYPES[name], 4, 9)], FLOAT)
+
+
+def test_cast():
+    run(OperationCode.CAST, [given(tensor("int32"), 2, 3)], FLOAT)
+    run(OperationCode.CAST, [given(FLOAT, 2, 3)], tensor("int32"))
+    run(OperationCode.CAST, [given(FLOAT, 2, 3)], FLOAT)
+    run(OperationCode.CAST, [given(UNSIGNED, 2, 3)], FLOAT)
+    run(OperationCode.CAST, [given(UNSIGNED, 2, 3)], tensor("int32"))
+
+
+@pytest.mark.parametrize("regular", [False, True])
+@pytest.mark.parametrize("numbers_per_box", [4, 7])
+@pytest.mark.parametrize("background", [False, True])
+def test_detection_postprocessing(regular, numbers_per_box, background):
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        cells = int(random.integers(1, 30))
+        places = random.random((cells, 2)), random.random((cells, 2)) / 2 + 0.05
+        tensors = [
+            (tensor("float32", (1, cells, 4)), random.random((1, cells, 4)) ** 2),
+            (tensor("float32", (1, cells, numbers_per_box)), random.normal(size=(1, cells, numbers_per_box))),
+            (tensor("float32", (cells, 4)), np.concatenate(places, 1)),
+        ]
+        limits = ints(int(random.integers(1, 12)), 3 if regular else 1, int(random.integers(1, 8)))
+        thresholds = [number(float(random.choice([0.0, 0.3]))), number(float(random.choice([0.2, 0.6])))]
+        scales = [number(scale) for scale in (10.0, 10.0, 5.0, 5.0)]
+        arguments = [*tensors, *scales, flag(regular), *limits, *thresholds, flag(background)]
+        run(OperationCode.DETECTION_POSTPROCESSING, arguments, FLOAT, FLOAT, tensor("int32"), tensor("int32"))
+
+
+def test_every_rule_is_tested():
+    """Runs last: what no test above has run is missing one."""
+    assert {OperationCode(code).name for code in set(RULES) - COVERED} == set()

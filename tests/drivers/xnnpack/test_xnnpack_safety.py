@@ -1,0 +1,44 @@
+"""No model, however odd, takes the process down: random calls, legal by their types only, in a process of their own."""
+
+import subprocess
+import sys
+
+import pytest
+
+SEEDS = 12
+"""Draws for each operation that has a rule."""
+
+WORK = f"""
+import faulthandler
+import numpy as np
+from nnapi.drivers.xnnpack import XnnpackDriver
+from nnapi.drivers.xnnpack.lowering import RULES
+from nnapi.errors import NnapiError
+from nnapi.model.operation import REGISTRY
+from nnapi.runtime.compilation import compile
+from nnapi.runtime.device import Device
+from nnapi.testing.build import build
+from nnapi.testing.fuzz import random_attempt
+
+faulthandler.enable()
+device = Device(XnnpackDriver(2))
+runs = 0
+for code in sorted(RULES):
+    for seed in range({SEEDS}):
+        example = random_attempt(REGISTRY[code], np.random.default_rng([code, seed]))
+        print(REGISTRY[code].name, seed, flush=True)
+        try:
+            compilation = compile(build(example), [device])
+            compilation.run(*(example.inputs[index] for index in example.main.inputs))
+            runs += 1
+        except NnapiError:
+            pass
+print("runs", runs)
+"""
+
+
+@pytest.mark.engine
+def test_odd_models_leave_the_process_alive():
+    done = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"after {done.stdout.splitlines()[-1:]}: {done.stderr[-2000:]}"
+    assert int(done.stdout.split()[-1]) > 50

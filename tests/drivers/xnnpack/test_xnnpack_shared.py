@@ -1,0 +1,47 @@
+"""Published models and the conformance corpus."""
+
+import numpy as np
+import pytest
+from engine_cases import both, engine
+
+from nnapi.importers import load
+from nnapi.testing.conformance import Status, run
+from nnapi.testing.corpus import Corpus
+
+pytestmark = [pytest.mark.shared, pytest.mark.engine]
+
+WHOLE = {
+    "add_trivial": 0, "blazeface_front_float": 1e-4, "mobilenet_v1_0.25_128_float": 1e-5, "tiny_ad01_float": 1e-3,
+    "mobilenet_v1_0.25_128_quant": 8, "tiny_ad01_int8": 2, "tiny_kws_int8": 2, "tiny_resnet8_int8": 4,
+    "tiny_vww_96_int8": 4, "tflm_micro_speech_int8": 2, "text_movie_review": 1e-5,
+}  # fmt: skip
+"""Models that the engine takes whole, and how far its outputs may be off the reference's: the codes or numbers that
+rounding accumulates to."""
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_models(shared, name):
+    model = load(shared / "models" / f"{name}.tflite")
+    assert [v.reason for v in engine().driver.verdicts(model) if not v.supported] == []
+    random = np.random.default_rng(0)
+    inputs = [_random(model.operands[index].type, random) for index in model.inputs]
+    for ours, theirs in zip(*both(model, *inputs), strict=True):
+        assert np.abs(ours.astype(np.float64) - theirs).max() <= WHOLE[name]
+
+
+def _random(type, random):
+    shape = [extent or 1 for extent in type.dimensions]
+    if type.dtype.kind == "f":
+        return random.uniform(-1, 1, shape).astype(np.float32)
+    limits = np.iinfo(type.dtype) if type.dtype.itemsize == 1 else np.iinfo(np.uint8)
+    return random.integers(limits.min, limits.max, shape, type.dtype, endpoint=True)
+
+
+def test_conformance(shared):
+    """Every tenth example is passed or refused with a reason; `nnapi check` runs them all."""
+    corpus = Corpus(shared / "conformance")
+    chosen = {(entry.file, entry.name) for entry in corpus.entries[::10]}
+    results = list(run(corpus, [engine()], ("plain",), lambda entry: (entry.file, entry.name) in chosen))
+    assert [f"{r.example}: {r.reason}" for r in results if r.status is Status.FAILED] == []
+    assert all(result.reason for result in results if result.status is Status.SKIPPED)
+    assert sum(result.status is Status.PASSED for result in results) > len(results) / 2
