@@ -125,8 +125,8 @@ class PrepareOptions:
 class Request:
     """One run: an array per model input (None where omitted), of the operand's storage type and actual shape.
 
-    With ``borrow`` a session (:class:`Sessions`) may give outputs that are views of the device's memory, valid until its
-    next run.
+    With ``borrow`` a session (:class:`Sessions`) may give outputs that are views of the device's memory, valid until
+    its next run.
     """
 
     inputs: Sequence[Array | None]
