@@ -9,7 +9,7 @@ import pytest
 from engine_cases import Net, engine
 
 from nnapi.codes import OperationCode, PreferenceCode
-from nnapi.drivers.base import Driver, Prepared, PrepareOptions, Request, Sessions
+from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.engine import Instance, Pool, Program
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
@@ -31,6 +31,7 @@ def floats(value):
 
 def test_protocols():
     assert isinstance(engine().driver, Driver)
+    assert isinstance(engine().driver, Allocates)
     assert isinstance(prepared(), Prepared)
     assert isinstance(prepared(), Sessions)
 

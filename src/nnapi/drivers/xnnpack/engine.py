@@ -5,40 +5,51 @@ An interpreter has one run in flight; concurrent runs have one each, made when f
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.errors import OpFailedError, need
-from nnapi.model.operand import Array
+from nnapi.model.operand import Array, Shape
 
 FLIP = np.uint8(128)
 """Turns unsigned codes into signed ones and back."""
+HEAVY = frozenset({"BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+"""Operators whose built-in kernels, where XNNPACK takes them not, are slower with several threads than with one."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A serialised graph and what its user must know.
+
+    ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
+    ``shapes`` are those of the outputs.
+    """
+
+    content: bytes
+    flipped: tuple[bool, ...]
+    shapes: tuple[Shape, ...]
 
 
 class Instance:
-    """One interpreter and views of the memory of its inputs and outputs, which never moves.
+    """One interpreter and views of the memory of its inputs and outputs, which never moves."""
 
-    ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed.
-    """
-
-    def __init__(self, content: bytes, threads: int, flipped: Sequence[bool]) -> None:
-        interpreter = Interpreter(model_content=content, num_threads=threads)
-        try:
-            interpreter.allocate_tensors()
-        except (RuntimeError, ValueError) as error:
-            raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
-        self._interpreter = interpreter
+    def __init__(self, program: Program, threads: int) -> None:
+        interpreter = _interpreter(program.content, threads)
         native: Any = interpreter._interpreter
+        if threads > 1 and _has_loose_ends(native):
+            interpreter = _interpreter(program.content, 1)
+            native = interpreter._interpreter
+        self._interpreter = interpreter
         self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
         views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
-        views = [_caller_view(view, flip) for view, flip in zip(views, flipped, strict=True)]
-        count = len(native.InputIndices())
-        self._inputs = list(zip(views[:count], flipped[:count], strict=True))
-        self._outputs = list(zip(views[count:], flipped[count:], strict=True))
+        shapes = tuple(view.shape for view in views[-len(program.shapes) :])
+        need(shapes == program.shapes, f"LiteRT gives {shapes}, expected are {program.shapes}", OpFailedError)
+        ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
+        self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
 
     def run(self, inputs: Sequence[Array | None]) -> None:
         """Copy the inputs in and compute."""
@@ -63,6 +74,22 @@ class Instance:
         return [view ^ FLIP if flip else view for view, flip in self._outputs]
 
 
+def _interpreter(content: bytes, threads: int) -> Interpreter:
+    try:
+        interpreter = Interpreter(model_content=content, num_threads=threads)
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
+    return interpreter
+
+
+def _has_loose_ends(native: Any) -> bool:
+    """Whether heavy operators are left to built-in kernels: XNNPACK's nodes list the weights of theirs."""
+    names = [native.NodeName(node) for node in range(native.NumNodes())]
+    taken = {int(tensor) for node, name in enumerate(names) if name == "DELEGATE" for tensor in native.NodeInputs(node)}
+    return any(name in HEAVY and int(native.NodeInputs(node)[1]) not in taken for node, name in enumerate(names))
+
+
 def _caller_view(view: Array, flip: bool) -> Array:
     """The engine's memory as elements of the caller's type."""
     return view.view(np.uint8) if flip or view.dtype == np.bool_ else view
@@ -75,10 +102,9 @@ def _said(array: Array | None) -> str:
 class Pool:
     """As many instances of one graph as runs were ever in flight together."""
 
-    def __init__(self, content: bytes, threads: int, flipped: Sequence[bool]) -> None:
-        self._arguments = content, threads, flipped
-        self._lock = threading.Lock()
-        self._idle: list[Instance] = [Instance(*self._arguments)]
+    def __init__(self, program: Program, threads: int) -> None:
+        self._program, self._threads = program, threads
+        self._idle: list[Instance] = [Instance(program, threads)]
         self._closed = False
 
     def take(self) -> Instance:
@@ -87,7 +113,7 @@ class Pool:
             return self._idle.pop()  # atomic
         except IndexError:
             need(not self._closed, "the prepared model is closed", OpFailedError)
-            return Instance(*self._arguments)
+            return Instance(self._program, self._threads)
 
     def put(self, instance: Instance) -> None:
         if not self._closed:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.schema import OPERATORS, TYPES
+from nnapi.drivers.xnnpack.schema import CUSTOM, OPERATORS, TYPES
 
 LARGEST = 2**31 - 2**16
 """Offsets are 32-bit, signed to some readers: a file must be smaller."""
@@ -46,6 +46,7 @@ class Layout:
 
 MODEL = Layout({"version": (0, "I"), "codes": (1, REFERENCE), "subgraphs": (2, REFERENCE), "buffers": (4, REFERENCE)})
 CODE = Layout({"old": (0, "b"), "version": (2, "i"), "code": (3, "i")})
+CUSTOM_CODE = Layout({"old": (0, "b"), "name": (1, REFERENCE), "version": (2, "i"), "code": (3, "i")})
 SUBGRAPH = Layout({name: (slot, REFERENCE) for slot, name in enumerate(("tensors", "inputs", "outputs", "operators"))})
 PLAIN = Layout({"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I")})
 QUANTISED = Layout({"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I"), "quantization": (4, REFERENCE)})
@@ -53,6 +54,9 @@ QUANTIZATION = Layout({"scale": (2, REFERENCE), "zero_point": (3, REFERENCE), "a
 OPERATOR = Layout({"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE)})
 OPERATOR_WITH_OPTIONS = Layout(
     {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"), "options": (4, REFERENCE)}
+)
+CUSTOM_OPERATOR = Layout(
+    {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "content": (5, REFERENCE)}
 )
 EMPTY_BUFFER, BUFFER = Layout({}), Layout({"data": (0, REFERENCE)})
 OPTIONS = {kind: Layout(fields) for kind, (_, _, fields) in OPERATORS.items() if fields}
@@ -117,7 +121,10 @@ def _codes(writer: Writer, field: int, kinds: Sequence[str]) -> None:
     places = writer.vector(field, [0] * len(kinds))
     for i, kind in enumerate(kinds):
         code = OPERATORS[kind][0]
-        writer.child(places + 4 * i, writer.table(CODE, old=min(code, 127), version=1, code=code))
+        table = writer.table(CUSTOM_CODE if code == CUSTOM else CODE, old=min(code, 127), version=1, code=code)
+        writer.child(places + 4 * i, table)
+        if code == CUSTOM:
+            writer.raw(table + CUSTOM_CODE.at["name"], kind.encode() + b"\0", len(kind), 4)
 
 
 def _tensors(writer: Writer, field: int, tensors: Sequence[Tensor]) -> None:
@@ -148,13 +155,16 @@ def _operators(
     places = writer.vector(field, [0] * len(operators))
     for i, operator in enumerate(operators):
         options = OPTIONS.get(operator.kind)
-        layout = OPERATOR_WITH_OPTIONS if options else OPERATOR
+        content = operator.options.get("content")
+        layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
         table = writer.table(layout, code=kinds[operator.kind], kind=OPERATORS[operator.kind][1])
         writer.child(places + 4 * i, table)
         writer.vector(table + layout.at["inputs"], [-1 if t is None else index[t] for t in operator.inputs])
         writer.vector(table + layout.at["outputs"], [index[t] for t in operator.outputs])
         if options:
             writer.child(table + layout.at["options"], writer.table(options, **operator.options))
+        if content:
+            writer.raw(table + layout.at["content"], content, len(content), 4)
 
 
 def _with_buffers(writer: Writer, field: int, constants: Sequence[np.ndarray[Any, Any]]) -> bytes:

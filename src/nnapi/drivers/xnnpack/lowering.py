@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import Verdict
-from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
+from nnapi.drivers.xnnpack.graph import Graph, Tensor
 from nnapi.drivers.xnnpack.site import Refused, Site, need, tensor_of
 from nnapi.drivers.xnnpack.validate import complaint
 from nnapi.errors import NnapiError
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalise
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 Rule = Callable[..., "Tensor | Sequence[Tensor]"]
+R = TypeVar("R", bound=Rule)
 STORED = ("filter", "weights", "bias")
 """Arguments whose constants a rule converts itself: it is given their types, not tensors."""
 RULES: dict[int, Rule] = {}
 """The lowering rule of each operation that has one, by operation code."""
 
 
-def lower(*operations: OperationCode) -> Callable[[Rule], Rule]:
+def lower(*operations: OperationCode) -> Callable[[R], R]:
     """Register a rule. It is called with the site and the call's arguments by name, tensors as the graph's tensors, and
     gives the tensor of each result."""
 
-    def register(rule: Rule) -> Rule:
+    def register(rule: R) -> R:
         RULES.update(dict.fromkeys(operations, rule))
         return rule
 
@@ -45,13 +46,21 @@ class Lowered:
     verdicts: tuple[Verdict, ...]
 
 
-def lowered(model: Model) -> Lowered:
-    """Lower what can be lowered; every operation that cannot has its reason."""
-    return _Lowering(model).run()
+def lowered(model: Model, shapes: Sequence[Shape] | None = None) -> Lowered:
+    """Lower what can be lowered; every operation that cannot has its reason.
+
+    ``shapes`` are the extents of the inputs where the model leaves some open, by default 1 for each that it does.
+    """
+    return _Lowering(model, shapes or assumed(model)).run()
+
+
+def assumed(model: Model) -> list[Shape]:
+    """Extents of the inputs with 1 for those that the model leaves open."""
+    return [tuple(extent or 1 for extent in model.operands[index].type.dimensions) for index in model.inputs]
 
 
 class _Lowering:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, shapes: Sequence[Shape]) -> None:
         self.model = model
         self.graph = Graph()
         self.types: dict[int, OperandType | None] = {}
@@ -62,6 +71,10 @@ class _Lowering:
                 self.types[operand.index] = None
             elif operand.lifetime != Lifetime.TEMPORARY and (operand.type.is_known or operand.type.is_scalar):
                 self.types[operand.index] = operand.type
+
+        for index, shape in zip(model.inputs, shapes, strict=True):
+            if shape:
+                self.types[index] = model.operands[index].type.with_dimensions(shape)
 
     def run(self) -> Lowered:
         for index in self.model.inputs:
@@ -96,7 +109,7 @@ class _Lowering:
         need(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
         need(call.code in RULES, "the engine has no operator with this meaning")
         normal = self._normal(call)
-        site = Site(normal, self._value)
+        site = Site(normal, self._value, self._tensor)
         results = RULES[call.code](site, **self._arguments(normal, site))
         results = [results] if isinstance(results, Tensor) else list(results)
         if normal.nchw:

@@ -77,7 +77,11 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "SELECT": (64, 0, {}),
     "SLICE": (65, 0, {}),
     "SIN": (66, 0, {}),
-    "TRANSPOSE_CONV": (67, 49, {"padding": (0, "b"), "stride_w": (1, "i"), "stride_h": (2, "i"), "activation": (3, "b")}),
+    "TRANSPOSE_CONV": (
+        67,
+        49,
+        {"padding": (0, "b"), "stride_w": (1, "i"), "stride_h": (2, "i"), "activation": (3, "b")},
+    ),
     "TILE": (69, 0, {}),
     "EQUAL": (71, 0, {}),
     "NOT_EQUAL": (72, 0, {}),
@@ -94,6 +98,7 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "LOGICAL_AND": (86, 0, {}),
     "LOGICAL_NOT": (87, 0, {}),
     "REDUCE_MIN": (89, 27, _REDUCE),
+    "FLOOR_DIV": (90, 0, {}),
     "REDUCE_ANY": (91, 27, _REDUCE),
     "RESIZE_NEAREST_NEIGHBOR": (97, 74, {"align_corners": (0, "b"), "half_pixel_centers": (1, "b")}),
     "MIRROR_PAD": (100, 77, {"mode": (0, "b")}),
@@ -105,3 +110,9 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "REDUCE_ALL": (140, 27, _REDUCE),
 }
 """Operator to its number, the number of its options' table, and that table's fields."""
+
+DETECTION = "TFLite_Detection_PostProcess"
+"""The engine's own name for DETECTION_POSTPROCESSING, which is no operator of the schema."""
+CUSTOM = 32
+"""Number of operators that have a name instead, and options that the writer is given as bytes, called ``content``."""
+OPERATORS[DETECTION] = (CUSTOM, 0, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantization import dequantize, requantizer
 
-TYPES = {
+TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_FLOAT32: "f32",
     OperandCode.TENSOR_INT32: "i32",
     OperandCode.TENSOR_QUANT8_ASYMM: "i8",
@@ -67,10 +67,10 @@ class Site:
     Tensors of images are NHWC whatever the model's layout; the framework transposes around the rule.
     """
 
-    def __init__(self, call: Call, value_of: Callable[[int], Array | None]) -> None:
+    def __init__(self, call: Call, value_of: Callable[[int], Array | None], tensor_of: Callable[[int], Tensor]) -> None:
         self.call = call
         self.operators: list[Operator] = []
-        self._value_of = value_of
+        self._value_of, self._tensor_of = value_of, tensor_of
         self._reals: dict[Tensor, Tensor] = {}
 
     # What the rule is given
@@ -86,6 +86,10 @@ class Site:
         need(value is not None, f"{name} is computed, the engine needs it constant")
         assert value is not None
         return value
+
+    def stored_tensor(self, name: str) -> Tensor:
+        """The tensor of an argument that rules are given the type of, constant or computed."""
+        return self._tensor_of(self.call.operands[name][0])
 
     @property
     def operation_name(self) -> str:

@@ -28,7 +28,7 @@ def _tensor_complaint(tensor: Tensor) -> str | None:
         return f"{tensor} has a value of shape {list(tensor.data.shape)}"
     if 4 * tensor.size > LARGEST_TENSOR:
         return f"{tensor} is larger than the engine takes"
-    if tensor.is_quantized:
+    if tensor.is_quantized and tensor.type != "i32":
         return _scale_complaint(tensor)
     return None
 
@@ -36,6 +36,6 @@ def _tensor_complaint(tensor: Tensor) -> str | None:
 def _scale_complaint(tensor: Tensor) -> str | None:
     scales = np.atleast_1d(np.asarray(tensor.scale, np.float64))
     low, high = float(scales.min()), float(scales.max())
-    if not (math.isfinite(low + high) and SMALLEST_SCALE <= low and high <= LARGEST_SCALE):
+    if not (math.isfinite(low + high) and low >= SMALLEST_SCALE and high <= LARGEST_SCALE):
         return f"{tensor} has scales {low:g} to {high:g}, the engine takes {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}"
     return None

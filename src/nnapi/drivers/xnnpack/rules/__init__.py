@@ -6,6 +6,7 @@ from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rul
     activation,
     arithmetic,
     convolution,
+    detection,
     image,
     movement,
     normalization,

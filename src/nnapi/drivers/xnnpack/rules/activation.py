@@ -29,6 +29,7 @@ def hard_swish(site: Site, input: Tensor) -> Tensor:
 @lower(Op.ELU)
 def elu(site: Site, input: Tensor, alpha: float) -> Tensor:
     """alpha (exp(x) - 1) below zero; the engine's own has an alpha of 1."""
+    need(alpha > 0, f"alpha is {alpha}: not above 0 it would act above zero as well")
     if alpha == 1:
         return site.emit("ELU", [input], site.result())
     below = site.emit("MINIMUM", [input, site.filled(input, 0)], input.like())
@@ -50,7 +51,7 @@ def prelu(site: Site, input: Tensor, alpha: Tensor) -> Tensor:
     return site.stored(site.emit("ADD", [above, below], out, activation=0))
 
 
-@lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.NEG, Op.RSQRT, Op.SIN, Op.SQRT)
+@lower(Op.ABS, Op.FLOOR, Op.LOG, Op.NEG, Op.RSQRT, Op.SIN, Op.SQRT)
 def each(site: Site, input: Tensor) -> Tensor:
     need(input.type != "i8", f"{site.operation_name} of codes may be infinite, which the engine cannot quantise")
     return site.emit(site.operation_name, [input], site.result())

@@ -17,7 +17,7 @@ from nnapi.ops.shapes import Padding, Pair, same_padding
 
 LARGEST_WEIGHT = 127
 """Signed filters leave -128 out, so that the engine's sums of pairs of products cannot overflow anywhere."""
-SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-31, 255.0
+SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
 """What a sum of products may be multiplied by to become a code."""
 
 
@@ -76,7 +76,7 @@ def transpose_conv_2d(
     """The whole result, then without its border where that is not the engine's own padding."""
     out = site.result()
     size, extents = filter.shape[1:3], out.shape[1:3]
-    need(min(min(padding)) >= 0, f"padding {padding} leaves cells that no filter reaches")
+    need(min(map(min, padding)) >= 0, f"padding {padding} leaves cells that no filter reaches")
     same = tuple(same_padding(e, k, s) for e, k, s in zip(extents, size, stride, strict=True))
     fits = all(i == -(-e // s) for i, e, s in zip(input.shape[1:3], extents, stride, strict=True))
     whole = out
@@ -138,9 +138,10 @@ def signed_weights(site: Site, name: str, channel: int) -> Tensor:
     A quantised one is signed and symmetric, each channel with a scale of its own, where its numbers allow; where they
     do not it keeps unsigned codes and a zero point, for :mod:`narrow` to resolve.
     """
-    type, codes = site.type(name), site.value(name)
+    type = site.type(name)
     if not type.is_quantized:
-        return Tensor("f32", type.dimensions, data=codes, name=name)
+        return site.stored_tensor(name)
+    codes = site.value(name)
     if type.channel:
         scales = np.array(type.channel.scales, np.float32)
         return Tensor("i8", type.dimensions, scales, axis=type.channel.dimension, data=codes, name=name)
@@ -161,9 +162,10 @@ def _unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tenso
 
 def offsets(site: Site, filter: Tensor) -> Tensor:
     """The bias, in units of the products of input and filter."""
-    input, out, bias = site.type("input"), site.call.results[0], site.value("bias")
+    input, out = site.type("input"), site.call.results[0]
     if not input.is_quantized:
-        return Tensor("f32", bias.shape, data=bias, name="bias")
+        return site.stored_tensor("bias")
+    bias = site.value("bias")
     units = np.multiply(filter.scale, input.scale, dtype=np.float64)
     factors = units / out.scale
     need(

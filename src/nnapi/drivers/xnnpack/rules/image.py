@@ -4,20 +4,41 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.site import Site
+from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Pair, axis_of
 
 
-@lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
-def resize(site: Site, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+@lower(Op.RESIZE_BILINEAR)
+def resize_bilinear(site: Site, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
     return site.emit(
-        site.operation_name, [input, constant(size)], site.result(),
+        "RESIZE_BILINEAR", [input, constant(size)], site.result(),
         align_corners=align_corners, half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
+
+
+@lower(Op.RESIZE_NEAREST_NEIGHBOR)
+def resize_nearest(site: Site, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    if not (align_corners or half_pixel_centers):
+        for extent, out in zip(input.shape[1:3], size, strict=True):
+            need(_steps_agree(extent, out), f"the engine's fixed-point steps from {extent} to {out} cells pick others")
+    return site.emit(
+        "RESIZE_NEAREST_NEIGHBOR", [input, constant(size)], site.result(),
+        align_corners=align_corners, half_pixel_centers=half_pixel_centers,
+    )  # fmt: skip
+
+
+def _steps_agree(extent: int, out: int) -> bool:
+    """Whether the engine, which steps along an axis in 65536ths, takes each cell from where the operation does."""
+    cells = np.arange(out)
+    wanted = np.floor(cells.astype(np.float32) * (np.float32(extent) / np.float32(out)))
+    taken = cells * ((extent << 16) // out + 1) >> 16
+    return bool((np.minimum(wanted, extent - 1) == np.minimum(taken, extent - 1)).all())
 
 
 @lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)
@@ -45,5 +66,3 @@ def channel_shuffle(site: Site, input: Tensor, num_groups: int, axis: int) -> Te
     turned = site.transposed(site.reshaped(input, rows), (0, 2, 1, 3))
     out = site.result()
     return site.emit("RESHAPE", [turned, constant(out.shape)], out)
-
-

@@ -92,10 +92,15 @@ def strided_slice(
     end_mask: int,
     shrink_axis_mask: int,
 ) -> Tensor:
-    return site.emit(
-        "STRIDED_SLICE", [input, constant(begin), constant(end), constant(strides)], site.result(),
-        begin_mask=begin_mask, end_mask=end_mask, shrink_axis_mask=shrink_axis_mask,
+    out = site.result()
+    kept = iter(out.shape)
+    shape = tuple(1 if shrink_axis_mask >> axis & 1 else next(kept) for axis in range(len(input.shape)))
+    taken = out if shape == out.shape else out.like(shape=shape)
+    site.emit(
+        "STRIDED_SLICE", [input, constant(begin), constant(end), constant(strides)], taken,
+        begin_mask=begin_mask, end_mask=end_mask, shrink_axis_mask=0,
     )  # fmt: skip
+    return taken if taken is out else site.emit("RESHAPE", [taken, constant(out.shape)], out)
 
 
 @lower(Op.GATHER)

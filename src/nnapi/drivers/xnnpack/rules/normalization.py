@@ -20,6 +20,7 @@ def softmax(site: Site, input: Tensor, beta: float, axis: int) -> Tensor:
 
 @lower(Op.LOG_SOFTMAX)
 def log_softmax(site: Site, input: Tensor, beta: float, axis: int) -> Tensor:
+    need(beta > 0, f"beta is {beta}, the engine needs it above 0")
     x = input
     if beta != 1:
         x = site.emit("MUL", [input, site.filled(input, beta)], input.like(), activation=0)
@@ -43,6 +44,7 @@ def local_response_normalization(
         )  # fmt: skip
         return site.reshaped(image, x.shape)
 
+    need(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")
     need(len(input.shape) <= 4, f"input has rank {len(input.shape)}, the engine takes at most 4")
     return _along_last(site, input, axis, normalise)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
@@ -13,15 +16,37 @@ from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.ops.shapes import Padding, Pair
 
 
-@lower(Op.AVERAGE_POOL_2D, Op.L2_POOL_2D)
-def mean_of_window(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+@lower(Op.AVERAGE_POOL_2D)
+def average_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """In float32 also for codes: the engine's own kernel for those is ten times slower."""
-    scheme = VALID if not any(map(any, padding)) else SAME
+    x, out = site.real(input), site.real_result()
+    if not any(map(any, padding)) or tuple(padding) == same(input, size, stride):
+        scheme = SAME if any(map(any, padding)) else VALID
+        return site.stored(_pooled(site, "AVERAGE_POOL_2D", x, out, scheme, stride, size))
+    x = site.padded(x, [(0, 0), *padding, (0, 0)])
+    mean = _pooled(site, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
+    share = _shares(input.shape[1:3], out.shape[1:3], padding, stride, size)
+    return site.stored(site.emit("MUL", [mean, share], out, activation=site.activation))
+
+
+def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    """For each window, its cells over those of them that lie inside the image."""
+    inside = []
+    for extent, count, (before, _), step, window in zip(image, out, padding, stride, size, strict=True):
+        first = np.arange(count) * step - before
+        inside.append(np.minimum(first + window, extent) - np.maximum(first, 0))
+    cells = np.maximum(inside[0][:, None] * inside[1], 1)
+    return constant((size[0] * size[1] / cells)[None, :, :, None], "f32")
+
+
+@lower(Op.L2_POOL_2D)
+def l2_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    scheme = SAME if any(map(any, padding)) else VALID
     need(
         scheme == VALID or tuple(padding) == same(input, size, stride),
         f"padding {padding} is neither SAME nor VALID, and its cells must not count",
     )
-    return site.stored(_pooled(site, site.operation_name, site.real(input), site.real_result(), scheme, stride, size))
+    return _pooled(site, "L2_POOL_2D", input, site.result(), scheme, stride, size)
 
 
 @lower(Op.MAX_POOL_2D)
@@ -29,17 +54,26 @@ def max_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size:
     x, scheme = input, SAME if tuple(padding) == same(input, size, stride) else VALID
     if scheme == VALID and any(map(any, padding)):
         lowest = input.like(shape=(1,))
-        lowest.data = np.array([-np.inf if input.type == "f32" else -128]).astype(np.float32 if input.type == "f32" else np.int8)
+        lowest.data = np.array([-np.inf if input.type == "f32" else -128]).astype(
+            np.float32 if input.type == "f32" else np.int8
+        )
         around = [(0, 0), *padding, (0, 0)]
         shape = tuple(extent + sum(pair) for extent, pair in zip(input.shape, around, strict=True))
         x = site.emit("PADV2", [input, constant(around), lowest], input.like(shape=shape))
     return _pooled(site, "MAX_POOL_2D", x, site.result(), scheme, stride, size)
 
 
-def _pooled(site: Site, kind: str, x: Tensor, out: Tensor, scheme: int, stride: Pair, size: Pair) -> Tensor:
+def _pooled(
+    site: Site,
+    kind: str,
+    x: Tensor,
+    out: Tensor,
+    scheme: int,
+    stride: Pair,
+    size: Pair,
+    activation: FuseCode | None = None,
+) -> Tensor:
     return site.emit(
         kind, [x], out, padding=scheme, stride_h=stride[0], stride_w=stride[1], filter_h=size[0], filter_w=size[1],
-        activation=site.activation,
+        activation=site.activation if activation is None else activation,
     )  # fmt: skip
-
-

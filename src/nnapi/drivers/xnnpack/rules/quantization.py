@@ -6,7 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.schema import TYPES
-from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.drivers.xnnpack.site import SHIFT, Site, need
 
 
 @lower(Op.QUANTIZE)
@@ -23,7 +23,10 @@ def dequantize(site: Site, input: Tensor) -> Tensor:
 @lower(Op.CAST)
 def cast(site: Site, input: Tensor) -> Tensor:
     out = site.result()
-    need(not (input.is_quantized or out.is_quantized), "codes are cast as plain numbers, which the engine has none of")
-    if input.type == out.type:
+    if input.same_codes(out):
         return site.emit("RESHAPE", [input, constant(out.shape)], out)
-    return site.emit("CAST", [input], out, source=TYPES[input.type], target=TYPES[out.type])
+    need(out.type != "i8", "the engine does not cast numbers to codes")
+    if input.type != "i8":
+        return site.emit("CAST", [input], out, source=TYPES[input.type], target=TYPES[out.type])
+    plain = site.emit("CAST", [input], out.like(), source=TYPES["i8"], target=TYPES[out.type])
+    return site.emit("ADD", [plain, site.filled(plain, SHIFT)], out, activation=0)  # codes are unsigned in the model

@@ -30,9 +30,8 @@ def reduce(site: Site, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
 
 @lower(Op.ARGMAX, Op.ARGMIN)
 def extreme_place(site: Site, input: Tensor, axis: int) -> Tensor:
-    along = constant(axis_of(axis, len(input.shape)))
-    out = site.result()
-    kept = tuple(extent for i, extent in enumerate(input.shape) if i != along.data.item()) if along.data is not None else ()
+    out, axis = site.result(), axis_of(axis, len(input.shape))
+    kept = tuple(extent for i, extent in enumerate(input.shape) if i != axis)
     place = out if out.shape == kept else out.like(shape=kept)
-    site.emit(KINDS[site.operation_name], [input, along], place, type=INT32)
+    site.emit(KINDS[site.operation_name], [input, constant(axis)], place, type=INT32)
     return out if place is out else site.emit("RESHAPE", [place, constant(out.shape)], out)

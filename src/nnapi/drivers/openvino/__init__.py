@@ -1,0 +1,74 @@
+"""``openvino-cpu``, and ``openvino-gpu`` and ``openvino-npu`` where there are such: OpenVINO.
+
+The engine takes a tenth of a second to import, so that is left until a model is there to be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from glob import glob
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from nnapi.codes import DeviceTypeCode, OperandCode
+from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, Performance, Prepared, PrepareOptions, Verdict
+from nnapi.errors import OpFailedError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+
+TYPES = {
+    "CPU": DeviceTypeCode.DEVICE_ACCELERATOR,
+    "GPU": DeviceTypeCode.DEVICE_GPU,
+    "NPU": DeviceTypeCode.DEVICE_ACCELERATOR,
+}
+"""Devices of the engine that are taken, and what they are. DEVICE_CPU is the reference alone."""
+ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
+"""Without a file like these there is nothing but the CPU to ask the engine for."""
+FAST, QUANTISED = Performance(0.02, 0.02), Performance(0.01, 0.01)
+
+
+class OpenVinoDriver:
+    """Takes what its lowering rules take. ``threads`` is for one run; by default the preference decides."""
+
+    def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
+        name = f"openvino-{device.lower()}"
+        self.info = DeviceInfo(name, f"OpenVINO {version('openvino')}", TYPES[device], 8)
+        self._device, self._threads = device, threads
+
+    def capabilities(self) -> Capabilities:
+        codes = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
+        return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST, launch_seconds=1e-5)
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        verdicts: Sequence[Verdict] = _engine().lowered(model).verdicts
+        return verdicts
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        prepared: Prepared = _engine().prepare(model, self._device, options, self._threads)
+        return prepared
+
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        entry: bytes | None = _engine().dump(prepared)
+        return entry
+
+    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> Prepared:
+        prepared: Prepared = _engine().load(model, entry, self._device, options, self._threads)
+        return prepared
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        need(type.is_known, f"the device allocates no memory of unknown extents: {type}", OpFailedError)
+        return HostBuffer()
+
+
+def _engine() -> Any:
+    return import_module(f"{__name__}.engine")
+
+
+def driver() -> list[OpenVinoDriver]:
+    """A driver for each device that the engine has; ModuleNotFoundError where it is not installed."""
+    if find_spec("openvino") is None:
+        raise ModuleNotFoundError("no module openvino: install nnapi[openvino]")
+    more = [name for name in _engine().available() if name in TYPES] if any(map(glob, ACCELERATORS)) else []
+    return [OpenVinoDriver(device) for device in dict.fromkeys(["CPU", *more])]

@@ -1,0 +1,94 @@
+"""The engine itself: which devices it has, how models are compiled for them and kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import openvino as ov
+
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering rules)
+from nnapi.drivers.openvino.lowering import assumed, lowered
+from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenShapes, PreparedOpenVino
+from nnapi.errors import OpFailedError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+
+__all__ = ["available", "dump", "load", "lowered", "prepare"]
+
+
+@cache
+def core() -> Any:
+    """The engine, started once."""
+    return ov.Core()
+
+
+def available() -> list[str]:
+    """The kinds of device that the engine finds: CPU, GPU, NPU."""
+    return sorted({name.partition(".")[0] for name in core().available_devices})
+
+
+def prepare(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
+    """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
+    types = [model.operands[index].type for index in model.inputs]
+
+    def compiled(inputs: Sequence[OperandType]) -> PreparedOpenVino:
+        return _compiled(model, inputs, device, properties(device, options, threads))
+
+    if all(type.is_known for type in types):
+        return compiled(types)
+    return PreparedOpenShapes(types, compiled, compiled([assumed(type) for type in types]))
+
+
+def _compiled(
+    model: Model, inputs: Sequence[OperandType], device: str, properties: Mapping[str, Any]
+) -> PreparedOpenVino:
+    result = lowered(model, inputs)
+    refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
+    need(not refused, "; ".join(refused), OpFailedError)
+    try:
+        compiled = core().compile_model(result.graph(), device, properties)
+    except RuntimeError as error:
+        raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
+    for index, output in zip(model.outputs, compiled.outputs, strict=True):
+        right, given = result.values[index].type.dimensions, tuple(output.shape)
+        need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
+    bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
+    return PreparedOpenVino([type.dimensions for type in inputs], compiled, bounds)
+
+
+def dump(prepared: Prepared) -> bytes | None:
+    """The compiled model, headed by a line with what the engine does not keep; None where inputs have open extents."""
+    if not isinstance(prepared, PreparedOpenVino):
+        return None
+    exported = prepared.compiled.export_model()
+    return json.dumps(prepared.bounds).encode() + b"\n" + (exported if isinstance(exported, bytes) else exported.read())
+
+
+def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
+    """The opposite of :func:`dump`."""
+    head, _, blob = entry.partition(b"\n")
+    compiled = core().import_model(io.BytesIO(blob), device, properties(device, options, threads))
+    shapes = [model.operands[index].type.dimensions for index in model.inputs]
+    return PreparedOpenVino(shapes, compiled, [Bounds(*bounds) for bounds in json.loads(head)])
+
+
+def properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:
+    """How to compile: float32 always, the engine's own choice being less precise than NNAPI allows.
+
+    One answer at a time uses every processor, many in succession use one each, and saving power uses one.
+    """
+    chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    if device != "CPU":
+        return chosen
+    processors = threads or len(os.sched_getaffinity(0))
+    if options.preference == PreferenceCode.PREFER_LOW_POWER:
+        return chosen | {"INFERENCE_NUM_THREADS": threads or 1, "NUM_STREAMS": 1}
+    many = options.preference == PreferenceCode.PREFER_SUSTAINED_SPEED
+    return chosen | {"INFERENCE_NUM_THREADS": processors, "NUM_STREAMS": processors if many else 1}

@@ -1,0 +1,145 @@
+"""A model compiled by the engine, and the requests that run it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import openvino as ov
+
+from nnapi.drivers.base import Outcome, Request
+from nnapi.drivers.openvino.value import shareable
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.model.operand import Array, OperandType, Shape
+
+COPIED = 1 << 16
+"""Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""
+SHAPES_KEPT = 4
+"""Sets of input shapes for which a model with open extents is kept compiled."""
+
+
+class Bounds(NamedTuple):
+    """Indices that the engine does not test: those of the model input at ``position`` must be in ``0..limit - 1``."""
+
+    position: int
+    name: str
+    limit: int
+
+    def check(self, inputs: Sequence[Array | None]) -> None:
+        indices = inputs[self.position]
+        assert indices is not None
+        low, high = int(indices.min()), int(indices.max())
+        need(low >= 0 and high < self.limit, f"{self.name} holds {low}..{high}, must be in 0..{self.limit - 1}")
+
+
+class PreparedOpenVino:
+    """A compiled model. Every run under way has an inference request to itself; they are kept for later runs.
+
+    A run is one call of the engine and cannot be stopped: deadlines are looked at before it.
+    """
+
+    def __init__(self, shapes: Sequence[Shape], compiled: Any, bounds: Sequence[Bounds]) -> None:
+        self.shapes = tuple(shapes)
+        self.compiled = compiled
+        self.bounds = tuple(bounds)
+        self._idle: deque[_Run] = deque()
+
+    def execute(self, request: Request) -> Outcome:
+        if request.deadline is not None and time.monotonic_ns() > request.deadline:
+            raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+        for position, (array, shape) in enumerate(zip(request.inputs, self.shapes, strict=True)):
+            if array is None or array.shape != shape:
+                given = "nothing" if array is None else list(array.shape)
+                raise OpFailedError(f"input {position} was prepared for {list(shape)}, {given} is given")
+        for bounds in self.bounds:
+            bounds.check(request.inputs)
+        try:
+            run = self._idle.pop()
+        except IndexError:
+            run = _Run(self.compiled)
+        outputs = run(request.inputs)
+        self._idle.append(run)  # not after an error: what state it is in is anyone's guess
+        return Outcome(outputs)
+
+    def close(self) -> None:
+        self._idle.clear()
+
+
+class PreparedOpenShapes:
+    """A model some extents of whose inputs are open: compiled anew for every set of shapes that comes, a few kept."""
+
+    def __init__(
+        self,
+        types: Sequence[OperandType],
+        compiled: Callable[[Sequence[OperandType]], PreparedOpenVino],
+        first: PreparedOpenVino,
+    ) -> None:
+        self._types, self._compiled = tuple(types), compiled
+        self._kept = OrderedDict({first.shapes: first})
+        self._lock = threading.Lock()
+
+    def execute(self, request: Request) -> Outcome:
+        need(all(array is not None for array in request.inputs), "an input is omitted")
+        return self._for(tuple(array.shape for array in request.inputs if array is not None)).execute(request)
+
+    def close(self) -> None:
+        self._kept.clear()
+
+    def _for(self, shapes: tuple[Shape, ...]) -> PreparedOpenVino:
+        with self._lock:
+            if shapes not in self._kept:
+                types = [type.with_dimensions(shape) for type, shape in zip(self._types, shapes, strict=True)]
+                self._kept[shapes] = self._compiled(types)
+                if len(self._kept) > SHAPES_KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(shapes)
+            return self._kept[shapes]
+
+
+class _Run:
+    """An inference request and the memory it works on: small tensors are copied, large ones lent to the engine."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._request = compiled.create_infer_request()
+        self._inputs = [_view(self._request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
+        self._lent: list[Array | None] = [None] * len(self._inputs)
+        self._kept: list[Array | None] = [None] * len(self._inputs)
+        self._outputs: list[Array | None] = []
+        self._results: list[tuple[int, Shape, Any]] = []
+        for position in range(len(compiled.outputs)):
+            view = _view(self._request.get_output_tensor(position))
+            if view.nbytes > COPIED:
+                self._results.append((position, view.shape, view.dtype))
+            self._outputs.append(view if view.nbytes <= COPIED else None)
+
+    def __call__(self, inputs: Sequence[Array | None]) -> list[Array]:
+        request = self._request
+        for position, (array, own) in enumerate(zip(inputs, self._inputs, strict=True)):
+            assert array is not None
+            if own.nbytes <= COPIED:
+                np.copyto(own, array)
+            elif array is not self._lent[position]:
+                self._lend(position, array)
+        results: list[Any] = list(self._outputs)
+        for position, shape, dtype in self._results:
+            results[position] = np.empty(shape, dtype)
+            request.set_output_tensor(position, ov.Tensor(results[position], shared_memory=True))
+        request.infer(share_outputs=True)
+        return [result if own is None else own.copy() for result, own in zip(results, self._outputs, strict=True)]
+
+    def _lend(self, position: int, array: Array) -> None:
+        """Let the engine read an array. It keeps none alive; one that is handed over again is known by itself."""
+        shared = shareable(array)
+        self._request.set_input_tensor(position, ov.Tensor(shared, shared_memory=True))
+        self._lent[position] = array if array.flags.c_contiguous else None
+        self._kept[position] = shared
+
+
+def _view(tensor: Any) -> Array:
+    """The engine's memory as an array, which keeps it alive."""
+    view: Array = tensor.data
+    return view

@@ -1,0 +1,158 @@
+"""Convolutions and matrix products.
+
+Quantised ones are written as numbers, with the rounding to codes as an operator of its own: the engine recognises
+that and computes with the codes. It wants weights as signed codes without zero point. Unsigned ones, which have one,
+are given less it; where that leaves the range of a signed byte the weights go as float32, which is as exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import openvino.opset15 as op
+
+from nnapi.drivers.openvino.lowering import lower
+from nnapi.drivers.openvino.site import Site, integers, need
+from nnapi.drivers.openvino.value import Node, Value, constant, number
+from nnapi.model.operand import Shape
+from nnapi.ops.batch_matmul import BATCH_MATMUL
+from nnapi.ops.conv_2d import CONV_2D
+from nnapi.ops.depthwise_conv_2d import DEPTHWISE_CONV_2D
+from nnapi.ops.fully_connected import FULLY_CONNECTED
+from nnapi.ops.grouped_conv_2d import GROUPED_CONV_2D
+from nnapi.ops.shapes import Padding, Pair
+from nnapi.ops.transpose_conv_2d import TRANSPOSE_CONV_2D
+from nnapi.ops.types import INT32
+
+NUDGE = 1 + 2.0**-18
+
+
+@lower(CONV_2D)
+def conv_2d(
+    site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
+) -> Value:
+    weights = _weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
+    y = op.convolution(input.real(first=True), weights, list(stride), *_begin_end(padding), list(dilation))
+    return _biased(site, y, input, filter, bias)
+
+
+@lower(DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(
+    site: Site,
+    input: Value,
+    filter: Value,
+    bias: Value,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    multiplier: int,
+) -> Value:
+    _, rows, columns, channels = filter.type.dimensions
+    shape = (rows, columns, channels // multiplier, multiplier, 1)
+    weights = _weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
+    y = op.group_convolution(input.real(first=True), weights, list(stride), *_begin_end(padding), list(dilation))
+    return _biased(site, y, input, filter, bias)
+
+
+@lower(GROUPED_CONV_2D)
+def grouped_conv_2d(
+    site: Site,
+    input: Value,
+    filter: Value,
+    bias: Value,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    num_groups: int,
+) -> Value:
+    channels, *rest = filter.type.dimensions
+    weights = _weights(filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
+    y = op.group_convolution(input.real(first=True), weights, list(stride), *_begin_end(padding), list(dilation))
+    return _biased(site, y, input, filter, bias)
+
+
+@lower(TRANSPOSE_CONV_2D)
+def transpose_conv_2d(site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair) -> Value:
+    weights = _weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1))
+    missing = [max(0, -after) for _, after in padding]
+    need(
+        all(extent < step for extent, step in zip(missing, stride, strict=True)),
+        f"padding {padding} adds {missing} rows and columns that no filter reaches, must be below the stride {stride}",
+    )
+    begin, end = [before for before, _ in padding], [max(0, after) for _, after in padding]
+    y = op.convolution_backprop_data(
+        input.real(first=True), weights, list(stride), None, begin, end, [1, 1], None, missing
+    )
+    return _biased(site, y, input, filter, bias)
+
+
+@lower(FULLY_CONNECTED)
+def fully_connected(site: Site, input: Value, weights: Value, bias: Value) -> Value:
+    units, width = weights.type.dimensions
+    x = input.real()
+    if input.type.dimensions[1:] != (width,):
+        x = op.reshape(x, integers([input.type.size // width, width]), False)
+    y = op.matmul(x, _weights(weights, (units, width), (0, 1), (-1, 1)), False, True)
+    y = op.add(y, _bias(input, weights, bias, (1, units)))
+    return site.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(site, input, weights) else y)
+
+
+@lower(BATCH_MATMUL)
+def batch_matmul(site: Site, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
+    need(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
+    return site.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
+
+
+def _begin_end(padding: Padding) -> tuple[list[int], list[int]]:
+    return [before for before, _ in padding], [after for _, after in padding]
+
+
+def _biased(site: Site, y: Node, input: Value, filter: Value, bias: Value) -> Value:
+    channels = bias.type.size
+    return site.result(op.add(y, _bias(input, filter, bias, (1, channels, 1, 1))), first=True)
+
+
+def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape) -> Node:
+    """A filter reshaped and with its axes in another order: as numbers, or as codes and what they are worth.
+
+    ``channels`` are the extents of the result but 1 along all axes that are not those of the output channels.
+    """
+    if filter.array is None:
+        node = op.reshape(filter.real(), integers(shape), False)
+        return node if sorted(order) == list(order) else op.transpose(node, integers(order))
+    type = filter.type
+    codes = filter.array.reshape(shape).transpose(order)
+    if not type.is_quantized:
+        return constant(codes.astype(np.float32, copy=False))
+    scale = np.array(type.channel.scales if type.channel else type.scale, np.float32)
+    scale = scale.reshape(channels if type.channel else [1] * len(order))
+    if codes.dtype == np.uint8 or type.zero_point:
+        if int(codes.max()) - type.zero_point > 127 or int(codes.min()) - type.zero_point < -128:
+            return constant((codes.astype(np.float32) - np.float32(type.zero_point)) * scale)
+        codes = codes - codes.dtype.type(type.zero_point)  # wraps around where the type cannot hold the difference
+    return op.multiply(op.convert(constant(codes.view(np.int8)), "f32"), constant(scale))
+
+
+def _needs_no_scaling(site: Site, input: Value, weights: Value) -> bool:
+    """Whether the engine would see sums as codes of the result without a factor: it then leaves out those of the
+    operands with it. A nudge that changes no code helps."""
+    if not input.type.is_quantized or weights.type.channel:
+        return False
+    ratio = input.type.scale / site.type().scale
+    return any(abs(factor - 1) < 2.0**-20 for factor in (ratio, ratio * weights.type.scale))
+
+
+def _bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
+    """The bias as numbers; that of quantised operands counts in units of the product of their scales."""
+    if bias.type.code != INT32:
+        if bias.array is not None:
+            return constant(bias.array.astype(np.float32, copy=False).reshape(shape))
+        return op.reshape(bias.real(), integers(shape), False)
+    scales = np.array(filter.type.channel.scales if filter.type.channel else filter.type.scale, np.float64)
+    unit = scales * input.type.scale
+    if bias.array is not None:
+        return constant((bias.array * unit).astype(np.float32).reshape(shape))
+    real = op.reshape(op.convert(bias.node("stored"), "f32"), integers(shape), False)
+    unit = unit.astype(np.float32)
+    return op.multiply(real, constant(unit.reshape(shape)) if unit.ndim else number(float(unit)))

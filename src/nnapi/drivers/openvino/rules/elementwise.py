@@ -1,0 +1,77 @@
+"""One number in, one number out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import openvino.opset15 as op
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.openvino.lowering import lower
+from nnapi.drivers.openvino.site import Site, need
+from nnapi.drivers.openvino.value import Node, Value, number
+from nnapi.model.operation import Operation
+from nnapi.ops import activation, cast, elementwise, logical_not, quantize
+from nnapi.ops.types import INT32
+
+
+def _each(operation: Operation, function: Callable[[Node], Node]) -> None:
+    @lower(operation)
+    def rule(site: Site, **operands: Value) -> Value:
+        (input,) = operands.values()
+        first = input.is_channels_first
+        return site.result(function(input.real(first)), first=first)
+
+
+_each(activation.RELU, op.relu)
+_each(activation.RELU1, lambda x: op.clamp(x, -1.0, 1.0))
+_each(activation.RELU6, lambda x: op.clamp(x, 0.0, 6.0))
+_each(activation.TANH, op.tanh)
+_each(activation.LOGISTIC, op.sigmoid)
+_each(activation.HARD_SWISH, op.hswish)
+_each(elementwise.ABS, op.abs)
+_each(elementwise.EXP, op.exp)
+_each(elementwise.FLOOR, op.floor)
+_each(elementwise.LOG, op.log)
+_each(elementwise.NEG, op.negative)
+_each(elementwise.SIN, op.sin)
+_each(elementwise.SQRT, op.sqrt)
+_each(logical_not.LOGICAL_NOT, op.logical_not)
+_each(quantize.QUANTIZE, lambda x: x)
+_each(quantize.DEQUANTIZE, lambda x: x)
+
+
+@lower(elementwise.RSQRT)
+def rsqrt(site: Site, input: Value) -> Value:
+    """What is not above 0 gives infinity, and so the highest code, where there are codes."""
+    first = input.is_channels_first
+    x = input.real(first)
+    if input.type.is_quantized:
+        x = op.maximum(x, number(float(np.finfo(np.float32).tiny)))
+    return site.result(op.divide(number(1), op.sqrt(x)), first=first)
+
+
+@lower(activation.ELU)
+def elu(site: Site, input: Value, alpha: float) -> Value:
+    need(alpha > 0, f"alpha is {alpha}, the engine is wrong where it is not above 0")
+    first = input.is_channels_first
+    return site.result(op.elu(input.real(first), alpha), first=first)
+
+
+@lower(cast.CAST)
+def cast_to(site: Site, input: Value) -> Value:
+    """Codes are cast as the integers they are; numbers are cut off towards zero and held within the target's range."""
+    source, target = input.type, site.type()
+    if source.code == target.code:
+        return site.moved(input, lambda x: x)
+    if source.dtype.kind == "f" and target.dtype.kind == "f":
+        return Value.of(input.real(), target, "real")
+    if source.dtype.kind != "f" and target.dtype.kind == "f":
+        return Value.of(op.convert(input.node("stored"), "f32"), target, "real")
+    if target.code == INT32:
+        x = input.real() if source.dtype.kind == "f" else input.node("stored")
+        return Value.of(op.convert(x, "i32"), target, "stored")
+    assert target.code == OperandCode.TENSOR_QUANT8_ASYMM
+    x = input.real() if source.dtype.kind == "f" else op.convert(input.node("stored"), "f32")
+    return Value.of(op.convert(op.floor(op.clamp(x, 0.0, 255.0)), "u8"), target, "stored")

@@ -1,0 +1,64 @@
+"""Numbers relative to those around them."""
+
+from __future__ import annotations
+
+import math
+
+import openvino.opset15 as op
+
+from nnapi.drivers.openvino.lowering import lower
+from nnapi.drivers.openvino.site import Site, axis_in, integers, need
+from nnapi.drivers.openvino.value import Node, Value, number
+from nnapi.ops import normalization, softmax
+from nnapi.ops.shapes import axis_of
+
+
+@lower(softmax.SOFTMAX)
+def soft_max(site: Site, input: Value, beta: float, axis: int) -> Value:
+    first = input.is_channels_first
+    x = _times(input.real(first), beta)
+    return site.result(op.softmax(x, axis_in(first, axis_of(axis, input.type.rank))), first=first)
+
+
+@lower(softmax.LOG_SOFTMAX)
+def log_softmax(site: Site, input: Value, beta: float, axis: int) -> Value:
+    need(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
+    first = input.is_channels_first
+    x = _times(input.real(first), beta)
+    return site.result(op.log_softmax(x, axis_in(first, axis_of(axis, input.type.rank))), first=first)
+
+
+def _times(x: Node, factor: float) -> Node:
+    return x if factor == 1 else op.multiply(x, number(factor))
+
+
+@lower(normalization.L2_NORMALIZATION)
+def l2_normalization(site: Site, input: Value, axis: int) -> Value:
+    """A slice of zeros stays zero. Rounded to codes its numbers may be a little off zero, but none has half a code."""
+    first = input.is_channels_first
+    x = input.real(first)
+    squares = op.reduce_sum(op.multiply(x, x), integers([axis_in(first, axis_of(axis, input.type.rank))]), True)
+    least = input.type.scale / 2 if input.type.is_quantized else 1e-6
+    return site.result(op.divide(x, op.maximum(op.sqrt(squares), number(least))), first=first)
+
+
+@lower(normalization.LOCAL_RESPONSE_NORMALIZATION)
+def local_response_normalization(
+    site: Site, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
+) -> Value:
+    """The sum over neighbours along the axis is an average of a column of windows, padding counted, times its size."""
+    shape = input.type.dimensions
+    axis = axis_of(axis, len(shape))
+    x, size = input.real(), 2 * radius + 1
+    column = integers([1, math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])])
+    squares = op.reshape(op.multiply(x, x), column, False)
+    mean = op.avg_pool(squares, [1, 1], [radius, 0], [radius, 0], [size, 1], False)
+    sums = op.multiply(op.reshape(mean, integers(shape), False), number(alpha * size))
+    return site.result(op.multiply(x, op.power(op.add(sums, number(bias)), number(-beta))))
+
+
+@lower(normalization.INSTANCE_NORMALIZATION)
+def instance_normalization(site: Site, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
+    need(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
+    normal = op.mvn(input.real(first=True), integers([2, 3]), True, epsilon, "inside_sqrt")
+    return site.result(op.add(_times(normal, gamma), number(beta)), first=True)

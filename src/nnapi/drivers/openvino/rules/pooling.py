@@ -1,0 +1,37 @@
+"""AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D. Cells of padding take no part in any of them."""
+
+from __future__ import annotations
+
+import openvino.opset15 as op
+
+from nnapi.codes import FuseCode
+from nnapi.drivers.openvino.lowering import lower
+from nnapi.drivers.openvino.site import Site
+from nnapi.drivers.openvino.value import Node, Value
+from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
+from nnapi.ops.shapes import Padding, Pair
+
+
+@lower(AVERAGE_POOL_2D)
+def average_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+    return site.result(_average(input.real(first=True), padding, stride, size), first=True)
+
+
+@lower(L2_POOL_2D)
+def l2_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+    x = input.real(first=True)
+    return site.result(op.sqrt(_average(op.multiply(x, x), padding, stride, size)), first=True)
+
+
+@lower(MAX_POOL_2D)
+def max_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+    begin, end = [before for before, _ in padding], [after for _, after in padding]
+    y = op.max_pool(input.real(first=True), list(stride), [1, 1], begin, end, list(size)).output(0)
+    if site.activation == FuseCode.FUSED_NONE:
+        return Value.of(y, site.type(), "real", first=True)
+    return site.result(y, first=True)
+
+
+def _average(x: Node, padding: Padding, stride: Pair, size: Pair) -> Node:
+    begin, end = [before for before, _ in padding], [after for _, after in padding]
+    return op.avg_pool(x, list(stride), begin, end, list(size), True)

@@ -1,0 +1,47 @@
+"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR."""
+
+from __future__ import annotations
+
+import numpy as np
+import openvino.opset15 as op
+
+from nnapi.drivers.openvino.lowering import lower
+from nnapi.drivers.openvino.site import Site, integers
+from nnapi.drivers.openvino.value import Value
+from nnapi.model.operand import Array
+from nnapi.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
+from nnapi.ops.shapes import Pair
+
+
+@lower(RESIZE_BILINEAR)
+def resize_bilinear(site: Site, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
+    mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
+    y = op.interpolate(
+        input.real(first=True), integers(size), "linear_onnx", "sizes",
+        coordinate_transformation_mode=mode, axes=integers([2, 3]),
+    )  # fmt: skip
+    return site.result(y, first=True)
+
+
+@lower(RESIZE_NEAREST_NEIGHBOR)
+def resize_nearest_neighbor(
+    site: Site, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
+) -> Value:
+    """Rows and columns are picked by index: the engine's own arithmetic may differ by one from the specified one."""
+    kind = input.is_moved_as
+    y = input.node(kind, True)
+    for axis, extent, out in zip((2, 3), input.type.dimensions[1:3], size, strict=True):
+        picked = _nearest(extent, out, align_corners, half_pixel_centers)
+        if not np.array_equal(picked, np.arange(extent)):
+            y = op.gather(y, op.constant(picked), integers(axis))
+    return Value.of(y, site.type(), kind, first=True)
+
+
+def _nearest(extent: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+    """Which of ``extent`` cells each of ``out`` cells shows, computed in float32."""
+    corners = align_corners and out > 1
+    scale = np.float32(extent - 1) / np.float32(out - 1) if corners else np.float32(extent) / np.float32(out)
+    at = (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
+    nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
+    picked: Array = np.clip(nearest, 0, extent - 1).astype(np.int32)
+    return picked

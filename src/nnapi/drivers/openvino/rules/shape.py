@@ -1,0 +1,232 @@
+"""Elements moved, dropped, repeated or surrounded, and none of them changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import openvino.opset15 as op
+
+from nnapi.drivers.openvino.lowering import lower
+from nnapi.drivers.openvino.site import Site, axis_in, computes_first, integers
+from nnapi.drivers.openvino.value import Kind, Node, Value, number
+from nnapi.model.operand import Array
+from nnapi.ops import (
+    batch_space,
+    channel_shuffle,
+    concatenation,
+    depth_space,
+    embedding_lookup,
+    fill,
+    gather,
+    pack,
+    rank,
+    reshape,
+    reverse,
+    split,
+    tile,
+    transpose,
+)
+from nnapi.ops import pad as padding_operations
+from nnapi.ops import slice as slices
+from nnapi.ops.quantization import same_quantization
+from nnapi.ops.shapes import axis_of
+
+
+def _reshaped(site: Site, input: Value) -> Value:
+    return site.moved(input, lambda x: op.reshape(x, integers(site.type().dimensions), False))
+
+
+@lower(reshape.RESHAPE)
+def reshape_to(site: Site, input: Value, shape: Array) -> Value:
+    return _reshaped(site, input)
+
+
+@lower(reshape.SQUEEZE)
+def squeeze(site: Site, input: Value, dims: Array | None) -> Value:
+    return _reshaped(site, input)
+
+
+@lower(reshape.EXPAND_DIMS)
+def expand_dims(site: Site, input: Value, axis: int) -> Value:
+    return _reshaped(site, input)
+
+
+@lower(transpose.TRANSPOSE)
+def transpose_by(site: Site, input: Value, perm: Array | None) -> Value:
+    order = range(input.type.rank)[::-1] if perm is None else perm.tolist()
+    return site.moved(input, lambda x: op.transpose(x, integers(order)))
+
+
+@lower(concatenation.CONCATENATION)
+def concatenate(site: Site, inputs: Sequence[Value], axis: int) -> Value:
+    type = site.type()
+    same = all(same_quantization(value.type, type) for value in inputs)
+    if same and all(value.is_moved_as == "stored" for value in inputs):
+        return Value.of(op.concat([value.node("stored") for value in inputs], axis), type, "stored")
+    first = computes_first(*inputs)
+    y = op.concat([value.real(first) for value in inputs], axis_in(first, axis))
+    return Value.of(y, type, "real" if same else "raw", first=first)
+
+
+@lower(pack.PACK)
+def pack_along(site: Site, axis: int, inputs: Sequence[Value]) -> Value:
+    kind: Kind = "stored" if all(value.is_moved_as == "stored" for value in inputs) else "real"
+    nodes = [op.unsqueeze(value.node(kind), integers(axis)) for value in inputs]
+    return Value.of(op.concat(nodes, axis), site.type(), kind)
+
+
+@lower(split.SPLIT)
+def split_along(site: Site, input: Value, axis: int, num_splits: int) -> list[Value]:
+    first = input.is_channels_first
+    along = integers(axis_in(first, axis_of(axis, input.type.rank)))
+    parts = op.split(input.node(input.is_moved_as, first), along, num_splits)
+    return [Value.of(parts.output(i), site.type(i), input.is_moved_as, first=first) for i in range(num_splits)]
+
+
+@lower(slices.SLICE)
+def slice_block(site: Site, input: Value, begin: Array, size: Array) -> Value:
+    end = [start + extent for start, extent in zip(begin.tolist(), site.type().dimensions, strict=True)]
+    return site.moved(input, lambda x: _sliced(x, begin.tolist(), end, [1] * len(end)))
+
+
+@lower(slices.STRIDED_SLICE)
+def strided_slice(
+    site: Site,
+    input: Value,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    begin_mask: int,
+    end_mask: int,
+    shrink_axis_mask: int,
+) -> Value:
+    extents = input.type.dimensions
+    steps = []
+    for axis, (extent, *bounds, step) in enumerate(
+        zip(extents, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
+    ):
+        masks = begin_mask >> axis & 1, end_mask >> axis & 1
+        start, stop = (None if mask else bound for mask, bound in zip(masks, bounds, strict=True))
+        steps.append(range(*slice(start, stop, step).indices(extent)))
+    # To the engine a stop of -1 means the last element, not the one before the first.
+    ends = [taken.stop if taken.stop >= 0 else -extent - 1 for taken, extent in zip(steps, extents, strict=True)]
+    starts, strides_taken = [taken.start for taken in steps], [taken.step for taken in steps]
+
+    def cut(x: Node) -> Node:
+        return op.reshape(_sliced(x, starts, ends, strides_taken), integers(site.type().dimensions), False)
+
+    return site.moved(input, cut)
+
+
+def _sliced(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
+    return op.slice(x, integers(begin), integers(end), integers(step))
+
+
+@lower(reverse.REVERSE)
+def reverse_along(site: Site, input: Value, axis: Array) -> Value:
+    extent = input.type.dimensions[int(axis[0])]
+    return site.moved(
+        input, lambda x: op.slice(x, integers([-1]), integers([-extent - 1]), integers([-1]), integers(axis))
+    )
+
+
+@lower(tile.TILE)
+def tile_by(site: Site, input: Value, multiples: Array) -> Value:
+    return site.moved(input, lambda x: op.tile(x, integers(multiples)))
+
+
+@lower(gather.GATHER)
+def gather_along(site: Site, input: Value, axis: int, indices: Value) -> Value:
+    axis = axis_of(axis, input.type.rank)
+    site.need_range("indices", indices, input.type.dimensions[axis])
+    return site.moved(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
+
+
+@lower(embedding_lookup.EMBEDDING_LOOKUP)
+def look_up(site: Site, lookups: Value, values: Value) -> Value:
+    site.need_range("lookups", lookups, values.type.dimensions[0])
+    return site.moved(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
+
+
+@lower(channel_shuffle.CHANNEL_SHUFFLE)
+def shuffle_channels(site: Site, input: Value, num_groups: int, axis: int) -> Value:
+    axis = axis_of(axis, input.type.rank)
+    before, after = input.type.dimensions[:axis], input.type.dimensions[axis + 1 :]
+    order = [*range(axis), axis + 1, axis, *range(axis + 2, input.type.rank + 1)]
+    groups = [*before, num_groups, input.type.dimensions[axis] // num_groups, *after]
+
+    def shuffle(x: Node) -> Node:
+        turned = op.transpose(op.reshape(x, integers(groups), False), integers(order))
+        return op.reshape(turned, integers(input.type.dimensions), False)
+
+    return site.moved(input, shuffle)
+
+
+@lower(depth_space.DEPTH_TO_SPACE)
+def depth_to_space(site: Site, input: Value, block_size: int) -> Value:
+    kind = input.is_moved_as
+    y = op.depth_to_space(input.node(kind, True), "blocks_first", block_size)
+    return Value.of(y, site.type(), kind, first=True)
+
+
+@lower(depth_space.SPACE_TO_DEPTH)
+def space_to_depth(site: Site, input: Value, block_size: int) -> Value:
+    kind = input.is_moved_as
+    y = op.space_to_depth(input.node(kind, True), "blocks_first", block_size)
+    return Value.of(y, site.type(), kind, first=True)
+
+
+@lower(batch_space.BATCH_TO_SPACE_ND)
+def batch_to_space(site: Site, input: Value, block_shape: Array) -> Value:
+    block, none = integers([1, 1, *block_shape]), integers([0] * 4)
+    kind = input.is_moved_as
+    return Value.of(op.batch_to_space(input.node(kind, True), block, none, none), site.type(), kind, first=True)
+
+
+@lower(batch_space.SPACE_TO_BATCH_ND)
+def space_to_batch(site: Site, input: Value, block_shape: Array, paddings: Array) -> Value:
+    """The padding apart: quantised, the engine would pad with the code 0."""
+    begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
+    none = integers([0] * 4)
+    padded = op.pad(input.real(first=True), begin, end, "constant", number(0))
+    y = op.space_to_batch(padded, integers([1, 1, *block_shape]), none, none)
+    return Value.of(y, site.type(), "real", first=True)
+
+
+@lower(padding_operations.PAD)
+def pad(site: Site, input: Value, paddings: Array) -> Value:
+    first = input.is_channels_first
+    y = op.pad(input.real(first), *_around(paddings, first), "constant", number(0))
+    return Value.of(y, site.type(), "real", first=first)
+
+
+@lower(padding_operations.PAD_V2)
+def pad_v2(site: Site, input: Value, paddings: Array, pad_value: float) -> Value:
+    """Codes are padded as codes: the engine fails to compile what pads the numbers with one that is not 0."""
+    first = input.is_channels_first
+    value = np.array(pad_value).astype(input.type.dtype)
+    y = op.pad(input.node("stored", first), *_around(paddings, first), "constant", op.constant(value))
+    return Value.of(y, site.type(), "stored", first=first)
+
+
+def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
+    """What goes before and after each axis, in the graph's order of axes."""
+    order = sorted(range(len(paddings)), key=lambda axis: axis_in(first, axis))
+    return integers(paddings[order, 0]), integers(paddings[order, 1])
+
+
+@lower(padding_operations.MIRROR_PAD)
+def mirror_pad(site: Site, input: Value, paddings: Array, mode: int) -> Value:
+    begin, end = (integers(paddings[:, side]) for side in (0, 1))
+    return site.moved(input, lambda x: op.pad(x, begin, end, padding_operations.MODES[mode]))
+
+
+@lower(fill.FILL)
+def fill_with(site: Site, dims: Array, value: float) -> Value:
+    return Value(site.type(), "out", np.full(dims, value, site.type().dtype))
+
+
+@lower(rank.RANK)
+def rank_of(site: Site, input: Value) -> Value:
+    return Value(site.type(), "rank", np.array(input.type.rank, np.int32))

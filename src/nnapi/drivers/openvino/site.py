@@ -1,0 +1,126 @@
+"""Where a lowering rule works: one call of the model, and the conversions that rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import openvino.opset15 as op
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, OperandType
+from nnapi.ops.quantization import BOUNDS, code_bounds
+
+FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
+"""Where an axis of an NHWC image lies in NCHW."""
+FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
+LARGEST_EXACT = 2**24
+"""Integers up to here are exact as float32."""
+
+
+class Refused(Exception):
+    """The engine cannot do what a call asks; the message is the reason."""
+
+
+def need(condition: object, reason: str) -> None:
+    """Refuse the call, for that reason, unless the condition holds."""
+    if not condition:
+        raise Refused(reason)
+
+
+class Range:
+    """Codes of a model input that the engine would not test: each must be in ``0..limit - 1``."""
+
+    def __init__(self, operand: int, name: str, limit: int) -> None:
+        self.operand, self.name, self.limit = operand, name, limit
+
+
+class Site:
+    """One call being lowered."""
+
+    def __init__(self, call: Call, inputs: Sequence[int]) -> None:
+        self.call = call
+        self.ranges: list[Range] = []
+        self._inputs = inputs
+
+    def type(self, position: int = 0) -> OperandType:
+        """The type of a result, as NHWC."""
+        return self.call.results[position]
+
+    @property
+    def activation(self) -> FuseCode:
+        return self.call.activation
+
+    def value(self, name: str, value: Value) -> Array:
+        """The stored value of an argument that must be constant."""
+        need(value.array is not None, f"{name} is computed, the engine needs it constant")
+        assert value.array is not None
+        return value.array
+
+    def need_range(self, name: str, value: Value, limit: int) -> None:
+        """See to it that indices are in ``0..limit - 1``: constants now, model inputs before each run."""
+        if value.array is not None:
+            low, high = int(value.array.min()), int(value.array.max())
+            need(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
+            return
+        (operand,) = self.call.operands[name]
+        need(
+            operand in self._inputs, f"{name} is computed, and the engine does not test indices against 0..{limit - 1}"
+        )
+        self.ranges.append(Range(operand, name, limit))
+
+    # Results
+
+    def result(self, real: Node, *, first: bool = False, position: int = 0) -> Value:
+        """The result with these numbers: activated, and rounded to codes where it is quantised."""
+        type = self.type(position)
+        if position == 0:
+            real = activated(real, self.activation, type)
+        return Value.of(real, type, "raw" if type.is_quantized else "real", first=first)
+
+    def moved(self, value: Value, move: Callable[[Node], Node], position: int = 0) -> Value:
+        """The result of an operation that only moves, drops or repeats elements, in the model's own order of axes."""
+        kind = value.is_moved_as
+        return Value.of(move(value.node(kind)), self.type(position), kind)
+
+
+def activated(real: Node, activation: FuseCode, type: OperandType) -> Node:
+    """Numbers under a fused activation; nothing where the range of the codes does the same."""
+    low, high = BOUNDS[activation]
+    if type.is_quantized:
+        limits = np.iinfo(type.dtype)
+        lowest, highest = code_bounds(type, activation)
+        low = low if lowest > limits.min else -np.inf
+        high = high if highest < limits.max else np.inf
+    if low == 0 and high == np.inf:
+        return op.relu(real)
+    if high < np.inf or low > -np.inf:
+        return clamped(real, low, high)
+    return real
+
+
+def clamped(real: Node, low: float, high: float) -> Node:
+    """Limited on one side or both."""
+    if low == -np.inf:
+        return op.minimum(real, number(high))
+    if high == np.inf:
+        return op.maximum(real, number(low))
+    return op.clamp(real, low, high)
+
+
+def computes_first(*values: Value) -> bool:
+    """Whether operations that know no axes had better work in NCHW: something of rank 4 is computed so."""
+    return any(value.is_channels_first and value.type.rank == 4 for value in values)
+
+
+def axis_in(first: bool, axis: int) -> int:
+    """Where an axis of the model lies in the graph's order."""
+    return FIRST[axis] if first else axis
+
+
+def integers(values: Any) -> Node:
+    """A constant list of axes, extents or indices."""
+    return op.constant(np.asarray(values, np.int64))

@@ -1,0 +1,199 @@
+"""What an operand is in the engine's graph: one value under several faces, each made when first asked for."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import openvino as ov
+import openvino.opset15 as op
+
+from nnapi.codes import OperandCode
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
+from nnapi.ops.quantization import dequantize
+
+Node: TypeAlias = Any
+"""A node of the engine's graph with one output, or that output."""
+Kind = Literal["stored", "real", "raw"]
+"""``stored``: codes, bytes, halves, as NNAPI stores them. ``real``: the numbers they stand for, as float32, int32 or
+boolean. ``raw``: a float32 result that is still to be rounded to codes."""
+Face = tuple[Kind, bool]
+"""A kind, and whether the axes of an image are ordered NCHW, which the engine computes in."""
+
+NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+ELEMENTS = {
+    OperandCode.TENSOR_FLOAT32: ov.Type.f32,
+    OperandCode.TENSOR_FLOAT16: ov.Type.f16,
+    OperandCode.TENSOR_INT32: ov.Type.i32,
+    OperandCode.TENSOR_BOOL8: ov.Type.u8,
+    OperandCode.TENSOR_QUANT8_ASYMM: ov.Type.u8,
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: ov.Type.i8,
+    OperandCode.TENSOR_QUANT8_SYMM: ov.Type.i8,
+    OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: ov.Type.i8,
+    OperandCode.INT32: ov.Type.i32,
+}
+"""Element types that operands are stored in, by operand code."""
+
+
+class _Shown:
+    """An array for the engine, which takes none that is read-only, though it never writes to what it reads."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+def shareable(array: Array) -> Array:
+    """The array itself, or a view of it, or where its elements do not lie in order a copy, that the engine takes."""
+    array = np.asarray(array, order="C")
+    return array if array.flags.writeable else np.asarray(_Shown(array))
+
+
+def constant(array: Array) -> Node:
+    """A constant that shares the array's memory, if it is worth it."""
+    return op.constant(shareable(array), shared_memory=array.size > 1)
+
+
+def number(value: float) -> Node:
+    return op.constant(np.float32(value))
+
+
+class Value:
+    """An operand's value. ``type`` has every extent; that of an image says NHWC whatever order the graph computes in.
+
+    ``array`` is the stored value of a constant.
+    """
+
+    def __init__(self, type: OperandType, name: str, array: Array | None = None) -> None:
+        self.type = type
+        self.name = name
+        self.array = array
+        self._faces: dict[Face, Node] = {}
+
+    @classmethod
+    def of(cls, node: Node, type: OperandType, kind: Kind, *, first: bool = False, name: str = "") -> Value:
+        """A computed value by one face; ``first``: the node orders an image as NCHW."""
+        value = cls(type, name)
+        value._faces[kind, first] = node
+        return value
+
+    @property
+    def kind(self) -> Kind:
+        """The kind it was made as."""
+        return next(iter(self._faces))[0] if self.array is None else "stored"
+
+    @property
+    def is_channels_first(self) -> bool:
+        """Whether it was computed as NCHW."""
+        return self.array is None and next(iter(self._faces))[1]
+
+    @property
+    def is_moved_as(self) -> Kind:
+        """The kind in which operations that only move elements take it."""
+        return "stored" if self.kind == "stored" else "real"
+
+    def node(self, kind: Kind, first: bool = False) -> Node:
+        """The value under a face."""
+        face = kind, first
+        if face not in self._faces:
+            self._faces[face] = self._constant(kind, first) if self.array is not None else self._derived(kind, first)
+        return self._faces[face]
+
+    def real(self, first: bool = False) -> Node:
+        return self.node("real", first)
+
+    def seen_as_image(self) -> Value:
+        """The same value, stored as NCHW, as the NHWC image that rules know."""
+        type = self.type.with_dimensions(nchw_to_nhwc(self.type.dimensions))
+        if self.array is not None:
+            return Value(type, self.name, self.array.transpose(NCHW_TO_NHWC))
+        return Value.of(self.node(self.kind), type, self.kind, first=True, name=self.name)
+
+    def stored_as_nchw(self) -> Value:
+        """The opposite: an NHWC image as the operand that stores it as NCHW."""
+        type = self.type.with_dimensions(nhwc_to_nchw(self.type.dimensions))
+        return Value.of(self.node(self.kind, first=True), type, self.kind, name=self.name)
+
+    def _constant(self, kind: Kind, first: bool) -> Node:
+        assert self.array is not None
+        array = self.array.transpose(NHWC_TO_NCHW) if first else self.array
+        if kind == "stored":
+            return constant(array)
+        if self.type.is_quantized:
+            if first and self.type.channel:
+                array = dequantize(self.type, self.array).transpose(NHWC_TO_NCHW)
+            else:
+                array = dequantize(self.type, array)
+        elif self.type.code == OperandCode.TENSOR_BOOL8:
+            array = array != 0
+        elif array.dtype == np.float16:
+            array = array.astype(np.float32)
+        return constant(array)
+
+    def _derived(self, kind: Kind, first: bool) -> Node:
+        """From the face it was made as: the kind first, then the order, so that codes are made where numbers are."""
+        (native, order), node = next(iter(self._faces.items()))
+        if (kind, order) not in self._faces:
+            self._faces[kind, order] = _converted(node, native, kind, self.type)
+        node = self._faces[kind, order]
+        return node if order == first else op.transpose(node, list(NHWC_TO_NCHW if first else NCHW_TO_NHWC))
+
+
+def _converted(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
+    if type.is_quantized:
+        if native == "stored":
+            return decoded(node, type)
+        if kind == "raw":
+            return node
+        return rounded(node, type) if kind == "real" else encoded(node, type)
+    if kind == native or type.code == OperandCode.TENSOR_INT32:
+        return node
+    if kind == "stored":
+        return op.convert(node, ELEMENTS[OperandCode(type.code)].get_type_name()) if _differs(type) else node
+    if native != "stored":
+        return node
+    if type.code == OperandCode.TENSOR_BOOL8:
+        return op.not_equal(node, op.constant(np.uint8(0)))
+    return op.convert(node, "f32") if _differs(type) else node
+
+
+def _differs(type: OperandType) -> bool:
+    """Whether the graph computes in another element type than the operand's."""
+    return type.code in (OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_BOOL8)
+
+
+def decoded(codes: Node, type: OperandType) -> Node:
+    """The numbers behind codes, in the form that the engine knows for dequantisation."""
+    real = op.convert(codes, "f32")
+    if type.channel:
+        return op.multiply(real, constant(type.channel.broadcast(type.rank)))
+    if type.zero_point:
+        real = op.subtract(real, number(type.zero_point))
+    return op.multiply(real, number(type.scale))
+
+
+def rounded(real: Node, type: OperandType) -> Node:
+    """The nearest numbers that have codes."""
+    low, high = _reach(type)
+    return op.fake_quantize(real, low, high, low, high, _levels(type))
+
+
+def encoded(real: Node, type: OperandType) -> Node:
+    """The codes nearest to numbers."""
+    limits = np.iinfo(type.dtype)
+    bounds = number(limits.min), number(limits.max)
+    codes = op.fake_quantize(real, *_reach(type), *bounds, _levels(type))
+    return op.convert(codes, ELEMENTS[OperandCode(type.code)].get_type_name())
+
+
+def _levels(type: OperandType) -> int:
+    limits = np.iinfo(type.dtype)
+    return int(limits.max) - int(limits.min) + 1
+
+
+def _reach(type: OperandType) -> tuple[Node, Node]:
+    """The numbers of the lowest and of the highest code."""
+    limits = np.iinfo(type.dtype)
+    low, high = ((float(code) - type.zero_point) * type.scale for code in (limits.min, limits.max))
+    return number(low), number(high)
