@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+os.environ["DEBUG_NN_CPUONLY"] = "1"  # tests of engines name them; the others must not depend on what is installed
 os.environ["NNAPI_TUNING"] = "0"  # plans follow the declared costs; what is measured would depend on the machine
 
 

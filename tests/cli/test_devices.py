@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app
 from nnapi.codes import DeviceTypeCode, OperandCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Performance
+from nnapi.drivers.base import Capabilities, DeviceInfo, Extension, Performance
 from nnapi.runtime.device import Unavailable
 
 
@@ -18,7 +18,9 @@ class Npu:
     """As much of a driver as a list needs."""
 
     info: DeviceInfo = field(
-        default_factory=lambda: DeviceInfo("npu", "2.1", DeviceTypeCode.DEVICE_ACCELERATOR, 5, ("com.example.tiles",))
+        default_factory=lambda: DeviceInfo(
+            "npu", "2.1", DeviceTypeCode.DEVICE_ACCELERATOR, 5, (Extension("com.example.tiles"),)
+        )
     )
 
     def capabilities(self) -> Capabilities:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Driver
@@ -21,9 +23,13 @@ from nnapi.model.model import Model
 from nnapi.runtime.queue import Turnstile
 from nnapi.trace import Layer
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 log = logging.getLogger("nnapi.Manager")
 
 GROUP = "nnapi.drivers"
+REFERENCE = "nnapi-reference"
 RUNTIME_FEATURE_LEVEL = 8
 
 
@@ -104,6 +110,15 @@ _lock = threading.Lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
 
 
+def _is_enabled(entry: EntryPoint) -> bool:
+    """Whether a registered driver is looked at: DEBUG_NN_CPUONLY=1 leaves only the reference, and
+    DEBUG_NN_ENABLED_DEVICES is a regular expression that the names of all others must match."""
+    if entry.name == REFERENCE:
+        return True
+    pattern = os.environ.get("DEBUG_NN_ENABLED_DEVICES", "")
+    return os.environ.get("DEBUG_NN_CPUONLY") != "1" and (not pattern or re.search(pattern, entry.name) is not None)
+
+
 def _discover() -> tuple[list[Device], list[Unavailable]]:
     from importlib.metadata import entry_points  # 15 ms that not every import of nnapi should pay
 
@@ -112,7 +127,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
         if _found is None:
             available: list[Device] = []
             broken: list[Unavailable] = []
-            for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+            for entry in sorted(filter(_is_enabled, entry_points(group=GROUP)), key=lambda entry: entry.name):
                 try:
                     loaded = entry.load()
                     made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded

@@ -73,6 +73,16 @@ class Problem:
             total += sum(self.move(flow, source, target) for target in targets)
         return total
 
+    def floor(self) -> float:
+        """What no assignment can be cheaper than: each operation where it is cheapest, and nothing moved in between."""
+        total = sum(min(costs) for costs in self.compute)
+        for flow in self.flows:
+            if flow.producer is None and flow.consumers:
+                total += min(self.move(flow, HOST, device) for device in self.devices)
+            elif flow.to_host:
+                total += min(self.move(flow, device, HOST) for device in self.devices)
+        return total
+
 
 def partition(problem: Problem) -> Assignment | None:
     """The cheapest assignment found; None when some operation is refused by every device.
@@ -83,7 +93,7 @@ def partition(problem: Problem) -> Assignment | None:
     if not candidates:
         return None
     best = min(candidates, key=problem.cost)
-    if len(problem.devices) == 1:
+    if len(problem.devices) == 1 or problem.cost(best) <= problem.floor() * (1 + 1e-12):
         return best
     improved = True
     while improved:

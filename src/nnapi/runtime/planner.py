@@ -24,7 +24,6 @@ Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
 
 
-@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plan(
     model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
 ) -> Plan:
@@ -33,6 +32,7 @@ def make_plan(
     return best
 
 
+@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plans(
     model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
 ) -> list[Plan]:

@@ -46,7 +46,7 @@ class OpenVinoDriver:
         return verdicts
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        prepared: Prepared = _engine().prepare(model, self._device, options, self._threads)
+        prepared: Prepared = _engine().prepare(model, self._device, options, self._threads or options.threads)
         return prepared
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
@@ -54,7 +54,7 @@ class OpenVinoDriver:
         return entry
 
     def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> Prepared:
-        prepared: Prepared = _engine().load(model, entry, self._device, options, self._threads)
+        prepared: Prepared = _engine().load(model, entry, self._device, options, self._threads or options.threads)
         return prepared
 
     def allocate(self, type: OperandType) -> HostBuffer:

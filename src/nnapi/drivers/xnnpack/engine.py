@@ -5,13 +5,16 @@ An interpreter has one run in flight; concurrent runs have one each, made when f
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
+from nnapi.drivers.xnnpack.quiet import without_greeting
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, Shape
 
@@ -74,10 +77,15 @@ class Instance:
         return [view ^ FLIP if flip else view for view, flip in self._outputs]
 
 
+_greeted = threading.Event()
+
+
 def _interpreter(content: bytes, threads: int) -> Interpreter:
     try:
-        interpreter = Interpreter(model_content=content, num_threads=threads)
-        interpreter.allocate_tensors()
+        with nullcontext() if _greeted.is_set() else without_greeting():
+            interpreter = Interpreter(model_content=content, num_threads=threads)
+            interpreter.allocate_tensors()
+        _greeted.set()
     except (RuntimeError, ValueError) as error:
         raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
     return interpreter

@@ -1,0 +1,33 @@
+"""LiteRT greets on stderr when its delegate is made, and has no switch for that; here is one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+GREETING = b"INFO: Created TensorFlow Lite XNNPACK delegate"
+_lock = threading.Lock()
+
+
+@contextmanager
+def without_greeting() -> Iterator[None]:
+    """Pass on what is written to stderr, whoever writes it, but for the greeting."""
+    with _lock, tempfile.TemporaryFile() as held:
+        try:
+            stderr = os.dup(2)
+        except OSError:  # a process without stderr
+            yield
+            return
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            held.seek(0)
+            for line in held.read().splitlines(keepends=True):
+                if not line.startswith(GREETING):
+                    os.write(stderr, line)
+            os.close(stderr)
