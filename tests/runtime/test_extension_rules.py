@@ -155,6 +155,8 @@ def test_rule_168_numbers_are_prefix_and_code() -> None:
 def test_rule_169_drivers_with_other_names_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadDataError, match="an extension's name has lower-case letters"):
         Device(Vendor(Extension(name)))
+    monkeypatch.delenv("DEBUG_NN_CPUONLY", raising=False)
+    monkeypatch.delenv("DEBUG_NN_ENABLED_DEVICES", raising=False)
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     entry = EntryPoint("misnamed", f"{__name__}:MISNAMED", nnapi.runtime.device.GROUP)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([entry]))

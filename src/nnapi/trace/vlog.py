@@ -58,7 +58,7 @@ def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> No
         for tag in tags:
             quiet = logging.WARNING if tag in TALKATIVE else logging.NOTSET
             logging.getLogger(f"nnapi.{tag}").setLevel(1 if part in names else quiet)
-    if not top.hasHandlers():
+    if not _is_heard(top):
         handler = _Stderr()
         handler.setFormatter(formatter)
         handler.addFilter(lambda record: record.levelno >= levels.get(tag_of(record), levels["*"]))
@@ -134,6 +134,15 @@ def _native(record: logging.LogRecord) -> int:
 
 class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
     """What :func:`vlog` puts up, and takes down again."""
+
+
+def _is_heard(logger: logging.Logger | None) -> bool:
+    """Whether somebody has put up a handler for it; a NullHandler hears nothing."""
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
 
 
 def _remove(top: logging.Logger) -> None:
