@@ -19,13 +19,15 @@ TOP = logging.getLogger("nnapi")
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Loggers as they are without pytest's handlers."""
+    """Loggers as they are without pytest's handlers, and without what other tests left."""
 
-    def has_handlers() -> bool:
-        return any("pytest" not in type(handler).__module__ for handler in TOP.handlers)
+    def is_heard(logger: logging.Logger) -> bool:
+        others = [handler for handler in logger.handlers if "pytest" not in type(handler).__module__]
+        return any(not isinstance(handler, logging.NullHandler) for handler in others)
 
-    monkeypatch.setattr(TOP, "hasHandlers", has_handlers)
+    monkeypatch.setattr("nnapi.trace.vlog._is_heard", is_heard)
     before = list(TOP.handlers)
+    TOP.handlers[:] = []
     yield
     vlog("")
     TOP.handlers[:] = before
