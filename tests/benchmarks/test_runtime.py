@@ -49,3 +49,18 @@ def test_overheads() -> None:
     assert promised["execution.compute, prepared buffers"] == 25
     assert promised["execution.start_compute and wait"] == 60
     assert all(0 < row["minimum"] <= row["median"] for row in found["ways"] + found["layers"])
+
+
+def test_tracing() -> None:
+    digits = REPOSITORY / "examples" / "digits" / "digits_quant.tflite"
+    found = measured("tracing", str(digits), "--pairs", "3", codes=(0, 1))
+    assert 0 < found["section, off"]["nanoseconds"] < 1000
+    assert found["off, one ADD"]["plain"] > 0
+    covered = [row["covered"] for name, row in found.items() if name.startswith("on, ")]
+    assert covered
+    assert all(0.3 < part <= 1 for part in covered)
+
+
+def test_threads() -> None:
+    found = measured("threads", "--executions", "30")
+    assert [(row["asked"], row["right"]) for row in found] == [(240, 240)] * 3

@@ -4,19 +4,18 @@ import gc
 import mmap
 import weakref
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained, limited
+from device_cases import GIVEN, REFERENCE, chain
 from execution_cases import ONES, SUM, blank
-from graphs import FLOATS, finished, finished_sum, on_reference, sum_with
+from graphs import FLOATS, finished_sum, on_reference, sum_with
+from memory_cases import Allocating, described, opaque
 
 from nnapi import (
     Builder,
     Compilation,
     Device,
-    DeviceMemory,
     Execution,
     HardwareBuffer,
     Memory,
@@ -24,35 +23,19 @@ from nnapi import (
     Model,
     OperandCode,
     OperandType,
-    OperationCode,
     compile,
     copy_memory,
     tensor,
 )
-from nnapi.drivers.base import HostBuffer, Outcome, Prepared, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,
     OpFailedError,
-    ResourceExhaustedPersistentError,
     UnexpectedNullError,
     UnmappableError,
 )
 
 OPEN = on_reference(finished_sum(tensor("float32", (0, 2))))
-
-
-def described(*roles: tuple[Compilation, str, int]) -> MemoryDesc:
-    desc = MemoryDesc()
-    for compilation, role, index in roles:
-        getattr(desc, f"add_{role}_role")(compilation, index, 1.0)
-    return desc
-
-
-def opaque(*roles: tuple[Compilation, str, int]) -> DeviceMemory:
-    desc = described(*roles)
-    desc.finish()
-    return desc.create_memory()
 
 
 def scalar_sum() -> Compilation:
@@ -176,21 +159,6 @@ def test_rule_150_a_descriptor_has_a_role() -> None:
         desc.create_memory()
     desc.finish()
     desc.create_memory()
-
-
-class Allocating(Scripted):
-    """A device with memory of its own."""
-
-    def __init__(self, name: str = "allocating", fails: bool = False) -> None:
-        super().__init__(as_it_is, name)
-        self.fails = fails
-        self.buffers: list[HostBuffer] = []
-
-    def allocate(self, type: OperandType) -> HostBuffer:
-        if self.fails:
-            raise ResourceExhaustedPersistentError("no memory left on the device")
-        self.buffers.append(HostBuffer())
-        return self.buffers[-1]
 
 
 def test_rule_151_the_one_device_allocates() -> None:
@@ -343,81 +311,3 @@ def test_rule_156_what_a_memory_needs_outlives_it() -> None:
     del memory
     gc.collect()
     assert kept() is None
-
-
-# State that stays on a device
-
-
-def accumulator() -> Model:
-    """The state and the input give the next state, their sum, and its negative, the output."""
-    model = Model("accumulator")
-    state, x, following, y = (model.add_operand(FLOATS, name) for name in ("state", "x", "next", "y"))
-    none = model.add_operand(OperandType(OperandCode.INT32))
-    model.set_operand_value(none, 0)
-    model.add_operation(OperationCode.ADD, [state, x, none], [following])
-    model.add_operation(OperationCode.NEG, [following], [y])
-    return finished(model, [state, x], [following, y])
-
-
-@pytest.mark.parametrize("way", ["compute", "start_compute", "burst"])
-def test_the_state_of_a_recurrent_model_is_handed_over_and_not_copied(way: str) -> None:
-    produced: list[Any] = []
-    taken: list[Any] = []
-
-    def watched(request: Request, inner: Prepared) -> Outcome:
-        taken.append(request.inputs[0])
-        outcome = inner.execute(request)
-        produced.append(outcome.outputs[0])
-        return outcome
-
-    driver = Allocating()
-    driver._execute = watched
-    compilation = compile(accumulator(), Device(driver))
-    memories = [opaque((compilation, "input", 0), (compilation, "output", 0)) for _ in range(2)]
-    copy_memory(Memory.from_array(np.zeros((2, 2), np.float32)), memories[0])
-    burst = compilation.burst()
-    result = blank()
-    for step in range(4):
-        execution = Execution(compilation)
-        execution.set_input_from_memory(0, memories[step % 2])
-        execution.set_input(1, ONES)
-        execution.set_output_from_memory(0, memories[1 - step % 2])
-        execution.set_output(1, result)
-        if way == "burst":
-            execution.burst_compute(burst)
-        else:
-            event = getattr(execution, way)()
-            if event:
-                event.wait()
-        assert memories[1 - step % 2].load() is produced[-1]
-        assert step == 0 or taken[-1] is produced[-2]
-        assert np.array_equal(result, -(step + 1) * ONES)
-
-
-def test_the_reference_keeps_state_as_well() -> None:
-    compilation = compile(accumulator(), "nnapi-reference")
-    memories = [opaque((compilation, "input", 0), (compilation, "output", 0)) for _ in range(2)]
-    copy_memory(Memory.from_array(np.zeros((2, 2), np.float32)), memories[0])
-    for step in range(3):
-        execution = Execution(compilation)
-        execution.set_input_from_memory(0, memories[step % 2])
-        execution.set_input(1, ONES)
-        execution.set_output_from_memory(0, memories[1 - step % 2])
-        execution.set_output(1, None)
-        execution.compute()
-    assert np.array_equal(memories[1].load(), 3 * ONES)
-
-
-def test_state_goes_through_a_plan_of_several_devices() -> None:
-    chosen = [limited("adder", [OperationCode.ADD]), REFERENCE]
-    compilation = compile(accumulator(), chosen)
-    assert len(compilation.plan.devices) == 2
-    memory = DeviceMemory(described((compilation, "output", 0)), FLOATS, None)
-    execution = Execution(compilation)
-    execution.set_input(0, ONES)
-    execution.set_input(1, ONES)
-    execution.set_output_from_memory(0, memory)
-    execution.set_output(1, blank())
-    execution.compute()
-    assert np.array_equal(memory.load(), 2 * ONES)
-    assert np.array_equal(chained(), np.abs(GIVEN))

@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import struct
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -223,6 +222,8 @@ def write_entry(path: Path, digest: str, label: Label, payload: bytes) -> None:
         "label": asdict(label),
     }  # fmt: skip
     temporary = None
+    import tempfile  # with what it needs, 4 ms
+
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
             temporary = file.name

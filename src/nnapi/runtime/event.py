@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import os
 import select
@@ -100,6 +99,8 @@ class Event:
             observed()
 
     def __await__(self) -> Generator[Any, None, None]:
+        import asyncio  # 14 ms that only those who await should pay
+
         return asyncio.to_thread(self.wait).__await__()
 
     def __enter__(self) -> Event:

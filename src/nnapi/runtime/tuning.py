@@ -11,7 +11,6 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -166,6 +165,8 @@ class Memory:
         everything.pop(key, None)
         everything[key] = times
         latest = dict(list(everything.items())[-REMEMBERED:])
+        import tempfile  # with what it needs, 4 ms
+
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:

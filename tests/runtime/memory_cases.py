@@ -1,0 +1,35 @@
+"""Opaque memories for tests, and a device that allocates them."""
+
+from device_cases import Scripted, as_it_is
+
+from nnapi import Compilation, DeviceMemory, MemoryDesc, OperandType
+from nnapi.drivers.base import HostBuffer
+from nnapi.errors import ResourceExhaustedPersistentError
+
+
+def described(*roles: tuple[Compilation, str, int]) -> MemoryDesc:
+    desc = MemoryDesc()
+    for compilation, role, index in roles:
+        getattr(desc, f"add_{role}_role")(compilation, index, 1.0)
+    return desc
+
+
+def opaque(*roles: tuple[Compilation, str, int]) -> DeviceMemory:
+    desc = described(*roles)
+    desc.finish()
+    return desc.create_memory()
+
+
+class Allocating(Scripted):
+    """A device with memory of its own."""
+
+    def __init__(self, name: str = "allocating", fails: bool = False) -> None:
+        super().__init__(as_it_is, name)
+        self.fails = fails
+        self.buffers: list[HostBuffer] = []
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        if self.fails:
+            raise ResourceExhaustedPersistentError("no memory left on the device")
+        self.buffers.append(HostBuffer())
+        return self.buffers[-1]
