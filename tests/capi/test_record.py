@@ -51,6 +51,7 @@ model.add_operation(OperationCode.IF, (0, 1, 2, 3, 4), (5,))
 model.identify_inputs_and_outputs((0, 3, 4), (5,))
 model.finish()
 compilation = client.Compilation(model)
+compilation.set_caching("/nowhere", bytes(32))
 compilation.finish()
 for truth in (True, False):
     execution = client.Execution(compilation)
@@ -89,6 +90,7 @@ def test_runs_again(recorded: Path) -> None:
     expected = {index: array.tolist() for index, array in examples["model_2_run_0"].outputs.items()}
     assert expected == {5: [8, 10]}
     assert "recorded on" in examples["model_2_run_0"].spec
+    assert "cache /nowhere, token 0000" in examples["model_2_run_0"].spec
 
 
 @built

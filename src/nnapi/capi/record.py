@@ -186,7 +186,10 @@ def _bytes(argument: Argument) -> Array:
 def _options(compilation: Compilation) -> str:
     """What the compilation asked for, in words."""
     devices = ", ".join(device.name for device in compilation.devices)
-    return (
-        f"recorded on {devices}{' as demanded' if compilation.is_explicit else ''}; "
-        f"{compilation._preference.name}, {compilation._priority.name}"
-    )
+    asked = [compilation._preference.name, compilation._priority.name]
+    if compilation._timeout:
+        asked.append(f"time limit {compilation._timeout} ns")
+    if compilation._cache:
+        asked.append(f"cache {compilation._cache.directory}, token {compilation._cache.token.hex()}")
+    asked += [f"{name} {code}: {data.hex()}" for name, code, data in compilation._attributes.sorted()]
+    return f"recorded on {devices}{' as demanded' if compilation.is_explicit else ''}; {', '.join(asked)}"
