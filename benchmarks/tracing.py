@@ -90,7 +90,7 @@ def one_add() -> Callable[[], Any]:
 
 def prepared(file: Path, device: str) -> Callable[[], Any]:
     model = nnapi.load(file)
-    burst = nnapi.compile(model, device).burst()
+    burst = nnapi.compile(model, device, threads=1).burst()
     inputs = [random_input(operand, 0).array for operand in input_operands(model)]
     return lambda: burst.run(*inputs)
 

@@ -71,7 +71,7 @@ def bridge() -> cffi.FFI:
     addresses = "".join(f"    (void *){prototype.split('(')[0].split()[1]},\n" for prototype in prototypes)
     ffi.set_source(
         "nnapi.capi._bridge",
-        '#include "NeuralNetworks.h"\n#include "android/hardware_buffer.h"\n'
+        '#include "NeuralNetworks.h"\n#include "android/hardware_buffer.h"\n#include "android/trace.h"\n'
         + "".join(f"static {prototype}\n" for prototype in prototypes)
         + f"static void *const functions[] = {{\n{addresses}}};\n"
         + (NATIVE / "bridge.c").read_text(),

@@ -24,6 +24,7 @@
 #include "NeuralNetworksExtensions.h"
 #include "android/hardware_buffer.h"
 #include "android/sharedmem.h"
+#include "android/trace.h"
 #include "bridge.h"
 
 #define EXPORT __attribute__((visibility("default")))

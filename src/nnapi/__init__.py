@@ -18,6 +18,7 @@ from nnapi.model.builder import Builder
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+from nnapi.report import process as _process  # noqa: F401  (NNAPI_TRACE)
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation, compile
 from nnapi.runtime.device import Device, device, devices, unavailable_devices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from nnapi.capi import place
+from nnapi.trace import Layer, Phase
+from nnapi.trace.parse import parse_file
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(path.stem for path in HERE.glob("*.c"))
@@ -63,6 +66,22 @@ def test_quiet(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+def test_sections_come_out_in_a_trace(tmp_path: Path) -> None:
+    program, file = compiled("sections", tmp_path), tmp_path / "trace-%p.json"
+    done = run(program, "traced", NNAPI_TRACE=str(file))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    (written,) = tmp_path.glob("trace-*.json")
+    report = parse_file(written)
+    assert [run.mark.rpartition("|")[2] for run in report.runs] == ["[NN_LA_PO]sections"]
+    times, counts = report.runs[0].statistics.times, report.runs[0].statistics.executions
+    assert counts[Phase.OVERALL] == 3
+    for phase in (Phase.PREPARATION, Phase.COMPILATION, Phase.EXECUTION):
+        assert times[phase][Layer.APPLICATION] >= times[phase][Layer.RUNTIME] > 0, phase
+    events = json.loads(written.read_text())["traceEvents"]
+    assert [event["ph"] for event in events if event["name"] == "flight"] == ["b", "e"]
+    assert sum(event["name"] == "check" for event in events) == 3
+
+
 def test_sanitizers(tmp_path: Path) -> None:
     try:
         programs = [compiled(program, tmp_path, *SANITIZERS) for program in PROGRAMS]
@@ -81,7 +100,8 @@ def test_header_is_cpp(tmp_path: Path) -> None:
         pytest.skip("no C++ compiler")
     source = tmp_path / "header.cpp"
     source.write_text(
-        "#include <android/NeuralNetworks.h>\n#include <android/sharedmem.h>\n#include <NeuralNetworksExtensions.h>\n"
+        "#include <android/NeuralNetworks.h>\n#include <android/sharedmem.h>\n#include <android/trace.h>\n"
+        "#include <NeuralNetworksExtensions.h>\n"
         "int main() { return ANeuralNetworks_getRuntimeFeatureLevel() != ANEURALNETWORKS_FEATURE_LEVEL_8; }\n"
     )
     link = (f"-L{place.library().parent}", "-lneuralnetworks")

@@ -221,3 +221,11 @@ def test_costs_next_to_nothing_when_off() -> None:
 def test_seconds() -> None:
     label = COMPUTE.label
     assert Span(label, 1_000, 2_001_000, 1, 1, "main").seconds == 0.002
+
+
+def test_operations_that_an_engine_holds_are_numbered_as_in_the_whole() -> None:
+    with recording() as recorder:
+        step = Section(Layer.DRIVER, Phase.EXECUTION, "device", model="m", operations=[5, 6, 9])
+        with step, span(Layer.DRIVER, Phase.COMPUTATION, "engine", model="m", holds=[0, 2]):
+            pass
+    assert recorder.spans()[1].args["holds"] == [5, 9]

@@ -10,8 +10,8 @@ from span_cases import recorded
 from nnapi.trace.labels import Label, Layer, Phase
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
-from nnapi.trace.spans import Span
-from nnapi.trace.systrace import to_ftrace, to_html
+from nnapi.trace.spans import Span, recording, section
+from nnapi.trace.systrace import to_ftrace, trace_data
 
 
 def spans_of(text: str) -> list[tuple[int, float, float, str]]:
@@ -30,7 +30,7 @@ def spans_of(text: str) -> list[tuple[int, float, float, str]]:
     return sorted(found, key=lambda one: one[0])
 
 
-@pytest.mark.parametrize("write", [to_ftrace, to_html])
+@pytest.mark.parametrize("write", [to_ftrace, trace_data])
 def test_durations_come_back(write: Callable[[list[Span]], str]) -> None:
     spans = recorded()
     found = spans_of(write(spans))
@@ -45,7 +45,7 @@ def test_durations_come_back(write: Callable[[list[Span]], str]) -> None:
 
 def test_statistics_agree_with_the_spans() -> None:
     spans = recorded()
-    found = parse(from_ftrace(to_html(spans)))
+    found = parse(from_ftrace(trace_data(spans)))
     assert [run.mark.rpartition("]")[2] for run in found.runs] == ["run 0", "run 1"]
     for run in found.runs:
         assert run.is_complete
@@ -82,9 +82,16 @@ def test_sections_that_outlast_the_one_around_them_are_cut_off() -> None:
     ]
 
 
-def test_page_shows_text_and_survives_any_name() -> None:
-    page = to_html(recorded(), "A < B", "5 < 6")
-    assert "<h1>A &lt; B</h1>" in page
-    assert "<pre>5 &lt; 6</pre>" in page
-    assert page.count("</script>") == 1
-    assert "src=" not in page
+def test_the_element_of_a_page_survives_any_name() -> None:
+    element = trace_data(recorded())
+    assert element.count("</") == 1
+    assert element.index("BEGIN TRACE") < element.index("tracing_mark_write") < element.index("</script>")
+
+
+def test_layers_are_named_as_they_are_and_not_guessed() -> None:
+    with recording() as recorder, section("[NN_LA_PO]x"), section("[NN_LA_PE]run"), section("[NN_LD_PE]device"):
+        pass
+    for text in (to_ftrace(recorder.spans()), trace_data(recorder.spans())):
+        (run,) = parse(from_ftrace(text)).runs
+        assert run.statistics.times[Phase.EXECUTION][Layer.DRIVER] >= 0
+        assert not run.statistics.has_cpu

@@ -10,6 +10,7 @@ from nnapi.capi.prototype import Function
 
 EXTENSIONS = "NeuralNetworksExtensions.h"
 HARDWARE_BUFFER = "android/hardware_buffer.h"
+TRACE = "android/trace.h"
 UNEXPECTED_NULL, BAD_DATA, BAD_STATE, OUTPUT_INSUFFICIENT_SIZE = 3, 4, 6, 8
 NO_TIMING = 2**64 - 1
 EINVAL = 22
@@ -438,6 +439,33 @@ FUNCTIONS = (
         "unlock(buffer)", None,
         "End what lock began; the fence, if asked for, is -1: there is nothing to wait for.", HARDWARE_BUFFER,
         nullable=("fence",), failure=-EINVAL,
+    ),
+    # Sections of a trace: not NNAPI either, but how its clients say what they are doing
+    Function(
+        "bool ATrace_isEnabled(void)",
+        "is_enabled()", None,
+        "Are sections being recorded, by NNAPI_TRACE or a Python program around the client?", TRACE, failure=0,
+    ),
+    Function(
+        "void ATrace_beginSection(const char* sectionName)",
+        "begin_section(sectionName)", None,
+        "Begin a section on this thread. [NN_LA_PI], [NN_LA_PP], [NN_LA_PC] and [NN_LA_PE] in front of its name say "
+        "that it initialises, prepares, compiles or executes.", TRACE,
+    ),
+    Function(
+        "void ATrace_endSection(void)",
+        "end_section()", None,
+        "End the section that this thread began last.", TRACE,
+    ),
+    Function(
+        "void ATrace_beginAsyncSection(const char* sectionName, int32_t cookie)",
+        "begin_async_section(sectionName, cookie)", None,
+        "Begin a section that may end on another thread; the cookie tells apart those of one name.", TRACE,
+    ),
+    Function(
+        "void ATrace_endAsyncSection(const char* sectionName, int32_t cookie)",
+        "end_async_section(sectionName, cookie)", None,
+        "End the section of that name and cookie.", TRACE,
     ),
 )
 # fmt: on

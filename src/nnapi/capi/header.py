@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from nnapi import codes
-from nnapi.capi.functions import EXTENSIONS, FUNCTIONS, HARDWARE_BUFFER
+from nnapi.capi.functions import EXTENSIONS, FUNCTIONS, HARDWARE_BUFFER, TRACE
 from nnapi.capi.prototype import OBJECTS, Function
 
 NNAPI = "NeuralNetworks.h"
@@ -101,6 +101,7 @@ def headers() -> dict[str, str]:
         NNAPI: _header(NNAPI, ['#include "android/hardware_buffer.h"\n', *_types(), *_functions(NNAPI), *_own()]),
         EXTENSIONS: _header(EXTENSIONS, ['#include "NeuralNetworks.h"\n', *_functions(EXTENSIONS)]),
         HARDWARE_BUFFER: _header(HARDWARE_BUFFER, [BUFFERS, *_functions(HARDWARE_BUFFER)]),
+        TRACE: _header(TRACE, [*_functions(TRACE)]),
         "android/sharedmem.h": _header("android/sharedmem.h", [SHARED_MEMORY]),
         "android/NeuralNetworks.h": '/* Where programs written for Android look. */\n#include "../NeuralNetworks.h"\n',
     }

@@ -31,6 +31,7 @@ from nnapi.runtime.device import Device, devices
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT, Execution
 from nnapi.runtime.memory import HardwareBuffer, MemoryDesc, copy_memory
+from nnapi.trace import begin_async_section, begin_section, end_async_section, end_section, is_enabled
 
 LONGEST = 1 << 62
 """Bytes of the longest buffer that can be described to Python; the runtime refuses far shorter ones."""
@@ -189,6 +190,7 @@ USED_BY_CALLS = (
     *(buffer_desc, channel_scales, memory_at, objects, operand_type, string, token_at),
     *(copy_memory, device_at, devices_here, lasting_text, need_idle, signed, store, timing),
     *(address, describe, hold, unlock),
+    *(begin_async_section, begin_section, end_async_section, end_section, is_enabled),
 )
 """What the text of the table and of the functions made from it names."""
 

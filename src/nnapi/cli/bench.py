@@ -173,7 +173,7 @@ def _measured(
     graph = timeline = None
     if ours and not interrupted:
         try:
-            graph, timeline = _explained(model, ours, inputs)
+            graph, timeline = _explained(model, ours, inputs, settings.threads)
         except NnapiError as error:
             notes.append(f"no plan: {error}")
         except KeyboardInterrupt:
@@ -195,10 +195,10 @@ def _type(model: nnapi.Model, index: int) -> str:
 
 
 def _explained(
-    model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any]
+    model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any], threads: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The graph of the plan, and what happened when in one run of it, where anything was recorded."""
-    compilation = nnapi.compile(model, engine.devices)
+    compilation = nnapi.compile(model, engine.devices, threads=threads)
     compilation.run(*inputs)
     with recording() as recorder:
         compilation.run(*inputs)

@@ -17,15 +17,11 @@ from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.mistake import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
-from nnapi.trace.chrome import to_json as to_chrome_json
+from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
-from nnapi.trace.spans import Span
-from nnapi.trace.systrace import to_ftrace, to_html
+from nnapi.trace.systrace import to_ftrace
 from nnapi.trace.table import detail, table, to_json
-
-FORMATS = (".html", ".json", ".txt")
-"""Android's systrace, Chrome's trace events, ftrace's text."""
 
 
 class Trace(TyperGroup):
@@ -38,7 +34,9 @@ class Trace(TyperGroup):
 
 app = typer.Typer(
     cls=Trace,
-    help="Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
+    help="""Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).
+
+    `NNAPI_TRACE=FILE` in the environment records any program that uses NNAPI, from its first call until it ends.""",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -66,7 +64,7 @@ def record(
         compilation = _recorded(model, device, runs, seed, step)
     spans = recorder.spans()
     report = parse(from_ftrace(to_ftrace(spans)))
-    _write(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}", report)
+    write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")
     _show(out, report, False, False)
     where = "" if output.suffix == ".txt" else "; ui.perfetto.dev shows it"
     out.print(Text(f"{output}: {len(spans)} sections{where}", style="bold"))
@@ -88,14 +86,6 @@ def _recorded(
         with tracing.section("[NN_LA_PE]run"):
             compilation.run(*inputs)
     return compilation
-
-
-def _write(file: Path, spans: Sequence[Span], title: str, report: Report) -> None:
-    if file.suffix == ".html":
-        text = to_html(spans, title, "\n\n".join(table(run) for run in report.runs))
-    else:
-        text = to_chrome_json(spans) if file.suffix == ".json" else to_ftrace(spans)
-    file.write_text(text, encoding="utf-8")
 
 
 @app.command("parse")

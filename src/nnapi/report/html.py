@@ -20,7 +20,7 @@ def benchmark_page(benchmark: Benchmark) -> str:
     names = [m.engine for model in benchmark.models for m in model.measurements]
     colour = charts.colours(names)
     computing = [name for model in benchmark.models if model.graph for name in devices(model.graph)]
-    return _render(
+    return render(
         "bench.html.jinja",
         benchmark=benchmark,
         colour=colour,
@@ -32,7 +32,7 @@ def benchmark_page(benchmark: Benchmark) -> str:
 
 def explain_page(graph: Mapping[str, Any]) -> str:
     """The page of one plan: its graph, coloured by device, and the table of its operations."""
-    return _render(
+    return render(
         "explain.html.jinja",
         plan=_plan(graph, None),
         device_colour=_device_colours(devices(graph)),
@@ -58,7 +58,7 @@ def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
         "stages": charts.stages(measured, colour, seconds),
         "memory": charts.bars(measured, colour, lambda m: m.peak, size),
         "plan": _plan(model.graph, model.timeline) if model.graph else None,
-        "timeline": _timeline(model.timeline) if model.timeline else None,
+        "timeline": timeline_view(model.timeline) if model.timeline else None,
     }
 
 
@@ -157,12 +157,15 @@ def _short(text: str, most: int = 21) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _timeline(timeline: Mapping[str, Any]) -> dict[str, Any]:
+def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
     """The spans in lanes, with places and widths in percent of the whole."""
     whole = timeline["microseconds"] or 1.0
     lanes: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    names: dict[int, str] = {}
     for span in timeline["spans"]:
+        names.setdefault(span["thread"], span["thread_name"])
         operation = "" if span["operation"] is None else f"\noperation #{span['operation']}"
+        operation += f"\n{span['held']}" if span.get("held") else ""
         lanes.setdefault((span["thread"], span["depth"]), []).append({
             "name": span["name"],
             "layer": span["layer"],
@@ -172,8 +175,12 @@ def _timeline(timeline: Mapping[str, Any]) -> dict[str, Any]:
             f"{seconds(span['duration'] / 1e6)} from {seconds(span['start'] / 1e6)} on{operation}",
         })  # fmt: skip
     layers = dict.fromkeys(span["layer"] for span in timeline["spans"])
+    least = {thread: min(depth for other, depth in lanes if other == thread) for thread in names}
     return {
-        "lanes": [lanes[key] for key in sorted(lanes)],
+        "lanes": [
+            {"spans": lanes[key], "thread": names[key[0]] if len(names) > 1 and key[1] == least[key[0]] else ""}
+            for key in sorted(lanes)
+        ],
         "layers": list(layers),
         "whole": whole / 1e6,
         "left_out": timeline["left_out"],
@@ -235,6 +242,7 @@ def _environment() -> Any:
     return made
 
 
-def _render(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
+    """A page of :file:`templates`."""
     text: str = _environment().get_template(template).render(**values)
     return text

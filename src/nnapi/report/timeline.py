@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.trace import Span
@@ -34,7 +34,7 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
         "left_out": len(spans) - len(chosen),
         "spans": [
             {
-                "name": span.label.name,
+                "name": span.label.name + (f" ({len(span.args['holds'])} operations)" if "holds" in span.args else ""),
                 "layer": LAYERS.get(str(span.label.layer), "other"),
                 "phase": span.label.phase.name.lower().replace("_", " "),
                 "thread": threads.index((span.process, span.thread)),
@@ -43,7 +43,17 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
                 "start": (span.start - origin) / 1e3,
                 "duration": (span.end - span.start) / 1e3,
                 "operation": span.args.get("operation"),
+                "held": held(span.args),
             }
             for span in chosen
         ],
     }
+
+
+def held(args: Mapping[str, Any]) -> str:
+    """What a section that runs several operations as one holds: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
+    if "holds" not in args:
+        return ""
+    numbers, names = args["holds"], args.get("kinds", ())
+    listed = ", ".join(f"#{number} {name}" for number, name in zip(numbers, names, strict=False))
+    return f"{len(numbers)} operations: {listed}"

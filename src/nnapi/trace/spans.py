@@ -16,7 +16,7 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar
@@ -189,11 +189,18 @@ def _numbered(spans: list[Span]) -> list[Span]:
         step = steps.get(thread)
         if "operations" in span.args:
             steps[thread] = span
-        elif step and step.end >= span.end and "operation" in span.args:
-            numbers = step.args["operations"]
-            if step.args.get("model") == span.args.get("model") and span.args["operation"] < len(numbers):
-                ordered[place] = replace(span, args={**span.args, "operation": numbers[span.args["operation"]]})
+        elif step and step.end >= span.end and step.args.get("model") == span.args.get("model"):
+            ordered[place] = replace(span, args=_renumbered(span.args, step.args["operations"]))
     return ordered
+
+
+def _renumbered(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
+    """With the number of an operation, or of those that an engine ``holds`` and does not tell apart, in the whole."""
+    if "operation" in args and args["operation"] < len(numbers):
+        return {**args, "operation": numbers[args["operation"]]}
+    if "holds" in args and max(args["holds"], default=0) < len(numbers):
+        return {**args, "holds": [numbers[number] for number in args["holds"]]}
+    return args
 
 
 _recorder: Recorder | None = None
@@ -261,6 +268,11 @@ def end_async_section(mark: str, cookie: int) -> None:
 def is_enabled() -> bool:
     """Whether sections are recorded now (``ATrace_isEnabled``)."""
     return _recorder is not None
+
+
+def current() -> Recorder | None:
+    """What records now."""
+    return _recorder
 
 
 def start() -> Recorder:

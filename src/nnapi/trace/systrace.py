@@ -1,8 +1,7 @@
-"""Writing spans as Android's systrace: ftrace's text, alone or in a page. Perfetto and Chrome's viewer open both."""
+"""Writing spans as Android's systrace: ftrace's text, alone or as part of a page. Perfetto opens both."""
 
 from __future__ import annotations
 
-import html
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +14,6 @@ LONGEST = 1000
 
 HEADER = f"""\
 # tracer: nop
-{ORIGIN}
 #
 #                                      _-----=> irqs-off
 #                                     / _----=> need-resched
@@ -24,39 +22,18 @@ HEADER = f"""\
 #                                    ||| /     delay
 #           TASK-PID    TGID   CPU#  ||||    TIMESTAMP  FUNCTION
 #              | |        |      |   ||||       |         |
-"""
-
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark }}
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem }}
-pre {{ overflow-x: auto }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<pre>{about}</pre>
-<p>This page carries its trace: open the file in <a href="https://ui.perfetto.dev">ui.perfetto.dev</a> or
-chrome://tracing to look at it, or print the table again with <code>nnapi trace parse</code>.</p>
-<!-- BEGIN TRACE -->
-  <script class="trace-data" type="application/text">
-{trace}  </script>
-<!-- END TRACE -->
-</body>
-</html>
+{ORIGIN}
 """
 
 
-def to_html(spans: Iterable[Span], title: str = "NNAPI trace", about: str = "") -> str:
-    """A page with the trace in it, in the form of Android's systrace; ``about`` is text for people to read."""
+def trace_data(spans: Iterable[Span]) -> str:
+    """The element of a page that carries its trace, where Perfetto, Chrome's viewer and :mod:`.marks` look for it."""
     trace = to_ftrace(spans).replace("</", "< /")
-    return PAGE.format(title=html.escape(title), about=html.escape(about), trace=trace)
+    return (
+        "<!-- BEGIN TRACE -->\n"
+        f'  <script class="trace-data" type="application/text">\n{trace}  </script>\n'
+        "<!-- END TRACE -->"
+    )
 
 
 def to_ftrace(spans: Iterable[Span]) -> str:

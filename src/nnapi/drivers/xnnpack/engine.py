@@ -17,6 +17,7 @@ from ai_edge_litert.interpreter import Interpreter
 from nnapi.drivers.xnnpack.quiet import without_greeting
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, Shape
+from nnapi.trace import Section, spans
 
 FLIP = np.uint8(128)
 """Turns unsigned codes into signed ones and back."""
@@ -35,6 +36,8 @@ class Program:
     content: bytes
     flipped: tuple[bool, ...]
     shapes: tuple[Shape, ...]
+    section: Section = spans.NOTHING
+    """What a trace says of a call of the engine, which does not tell its operations apart."""
 
 
 class Instance:
@@ -47,6 +50,7 @@ class Instance:
             interpreter = _interpreter(program.content, 1)
             native = interpreter._interpreter
         self._interpreter = interpreter
+        self._section = program.section
         self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
         views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
         shapes = tuple(view.shape for view in views[-len(program.shapes) :])
@@ -64,7 +68,8 @@ class Instance:
             else:
                 view[...] = array
         try:
-            self._invoke()
+            with self._section:
+                self._invoke()
         except (RuntimeError, ValueError) as error:
             raise OpFailedError(f"LiteRT failed: {error}") from None
 

@@ -15,6 +15,7 @@ from nnapi.drivers.xnnpack.graph import Graph
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
+from nnapi.trace import Layer, Phase, Section
 
 GRAPHS_KEPT = 4
 """Graphs kept for different extents of one model's inputs."""
@@ -30,7 +31,7 @@ class PreparedGraph:
         types = [model.operands[index].type.code for index in (*model.inputs, *model.outputs)]
         flipped = tuple(code == OperandCode.TENSOR_QUANT8_ASYMM for code in types)
         shapes = tuple(tensor.shape for tensor in graph.outputs)
-        self._pool = Pool(Program(serialise(graph), flipped, shapes), threads)
+        self._pool = Pool(Program(serialise(graph), flipped, shapes, _section(model)), threads)
 
     def execute(self, request: Request) -> Outcome:
         instance = self._pool.take()
@@ -98,6 +99,12 @@ class Session:
         instance, self._instance = self._instance, None
         if instance is not None:
             self._pool.put(instance)
+
+
+def _section(model: Model) -> Section:
+    """Numbers and names of the operations: the interpreter tells Python how long they all took, not each of them."""
+    numbers, kinds = [call.number for call in model.operations], [call.name for call in model.operations]
+    return Section(Layer.DRIVER, Phase.COMPUTATION, "LiteRT", model=model.name, holds=numbers, kinds=kinds)
 
 
 def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:

@@ -36,6 +36,15 @@
     });
   }
 
+  for (const label of document.querySelectorAll(".zoom")) {
+    const around = label.nextElementSibling, timeline = around.firstElementChild;
+    label.firstElementChild.addEventListener("input", (event) => {
+      const middle = (around.scrollLeft + around.clientWidth / 2) / timeline.clientWidth;
+      timeline.style.width = `${100 * 10 ** (event.target.value / 40)}%`;
+      around.scrollLeft = middle * timeline.clientWidth - around.clientWidth / 2;
+    });
+  }
+
   const tip = document.getElementById("tip");
   const hide = () => { tip.hidden = true; };
   const show = (element, x, y) => {
