@@ -45,7 +45,7 @@ class Event:
         self._error: NnapiError | None = None
         self._observed = observed
         self._fence = _Fence() if fenced else None
-        run_in_background(partial(self._run, work))
+        run_in_background(partial(self._run, work), self._signal)
 
     @staticmethod
     def from_sync_fence_fd(fd: int) -> FenceEvent:
@@ -64,10 +64,11 @@ class Event:
             self._error = collapsed(str(error)) if collapsed else error.with_traceback(None)
         except Exception as error:
             self._error = OpFailedError(f"{type(error).__name__}: {error}")
-        finally:
-            self._done.set()
-            if self._fence is not None:
-                self._fence.signal()
+
+    def _signal(self) -> None:
+        self._done.set()
+        if self._fence is not None:
+            self._fence.signal()
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksEvent_wait")
     def wait(self) -> None:

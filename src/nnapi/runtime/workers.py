@@ -12,24 +12,31 @@ from queue import SimpleQueue
 
 Work = Callable[[], None]
 
-_idle: list[SimpleQueue[Work]] = []
+_idle: list[SimpleQueue[tuple[Work, Work | None]]] = []
 """The mailboxes of threads that wait for work; appending and popping are atomic."""
 
 
-def run_in_background(work: Work) -> None:
-    """Run ``work``, which must not raise, on a thread that is idle, or on a new one."""
+def run_in_background(work: Work, then: Work | None = None) -> None:
+    """Run ``work``, which must not raise, on a thread that is idle, or on a new one.
+
+    ``then`` is run when the thread counts as idle again: who hears of the end from it finds the thread free.
+    """
     try:
         mailbox = _idle.pop()
     except IndexError:
         mailbox = SimpleQueue()
         threading.Thread(target=_serve, args=(mailbox,), name="nnapi-worker", daemon=True).start()
-    mailbox.put(work)
+    mailbox.put((work, then))
 
 
-def _serve(mailbox: SimpleQueue[Work]) -> None:
+def _serve(mailbox: SimpleQueue[tuple[Work, Work | None]]) -> None:
     while True:
-        mailbox.get()()
+        work, then = mailbox.get()
+        work()
         _idle.append(mailbox)
+        if then is not None:
+            then()
+        del work, then  # nothing is kept alive while the thread waits
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
