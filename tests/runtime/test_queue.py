@@ -122,8 +122,8 @@ def test_giving_up_in_the_last_moment_keeps_the_place() -> None:
         raise AssertionError("there is no room")
     queue.leave()
     with queue.turn(LOW):
-        assert queue._room == 0
-    assert queue._room == 1
+        assert not queue._free
+    assert len(queue._free) == 1
 
 
 @pytest.mark.parametrize("way", ["run", "burst", "execution", "start"])

@@ -15,15 +15,15 @@ latest and raise MissedDeadlineTransientError; MissedDeadlinePersistentError whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
 from nnapi.errors import MissedDeadlineTransientError
 from nnapi.model.extension import Extension, ExtensionType
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 
 __all__ = [
     "DEFAULT_LOOP_TIMEOUT",
@@ -34,10 +34,12 @@ __all__ = [
     "Caches",
     "Capabilities",
     "DeviceInfo",
+    "Direct",
     "Driver",
     "Extension",
     "ExtensionType",
     "HostBuffer",
+    "Inference",
     "LoopTimeoutError",
     "Outcome",
     "Performance",
@@ -164,6 +166,23 @@ class Sessions(Protocol):
 
     def session(self) -> Prepared:
         """A Prepared for one run at a time; closing it leaves this one as it was."""
+        ...
+
+
+Inference: TypeAlias = Callable[[Sequence[Array]], list[Array]]
+"""One inference without the generality of a :class:`Request`: an array per input to an array per output."""
+
+
+@runtime_checkable
+class Direct(Protocol):
+    """What a Prepared adds that has a shorter way to run."""
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The shorter way for inputs of those shapes, None where there is none; ``borrow`` as in a Request.
+
+        It takes arrays of the inputs' storage types, none omitted, and knows no time limit and no trace. Whatever it
+        raises, the caller repeats the run by :meth:`Prepared.execute`, which says what is wrong.
+        """
         ...
 
 

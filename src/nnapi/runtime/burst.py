@@ -12,10 +12,12 @@ from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation, checked_inputs, execute
 from nnapi.runtime.prepared import session_of
+from nnapi.runtime.shortcut import is_open, shortcut
 from nnapi.trace import Layer, Phase, Section, spans
 
 log = logging.getLogger("nnapi.BurstBuilder")
 
+IN_USE = "the burst is in use by another thread"
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burstCompute")
 
 
@@ -34,17 +36,26 @@ class Burst:
         self._borrow = borrow
         self._model = compilation.model
         self._lock = threading.Lock()
+        self._is_open = is_open(self._model)
+        self._shortcut = shortcut(self._model, self._prepared, borrow)
         log.debug("burst of %r", compilation)
 
     def run(self, *inputs: Any) -> list[Array]:
         """As :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
-        self.take()
+        if not self._lock.acquire(False):
+            raise BadStateError(IN_USE)
         try:
             if spans.active:
                 return self._traced(inputs)
-            return list(
-                execute(self._prepared, Request(checked_inputs(self._model, inputs), borrow=self._borrow)).outputs
-            )
+            if self._shortcut is not None:
+                outputs = self._shortcut(inputs)
+                if outputs is not None:
+                    return outputs
+            arrays = checked_inputs(self._model, inputs)
+            outputs = list(execute(self._prepared, Request(arrays, borrow=self._borrow)).outputs)
+            if self._is_open:
+                self._shortcut = shortcut(self._model, self._prepared, self._borrow, arrays)
+            return outputs
         finally:
             self._lock.release()
 
@@ -55,7 +66,7 @@ class Burst:
     def take(self) -> None:
         """Use the burst until :meth:`release`; BadStateError while another thread uses it."""
         if not self._lock.acquire(blocking=False):
-            raise BadStateError("the burst is in use by another thread")
+            raise BadStateError(IN_USE)
 
     def release(self) -> None:
         """End what :meth:`take` began."""
@@ -66,6 +77,7 @@ class Burst:
         if self._prepared is not self._shared:
             self._prepared.close()
             self._prepared = self._shared
+            self._shortcut = shortcut(self._model, self._shared, self._borrow)
 
     def __enter__(self) -> Burst:
         return self

@@ -33,7 +33,8 @@ from nnapi.runtime.event import Event
 from nnapi.runtime.explain import as_data, as_text, summary
 from nnapi.runtime.plan import Plan
 from nnapi.runtime.preparation import Partitioning, Ready, partitioning, prepare
-from nnapi.trace import Layer, Phase, Section
+from nnapi.runtime.shortcut import Shortcut, is_open, shortcut
+from nnapi.trace import Layer, Phase, Section, spans
 
 if TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
@@ -76,6 +77,8 @@ class Compilation:
         self._attributes = Attributes(f"{model.name}'s compilation")
         self._state = "preparing"
         self._ready: Ready | None = None
+        self._shortcut: Shortcut | None = None
+        self._is_open = is_open(model)
 
     # Options
 
@@ -138,6 +141,7 @@ class Compilation:
         self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
+        self._shortcut = shortcut(self.model, self._ready.prepared)
         self._state = "ready"
         log.info("%s", summary(self._ready.plan))
 
@@ -148,8 +152,16 @@ class Compilation:
 
         An input may be None where the model allows it to be omitted.
         """
+        if not spans.active and self._shortcut is not None:
+            outputs = self._shortcut(inputs)
+            if outputs is not None:
+                return outputs
         with COMPUTE:
-            return list(execute(self.prepared, Request(checked_inputs(self.model, inputs))).outputs)
+            prepared, arrays = self.prepared, checked_inputs(self.model, inputs)
+            outputs = list(execute(prepared, Request(arrays)).outputs)
+        if self._is_open:
+            self._shortcut = shortcut(self.model, prepared, inputs=arrays)
+        return outputs
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import PriorityCode
-from nnapi.drivers.base import LoopTimeoutError, Outcome, Prepared, Request, Sessions
+from nnapi.drivers.base import Direct, Inference, LoopTimeoutError, Outcome, Prepared, Request, Sessions
 from nnapi.errors import (
     MissedDeadlineTransientError,
     NnapiError,
@@ -24,7 +24,7 @@ from nnapi.errors import (
     need,
 )
 from nnapi.model.model import Lifetime
-from nnapi.model.operand import Array
+from nnapi.model.operand import Array, Shape
 from nnapi.runtime.deadline import in_time
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import If, Plan, Run, Step
@@ -164,6 +164,10 @@ class Fallback:
         """For one caller's runs, one at a time."""
         return Fallback(self._what, session_of(self._first), self._make_second)
 
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The first one's: a run that fails is repeated by :meth:`execute`, which falls back."""
+        return direct_of(self._first, shapes, borrow)
+
     def close(self) -> None:
         self._first.close()
         if self._second is not None:
@@ -206,6 +210,22 @@ class OnDevice:
         """For one caller's runs, one at a time."""
         return OnDevice(self._device, session_of(self._prepared), self._priority, self._section)
 
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The driver's, when it is its turn."""
+        inner = direct_of(self._prepared, shapes, borrow)
+        if inner is None:
+            return None
+        enter, leave, priority = self._queue.enter, self._queue.leave, self._priority
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            enter(priority)
+            try:
+                return inner(inputs)
+            finally:
+                leave()
+
+        return run
+
     def close(self) -> None:
         self._prepared.close()
 
@@ -213,3 +233,8 @@ class OnDevice:
 def session_of(prepared: Prepared) -> Prepared:
     """A session where there are any, else what was prepared itself."""
     return prepared.session() if isinstance(prepared, Sessions) else prepared
+
+
+def direct_of(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+    """The shorter way to run, where there is one."""
+    return prepared.direct(shapes, borrow) if isinstance(prepared, Direct) else None

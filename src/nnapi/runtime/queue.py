@@ -14,10 +14,13 @@ from nnapi.errors import MissedDeadlinePersistentError
 
 
 class Turnstile:
-    """Lets ``room`` executions in at once; of those that wait, the one of the highest priority first."""
+    """Lets ``room`` executions in at once; of those that wait, the one of the highest priority first.
+
+    A free place is taken and given back without the lock: taking from a list and appending to it are atomic.
+    """
 
     def __init__(self, room: int) -> None:
-        self._room = room
+        self._free: list[None] = [None] * room
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, threading.Event]] = []
         self._arrivals = itertools.count()
@@ -32,22 +35,37 @@ class Turnstile:
             self.leave()
 
     def enter(self, priority: PriorityCode, deadline: int | None = None) -> None:
+        if self._waiting:
+            self._wait(priority, deadline)
+            return
+        try:
+            self._free.pop()
+        except IndexError:
+            self._wait(priority, deadline)
+
+    def leave(self) -> None:
+        self._free.append(None)
+        if self._waiting:  # whoever begins to wait from now on sees the free place
+            with self._lock:
+                self._call()
+
+    def _wait(self, priority: PriorityCode, deadline: int | None) -> None:
+        called = threading.Event()
+        ticket = (-priority, next(self._arrivals), called)
         with self._lock:
-            if self._room > 0 and not self._waiting:
-                self._room -= 1
-                return
-            called = threading.Event()
-            ticket = (-priority, next(self._arrivals), called)
             heapq.heappush(self._waiting, ticket)
+            self._call()
         if not called.wait(None if deadline is None else max(0.0, (deadline - time.monotonic_ns()) / 1e9)):
             self._give_up(ticket)
 
-    def leave(self) -> None:
-        with self._lock:
-            if self._waiting:
-                heapq.heappop(self._waiting)[2].set()
-            else:
-                self._room += 1
+    def _call(self) -> None:
+        """Give free places to those who wait; the lock is held."""
+        while self._waiting:
+            try:
+                self._free.pop()
+            except IndexError:
+                return
+            heapq.heappop(self._waiting)[2].set()
 
     def _give_up(self, ticket: tuple[int, int, threading.Event]) -> None:
         with self._lock:

@@ -6,20 +6,22 @@ An interpreter has one run in flight; concurrent runs have one each, made when f
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
+from nnapi.drivers.base import Inference
 from nnapi.drivers.xnnpack.quiet import without_greeting
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
 
-FLIP = np.uint8(128)
+FLIP = np.array(128, np.uint8)
 """Turns unsigned codes into signed ones and back."""
 HEAVY = frozenset({"BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Operators whose built-in kernels, where XNNPACK takes them not, are slower with several threads than with one."""
@@ -57,6 +59,7 @@ class Instance:
         need(shapes == program.shapes, f"LiteRT gives {shapes}, expected are {program.shapes}", OpFailedError)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
+        self.direct, self.borrowing = self._resolved(borrow=False), self._resolved(borrow=True)
 
     def run(self, inputs: Sequence[Array | None]) -> None:
         """Copy the inputs in and compute."""
@@ -73,6 +76,29 @@ class Instance:
         except (RuntimeError, ValueError) as error:
             raise OpFailedError(f"LiteRT failed: {error}") from None
 
+    def _resolved(self, borrow: bool) -> Inference:
+        """Run and results as one function of arrays that fit, resolved down to NumPy's and LiteRT's own."""
+        puts = [partial(_put_flipped, view) if flip else partial(view.__setitem__, ...) for view, flip in self._inputs]
+        gets = [_getter(view, flip, borrow) for view, flip in self._outputs]
+        invoke = self._invoke
+
+        def several(inputs: Sequence[Array]) -> list[Array]:
+            for put, array in zip(puts, inputs, strict=True):
+                put(array)
+            invoke()
+            return [get() for get in gets]
+
+        if (len(puts), len(gets)) != (1, 1):
+            return several
+        (put,), (get,) = puts, gets
+
+        def one(inputs: Sequence[Array]) -> list[Array]:
+            put(inputs[0])
+            invoke()
+            return [get()]
+
+        return one
+
     def results(self) -> list[Array]:
         """Copies of the outputs."""
         return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
@@ -80,6 +106,16 @@ class Instance:
     def borrowed(self) -> list[Array]:
         """The outputs without a copy where the engine's codes are the caller's: valid until the next run."""
         return [view ^ FLIP if flip else view for view, flip in self._outputs]
+
+
+def _put_flipped(view: Array, array: Array) -> None:
+    np.bitwise_xor(array, FLIP, view)
+
+
+def _getter(view: Array, flip: bool, borrow: bool) -> Callable[[], Array]:
+    if flip:
+        return partial(np.bitwise_xor, view, FLIP)
+    return (lambda: view) if borrow else view.copy
 
 
 _greeted = threading.Event()

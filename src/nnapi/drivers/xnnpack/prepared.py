@@ -8,13 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.base import Outcome, Request
+from nnapi.drivers.base import Inference, Outcome, Request
 from nnapi.drivers.xnnpack.engine import Instance, Pool, Program
 from nnapi.drivers.xnnpack.flatbuffer import serialise
 from nnapi.drivers.xnnpack.graph import Graph
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.model import Model
-from nnapi.model.operand import Shape
+from nnapi.model.operand import Array, Shape
 from nnapi.trace import Layer, Phase, Section
 
 GRAPHS_KEPT = 4
@@ -43,6 +43,19 @@ class PreparedGraph:
     def session(self) -> Session:
         return Session(self._pool)
 
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
+        """A run on whichever instance is idle; there is nothing to borrow from one that goes back."""
+        take, put = self._pool.take, self._pool.put
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            instance = take()
+            try:
+                return instance.direct(inputs)
+            finally:
+                put(instance)
+
+        return run
+
     def close(self) -> None:
         self._pool.close()
 
@@ -64,6 +77,9 @@ class OpenGraph:
             graph = self._graph(given)
             self._latest = given, graph
         return graph.execute(request)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
+        return self._graph(tuple(shapes)).direct(shapes, borrow)
 
     def close(self) -> None:
         with self._lock:
@@ -94,6 +110,10 @@ class Session:
         if instance is None:
             raise OpFailedError("the session is closed")
         return _run(instance, request, request.borrow)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        instance = self._instance
+        return None if instance is None else instance.borrowing if borrow else instance.direct
 
     def close(self) -> None:
         instance, self._instance = self._instance, None
