@@ -8,6 +8,7 @@ description an extent of 0 is unknown and no extents at all mean a tensor of unk
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -120,9 +121,9 @@ class OperandType:
     data: bytes = b""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimensions", tuple(int(extent) for extent in self.dimensions))
-        with np.errstate(over="ignore"):
-            object.__setattr__(self, "scale", float(np.float32(self.scale)))
+        object.__setattr__(self, "dimensions", tuple(map(int, self.dimensions)))
+        if self.scale:
+            object.__setattr__(self, "scale", as_float32(self.scale))
 
     @property
     def shape(self) -> Shape:
@@ -172,7 +173,8 @@ class OperandType:
         return type_name(self.code)
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
-        return replace(self, dimensions=tuple(dimensions))
+        """The type with other extents; itself where they are the same, which is what most callers find."""
+        return self if dimensions == self.dimensions else replace(self, dimensions=tuple(dimensions))
 
     def __str__(self) -> str:
         text = self.name
@@ -185,6 +187,16 @@ class OperandType:
         return text
 
 
+def as_float32(value: float) -> float:
+    """The number with the precision of a C float; what is beyond its range is infinite."""
+    try:
+        rounded: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
+
+
+_FLOAT32 = struct.Struct("f")
 _NAMES = {int(code): code.name for code in OperandCode}
 _NAMES |= {OEM_SCALAR: "OEM_SCALAR", TENSOR_OEM_BYTE: "TENSOR_OEM_BYTE"}
 
@@ -286,7 +298,7 @@ def combine(a: Shape, b: Shape) -> Shape | None:
 
     No extents say nothing, an extent of 0 yields to the other.
     """
-    if not a or not b:
+    if a == b or not a or not b:
         return a or b
     if len(a) != len(b) or any(x and y and x != y for x, y in zip(a, b, strict=True)):
         return None

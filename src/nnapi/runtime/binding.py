@@ -27,6 +27,7 @@ class Argument:
     buffer: Array | None = None
     region: tuple[Memory, int, int] | None = None
     opaque: DeviceMemory | None = None
+    _view: Array | None = None
 
     @property
     def is_omitted(self) -> bool:
@@ -49,7 +50,9 @@ class Argument:
             return self._opaque_array(self.opaque)
         if self.is_omitted:
             return None
-        return self.bytes()[: self.type.nbytes].view(self.type.dtype).reshape(self.type.dimensions)
+        if self._view is None:
+            self._view = self.bytes()[: self.type.nbytes].view(self.type.dtype).reshape(self.type.dimensions)
+        return self._view
 
     def _opaque_array(self, memory: DeviceMemory) -> Array:
         contents = memory.load()
@@ -65,6 +68,11 @@ class Argument:
         elif not self.is_omitted:
             if self.region is not None:
                 need(self.region[0].writable, "the memory is not writable", UnmappableError)
+            if array.shape == self.dimensions and array.dtype == self.type.dtype:
+                view = self.array()
+                assert view is not None
+                view[...] = array
+                return True
             target = self.bytes()
             if target.nbytes < array.nbytes:
                 return False

@@ -77,7 +77,8 @@ class Compilation:
         self._attributes = Attributes(f"{model.name}'s compilation")
         self._state = "preparing"
         self._ready: Ready | None = None
-        self._shortcut: Shortcut | None = None
+        self.shortcut: Shortcut | None = None
+        """The short way to run, once finished, where the plan has one."""
         self._is_open = is_open(model)
 
     # Options
@@ -141,7 +142,7 @@ class Compilation:
         self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
-        self._shortcut = shortcut(self.model, self._ready.prepared)
+        self.shortcut = shortcut(self.model, self._ready.prepared)
         self._state = "ready"
         log.info("%s", summary(self._ready.plan))
 
@@ -152,15 +153,15 @@ class Compilation:
 
         An input may be None where the model allows it to be omitted.
         """
-        if not spans.active and self._shortcut is not None:
-            outputs = self._shortcut(inputs)
+        if not spans.active and self.shortcut is not None:
+            outputs = self.shortcut(inputs)
             if outputs is not None:
                 return outputs
         with COMPUTE:
             prepared, arrays = self.prepared, checked_inputs(self.model, inputs)
             outputs = list(execute(prepared, Request(arrays)).outputs)
         if self._is_open:
-            self._shortcut = shortcut(self.model, prepared, inputs=arrays)
+            self.shortcut = shortcut(self.model, prepared, inputs=arrays)
         return outputs
 
     def start(self, *inputs: Any) -> Result:
