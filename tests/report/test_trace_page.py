@@ -49,6 +49,30 @@ def test_operations_are_summed() -> None:
     assert sum(row["share"] for row in rows.values()) == pytest.approx(1)
 
 
+def test_operators_of_an_engine_are_summed_in_each_of_its_calls() -> None:
+    found = []
+    for begin, length in ((0, 10), (20, 20), (50, 40)):
+        found += [
+            one(Layer.DRIVER, Phase.COMPUTATION, "engine", begin, begin + length, 2),
+            one(Layer.DRIVER, Phase.COMPUTATION, "ADD", begin, begin + length // 2, 3, operation=0, engine="Convert"),
+            one(
+                Layer.DRIVER,
+                Phase.COMPUTATION,
+                "ADD",
+                begin + length // 2,
+                begin + length,
+                3,
+                operation=0,
+                engine="Add",
+            ),
+        ]
+    (row,) = operations(found)
+    assert (row["runs"], row["engine"]) == (3, "Convert + Add")
+    assert (row["median"], row["sum"]) == (pytest.approx(20e-6), pytest.approx(70e-6))
+    assert "computed as" in trace_page(found, "x")
+    assert "computed as" not in PAGE
+
+
 def test_the_page_is_a_trace() -> None:
     (run,) = parse(from_ftrace(PAGE)).runs
     assert run.statistics.times[Phase.EXECUTION][Layer.RUNTIME] == pytest.approx(0.17)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi import trace
+from nnapi import settings, trace
+from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.limited import Limited
 from nnapi.trace import Layer, Phase, Span
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
@@ -134,3 +136,19 @@ def test_failures_end_their_sections(compilation: nnapi.Compilation) -> None:
     assert [(span.label.name, span.is_complete) for span in recorder.spans()] == [
         ("ANeuralNetworksExecution_compute", True)
     ]
+
+
+def test_runs_that_compare_plans_are_nobody_s_executions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(settings, "tuning", True)
+    reference = nnapi.device("nnapi-reference")
+    rival = nnapi.Device(Limited(reference.driver, "rival", declared=Capabilities(Performance(0.5, 0.5))))
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", X.shape))
+    builder.output(builder.mul(builder.add(x, X), X))
+    with trace.recording() as recorder:
+        compilation = nnapi.compile(builder.finish(), [rival, reference])
+    assert compilation.plan.measured is not None
+    spans = recorder.spans()
+    assert "[NN_LR_PC]comparePlans" in names(spans)
+    assert {span.label.phase for span in spans} == {Phase.PREPARATION, Phase.COMPILATION}

@@ -43,7 +43,7 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
                 "start": (span.start - origin) / 1e3,
                 "duration": (span.end - span.start) / 1e3,
                 "operation": span.args.get("operation"),
-                "held": held(span.args),
+                "held": held(span.args) or span.args.get("engine", ""),
             }
             for span in chosen
         ],

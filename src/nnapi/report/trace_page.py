@@ -77,25 +77,38 @@ def _executions(spans: Sequence[Span]) -> Iterator[Span]:
 
 def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
     """What each operation took in all its runs, and what each engine did that runs several as one."""
-    runs: dict[tuple[Any, ...], list[Span]] = {}
+    runs: dict[tuple[Any, ...], dict[int, list[Span]]] = {}
+    for span, call in zip(spans, _calls(spans), strict=True):
+        if "operation" in span.args or "holds" in span.args:
+            what = span.args.get("operation", tuple(span.args.get("holds", ())))
+            of_one = runs.setdefault((span.args.get("model"), what, span.label.name), {})
+            of_one.setdefault(id(call), []).append(span)
+    found = [_operation(list(of_one.values())) for of_one in runs.values()]
+    whole = sum(one["sum"] for one in found) or 1.0
+    return [{**one, "share": one["sum"] / whole} for one in found]
+
+
+def _calls(spans: Sequence[Span]) -> Iterator[Span]:
+    """For each span, in the order of beginning, the run that it is part of.
+
+    That is the call of the engine, for one of the operators that an engine made of an operation, else the span itself.
+    """
+    around: dict[tuple[int, int, int], Span] = {}
     for span in spans:
-        if "operation" in span.args:
-            runs.setdefault((span.args.get("model"), span.args["operation"], span.label.name), []).append(span)
-        elif "holds" in span.args:
-            runs.setdefault((span.args.get("model"), tuple(span.args["holds"]), span.label.name), []).append(span)
-    sums = {key: sum(span.seconds for span in of_one) for key, of_one in runs.items()}
-    whole = sum(sums.values()) or 1.0
-    return [_operation(of_one, sums[key], sums[key] / whole) for key, of_one in runs.items()]
+        around[span.process, span.thread, span.depth] = span
+        yield around.get((span.process, span.thread, span.depth - 1), span) if "engine" in span.args else span
 
 
-def _operation(runs: Sequence[Span], total: float, share: float) -> dict[str, Any]:
-    args: Mapping[str, Any] = runs[0].args
+def _operation(runs: Sequence[Sequence[Span]]) -> dict[str, Any]:
+    first = runs[0][0]
+    args: Mapping[str, Any] = first.args
+    seconds = [sum(span.seconds for span in run) for run in runs]
     return {
         "number": args.get("operation"),
-        "name": runs[0].label.name,
+        "name": first.label.name,
         "runs": len(runs),
-        "median": statistics.median(span.seconds for span in runs),
-        "sum": total,
-        "share": share,
+        "median": statistics.median(seconds),
+        "sum": sum(seconds),
+        "engine": " + ".join(dict.fromkeys(filter(None, (span.args.get("engine") for span in runs[0])))),
         "outputs": ", ".join(filter(None, args.get("outputs", ()))) or held(args),
     }

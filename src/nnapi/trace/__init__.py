@@ -2,6 +2,7 @@
 
 from nnapi.trace.labels import Layer, Phase
 from nnapi.trace.spans import (
+    Part,
     Recorder,
     Section,
     Span,
@@ -10,6 +11,7 @@ from nnapi.trace.spans import (
     end_async_section,
     end_section,
     is_enabled,
+    muted,
     recording,
     section,
     span,
@@ -19,6 +21,7 @@ from nnapi.trace.spans import (
 
 __all__ = [
     "Layer",
+    "Part",
     "Phase",
     "Recorder",
     "Section",
@@ -28,6 +31,7 @@ __all__ = [
     "end_async_section",
     "end_section",
     "is_enabled",
+    "muted",
     "recording",
     "section",
     "span",

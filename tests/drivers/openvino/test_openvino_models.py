@@ -1,7 +1,10 @@
 """Whole models: random graphs, a part of the conformance corpus, files of known networks."""
 
+import platform
+
 import numpy as np
 import pytest
+from growing import GRAPHS, KINDS, judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +20,7 @@ from nnapi.testing.corpus import Corpus
 pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.engine import core, lowered
 
 pytestmark = pytest.mark.engine
 
@@ -96,6 +100,60 @@ def test_random_graphs_agree(steps, quantised, seed):
     for ours, right in agreement(model, seed):
         tolerance = 1 + len(steps) if quantised else 1e-4  # one code off for each operation, if it comes to the worst
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-4)
+
+
+@settings(max_examples=GRAPHS // 3, deadline=None)  # compiling them takes longer than on other engines
+@given(st.sampled_from(KINDS), st.integers(3, 20), st.integers(0, 2**32 - 1))
+def test_each_operation_of_random_graphs_agrees(kind, count, seed):
+    judge(ENGINE, kind, count, seed)
+
+
+def test_what_is_joined_keeps_its_own_scale():
+    """The engine would align the scales of what a concatenation joins, for whoever else uses it too."""
+    random, builder = np.random.default_rng(0), nnapi.Builder()
+    source = builder.input(tensor("int8", (1, 6, 6, 4), 0.02, -17))
+    x = builder.add(source, source, activation="none", scale=0.05, zero_point=18)
+    filter = builder.constant(random.integers(-127, 128, (8, 3, 3, 4)), tensor("int8", (8, 3, 3, 4), 0.003, 0))
+    bias = builder.constant(random.integers(-500, 500, 8), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))
+    y = builder.conv_2d(x, filter, bias, "same", 1, 1, activation="none", scale=0.04, zero_point=-5)
+    joined = builder.concatenation([x, y], 3, scale=0.02, zero_point=20)
+    builder.output(x, y, joined, builder.max_pool_2d(joined, "same", 1, 1, 3, 3, activation="none"))
+    given = random.integers(-128, 128, (1, 6, 6, 4)).astype(np.int8)
+    x, y, joined, _ = nnapi.compile(builder.finish(), [ENGINE]).run(given)
+    real = np.concatenate([(x - np.float32(18)) * 0.05, (y - np.float32(-5)) * 0.04], axis=3)
+    assert np.abs(joined - np.clip(np.round(real / 0.02) + 20, -128, 127)).max() <= 1
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="elsewhere the engine names and chooses its code differently"
+)
+def test_the_first_convolution_computes_with_codes():
+    """As those behind it do: the engine sees that what comes in is quantised."""
+    builder = nnapi.Builder()
+    x = builder.input(tensor("int8", (1, 16, 16, 8), 0.05, -3))
+    filter = builder.constant(np.ones((8, 3, 3, 8), np.int8), tensor("int8", (8, 3, 3, 8), 0.003, 0))
+    bias = builder.constant(np.ones(8, np.int32), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))
+    builder.output(builder.conv_2d(x, filter, bias, "same", 1, 1, activation="none", scale=0.04, zero_point=-5))
+    graph = lowered(builder.finish()).graph()
+    options = {"PERF_COUNT": True, "INFERENCE_PRECISION_HINT": "f32"}
+    request = core().compile_model(graph, "CPU", options).create_infer_request()
+    request.infer()
+    (kind,) = (node.exec_type for node in request.profiling_info if node.node_type == "Convolution")
+    assert kind.endswith("I8")
+
+
+def test_padding_between_convolutions_keeps_the_order_of_axes():
+    """NHWC into the engine's order once, and out of it once."""
+    random, builder = np.random.default_rng(0), nnapi.Builder()
+    x = builder.input(tensor("float32", (1, 5, 4, 2)))
+    for _ in range(2):
+        x = builder.mirror_pad(filtered(builder, x, "conv", {}, random), [[0, 0], [1, 2], [2, 1], [0, 0]], 0)
+    builder.output(x)
+    model = builder.finish()
+    operations = [node.get_type_name() for node in lowered(model).graph().get_ordered_ops()]
+    assert operations.count("Transpose") == 2
+    for ours, right in agreement(model):
+        np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.shared

@@ -16,9 +16,11 @@ from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.openvino.lowering import assumed, lowered
 from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenShapes, PreparedOpenVino
+from nnapi.drivers.openvino.profile import Inputs, marked, profile
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
+from nnapi.trace.profile import Profile
 
 __all__ = ["available", "dump", "load", "lowered", "prepare"]
 
@@ -60,7 +62,17 @@ def _compiled(
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
-    return PreparedOpenVino([type.dimensions for type in inputs], compiled, bounds)
+    return PreparedOpenVino(
+        [type.dimensions for type in inputs], compiled, bounds, _profile(model, inputs, device, properties)
+    )
+
+
+def _profile(
+    model: Model, inputs: Sequence[OperandType], device: str, properties: Mapping[str, Any]
+) -> Profile[Inputs]:
+    """What tells the operations of traced runs apart: the model lowered and compiled anew, with counters."""
+    counting = {**properties, "PERF_COUNT": True}
+    return profile(model, lambda: core().compile_model(marked(lowered(model, inputs)), device, counting))
 
 
 def dump(prepared: Prepared) -> bytes | None:
@@ -74,9 +86,13 @@ def dump(prepared: Prepared) -> bytes | None:
 def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
     """The opposite of :func:`dump`."""
     head, _, blob = entry.partition(b"\n")
-    compiled = core().import_model(io.BytesIO(blob), device, properties(device, options, threads))
-    shapes = [model.operands[index].type.dimensions for index in model.inputs]
-    return PreparedOpenVino(shapes, compiled, [Bounds(*bounds) for bounds in json.loads(head)])
+    chosen = properties(device, options, threads)
+    compiled = core().import_model(io.BytesIO(blob), device, chosen)
+    types = [model.operands[index].type for index in model.inputs]
+    bounds = [Bounds(*values) for values in json.loads(head)]
+    return PreparedOpenVino(
+        [type.dimensions for type in types], compiled, bounds, _profile(model, types, device, chosen)
+    )
 
 
 def properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:

@@ -12,9 +12,12 @@ import numpy as np
 import openvino as ov
 
 from nnapi.drivers.base import Outcome, Request
+from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import shareable
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.trace import Section, spans
+from nnapi.trace.profile import Profile
 
 COPIED = 1 << 16
 """Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""
@@ -42,7 +45,11 @@ class PreparedOpenVino:
     A run is one call of the engine and cannot be stopped: deadlines are looked at before it.
     """
 
-    def __init__(self, shapes: Sequence[Shape], compiled: Any, bounds: Sequence[Bounds]) -> None:
+    def __init__(
+        self, shapes: Sequence[Shape], compiled: Any, bounds: Sequence[Bounds], profile: Profile[Inputs]
+    ) -> None:
+        """``profile`` is what a trace says of a run."""
+        self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled
         self.bounds = tuple(bounds)
@@ -61,7 +68,7 @@ class PreparedOpenVino:
             run = self._idle.pop()
         except IndexError:
             run = _Run(self.compiled)
-        outputs = run(request.inputs)
+        outputs = run(request.inputs, self._profile.of(request.inputs) if spans.active else spans.NOTHING)
         self._idle.append(run)  # not after an error: what state it is in is anyone's guess
         return Outcome(outputs)
 
@@ -116,7 +123,7 @@ class _Run:
                 self._results.append((position, view.shape, view.dtype))
             self._outputs.append(view if view.nbytes <= COPIED else None)
 
-    def __call__(self, inputs: Sequence[Array | None]) -> list[Array]:
+    def __call__(self, inputs: Sequence[Array | None], section: Section) -> list[Array]:
         request = self._request
         for position, (array, own) in enumerate(zip(inputs, self._inputs, strict=True)):
             assert array is not None
@@ -128,7 +135,8 @@ class _Run:
         for position, shape, dtype in self._results:
             results[position] = np.empty(shape, dtype)
             request.set_output_tensor(position, ov.Tensor(results[position], shared_memory=True))
-        request.infer(share_outputs=True)
+        with section:
+            request.infer(share_outputs=True)
         return [result if own is None else own.copy() for result, own in zip(results, self._outputs, strict=True)]
 
     def _lend(self, position: int, array: Array) -> None:

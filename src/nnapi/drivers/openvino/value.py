@@ -78,6 +78,10 @@ class Value:
         value._faces[kind, first] = node
         return value
 
+    def faces(self) -> list[Node]:
+        """The nodes that it has so far."""
+        return list(self._faces.values())
+
     @property
     def kind(self) -> Kind:
         """The kind it was made as."""
@@ -143,7 +147,10 @@ class Value:
 def _converted(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
     if type.is_quantized:
         if native == "stored":
-            return decoded(node, type)
+            real = decoded(node, type)
+            if node.get_type_name() == "Parameter" and not type.channel:
+                return rounded(real, type)  # which changes nothing, but has the engine compute with the codes of inputs
+            return real
         if kind == "raw":
             return node
         return rounded(node, type) if kind == "real" else encoded(node, type)

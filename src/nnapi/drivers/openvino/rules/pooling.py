@@ -7,14 +7,18 @@ import openvino.opset15 as op
 from nnapi.codes import FuseCode
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site
-from nnapi.drivers.openvino.value import Node, Value
+from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
 from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(AVERAGE_POOL_2D)
 def average_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
-    return site.result(_average(input.real(first=True), padding, stride, size), first=True)
+    """Halves between codes go up: what is computed more than once must not end here on one side, there on the other."""
+    y = _average(input.real(first=True), padding, stride, size)
+    if input.type.is_quantized:
+        y = op.add(y, number(input.type.scale * 0.25 / (size[0] * size[1])))
+    return site.result(y, first=True)
 
 
 @lower(L2_POOL_2D)

@@ -9,8 +9,8 @@ import openvino.opset15 as op
 
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, axis_in, computes_first, integers
-from nnapi.drivers.openvino.value import Kind, Node, Value, number
-from nnapi.model.operand import Array
+from nnapi.drivers.openvino.value import Kind, Node, Value, number, rounded
+from nnapi.model.operand import Array, OperandType
 from nnapi.ops import (
     batch_space,
     channel_shuffle,
@@ -65,8 +65,16 @@ def concatenate(site: Site, inputs: Sequence[Value], axis: int) -> Value:
     if same and all(value.is_moved_as == "stored" for value in inputs):
         return Value.of(op.concat([value.node("stored") for value in inputs], axis), type, "stored")
     first = computes_first(*inputs)
-    y = op.concat([value.real(first) for value in inputs], axis_in(first, axis))
-    return Value.of(y, type, "real" if same else "raw", first=first)
+    return Value.of(
+        op.concat([_alike(value, type, first) for value in inputs], axis_in(first, axis)), type, "real", first=first
+    )
+
+
+def _alike(value: Value, type: OperandType, first: bool) -> Node:
+    """What is joined, rounded to the result's codes before. The engine would give inputs that differ in scale a common
+    one, coarser than theirs, for all who use them."""
+    real = value.real(first)
+    return real if same_quantization(value.type, type) else rounded(real, type)
 
 
 @lower(pack.PACK)
@@ -218,8 +226,9 @@ def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
 
 @lower(padding_operations.MIRROR_PAD)
 def mirror_pad(site: Site, input: Value, paddings: Array, mode: int) -> Value:
-    begin, end = (integers(paddings[:, side]) for side in (0, 1))
-    return site.moved(input, lambda x: op.pad(x, begin, end, padding_operations.MODES[mode]))
+    first, kind = input.is_channels_first, input.is_moved_as
+    y = op.pad(input.node(kind, first), *_around(paddings, first), padding_operations.MODES[mode])
+    return Value.of(y, site.type(), kind, first=first)
 
 
 @lower(fill.FILL)

@@ -1,0 +1,112 @@
+"""What each operation of a model takes, as the engine's own counters tell it.
+
+Counting slows the engine little, but asking for the counts takes as long as a small model; so a model compiled once
+more, with counters, gives the operations' shares of the runs without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import openvino as ov
+
+from nnapi.drivers.openvino.lowering import Lowered
+from nnapi.drivers.openvino.value import Node, shareable
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.trace import Layer, Phase, Section
+from nnapi.trace.profile import Costs, Profile, typical
+
+Inputs = Sequence[Array | None]
+LACKING, LEAST = 0.5e-6, 0.1e-6
+"""Seconds that the engine's times lack on average, being whole microseconds, what is over dropped; and those of nodes
+without a whole one, most of which are far below."""
+MARK = re.compile(r"#(\d+)\.")
+"""What stands in the names of nodes: the number of the operation of the model that they compute."""
+
+
+def profile(model: Model, compiled: Callable[[], Any]) -> Profile[Inputs]:
+    """What a trace says of the engine's calls; ``compiled`` compiles the graph that :func:`marked` gives."""
+    numbers, kinds = [call.number for call in model.operations], [call.name for call in model.operations]
+    whole = Section(Layer.DRIVER, Phase.COMPUTATION, "OpenVINO", model=model.name, holds=numbers, kinds=kinds)
+    return Profile(whole, partial(_costs, model, compiled))
+
+
+def marked(lowered: Lowered) -> ov.Model:
+    """The engine's graph, its nodes named after the operations whose results they give, in whatever form.
+
+    What only converts an input of the model belongs to its reader.
+    """
+    graph = lowered.graph()
+    seen: set[str] = set()
+    for call in lowered.model.operations:
+        waiting = [face for index in call.outputs for face in lowered.values[index].faces()]
+        while waiting:
+            node = _node(waiting.pop())
+            name = node.get_name()
+            if name not in seen and node.get_type_name() not in ("Constant", "Parameter"):
+                seen.add(name)
+                node.set_friendly_name(f"#{call.number}.{len(seen)}")
+                waiting += node.input_values()
+    return graph
+
+
+def _node(face: Node) -> Any:
+    return face.get_node() if isinstance(face, ov.Output) else face
+
+
+def _costs(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
+    """The nodes that the engine made of the graph's, in the order in which it runs them."""
+    request = compiled().create_infer_request()
+    for position, array in enumerate(inputs):
+        assert array is not None
+        np.copyto(request.get_input_tensor(position).data, shareable(array))
+    request.infer()  # allocates
+    names = [_name(node) for node in request.get_profiling_info()]
+
+    def run() -> list[float]:
+        request.infer()
+        return [_seconds(node) for node in request.get_profiling_info()]
+
+    nodes = zip(names, typical(run), strict=True)
+    ran = [(name, seconds) for name, seconds in nodes if seconds]
+    numbers = _attributed([number for (number, _), _ in ran])
+    return [
+        (_section(model, number, engine), seconds) for number, ((_, engine), seconds) in zip(numbers, ran, strict=True)
+    ]
+
+
+def _seconds(node: Any) -> float:
+    """What a node took; nothing if it has no kernel, being fused into another or only data."""
+    seconds: float = node.real_time.total_seconds()
+    if seconds:
+        return seconds + LACKING
+    return 0.0 if node.exec_type.startswith(("undef", "unknown")) else LEAST
+
+
+def _name(node: Any) -> tuple[int | None, str]:
+    mark = MARK.search(node.node_name)
+    return int(mark[1]) if mark else None, f"{node.node_type} {node.exec_type}"
+
+
+def _attributed(numbers: Sequence[int | None]) -> list[int]:
+    """What the engine has added without a number prepares the operation after it."""
+    found: list[int] = []
+    after = next((number for number in reversed(numbers) if number is not None), 0)
+    for number in reversed(numbers):
+        after = after if number is None else number
+        found.append(after)
+    return found[::-1]
+
+
+def _section(model: Model, number: int, engine: str) -> Section:
+    call = model.operations[number]
+    return Section(
+        Layer.DRIVER, Phase.COMPUTATION, call.name, operation=call.number, model=model.name, engine=engine,
+        inputs=[model.operands[index].name for index in call.inputs],
+        outputs=[model.operands[index].name for index in call.outputs],
+    )  # fmt: skip

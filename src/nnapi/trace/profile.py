@@ -1,0 +1,73 @@
+"""What engines do within one call, which nobody sees from outside: by a profile of runs made for that alone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import Generic, TypeVar
+
+from nnapi.trace.spans import Part, Section
+
+log = logging.getLogger("nnapi.Driver")
+
+T = TypeVar("T")
+Costs = Sequence[tuple[Section, float]]
+"""The operators of an engine in the order in which they run, and the seconds of each."""
+LEAST, MOST = 3, 25
+"""Runs of a profile."""
+ENOUGH = 0.05
+"""Seconds after which no run beyond the least number begins."""
+
+
+class Profile(Generic[T]):
+    """The section of an engine's call, divided among its operators when the recording is read.
+
+    ``measure`` is given what was last given to :meth:`of`, and runs the engine with its own profiler on. The calls that
+    were recorded lasted as long as they lasted, without a profiler, which would have slowed them; the profile says how
+    their time is shared out. If it fails, the calls stay in one piece.
+    """
+
+    def __init__(self, section: Section, measure: Callable[[T], Costs]) -> None:
+        self._section, self._measure = section, measure
+        self._subject: T | None = None
+        self._parts: Sequence[Part] | None = None
+        self._lock = threading.Lock()
+        section.parts = self._measured
+
+    def of(self, subject: T) -> Section:
+        """What to record a call of the engine under."""
+        self._subject = subject
+        return self._section
+
+    def _measured(self) -> Sequence[Part]:
+        with self._lock:
+            if self._parts is None and self._subject is not None:
+                try:
+                    self._parts = parts(self._measure(self._subject))
+                except Exception as error:  # a trace that tells less is better than none
+                    log.warning("%s does not tell its operations apart: %s", self._section.label.name, error)
+                    self._parts = ()
+                self._subject = None
+            return self._parts or ()
+
+
+def typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]:
+    """What each figure that ``run`` gives is on average over the half of some runs in which it is least."""
+    runs: list[Sequence[float]] = []
+    end = time.monotonic() + ENOUGH
+    while len(runs) < LEAST or (len(runs) < most and time.monotonic() < end):
+        runs.append(run())
+    half = (len(runs) + 1) // 2
+    return [sum(sorted(same)[:half]) / half for same in zip(*runs, strict=True)]
+
+
+def parts(costs: Costs) -> list[Part]:
+    """Parts of one section after the other, in proportion to their costs."""
+    total = sum(cost for _, cost in costs) or 1.0
+    bounds = accumulate((cost / total for _, cost in costs), initial=0.0)
+    return [
+        Part(section, start, min(end, 1.0)) for (section, _), (start, end) in zip(costs, pairwise(bounds), strict=True)
+    ]
