@@ -39,6 +39,7 @@ those marked *late* when it is computed. Inputs with a default may be left off a
 be omitted* stay in the list without a value.
 
 The first table shows from which level on each operation takes which type for the input that has the widest choice.
+Which share of the conformance examples the engines accept is in [accepted.md](accepted.md).
 """
 
 
@@ -260,6 +261,4 @@ def _possible(parameter: Parameter, operation: Operation) -> Levels:
 
 
 if __name__ == "__main__":
-    import nnapi.ops  # noqa: F401 - fills the registry
-
     print(page(REGISTRY.values()), end="")

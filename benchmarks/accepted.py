@@ -1,0 +1,126 @@
+"""Which share of the conformance examples each device accepts, operation by operation, and why not the others.
+
+    python benchmarks/accepted.py CORPUS [--device NAME …] > docs/accepted.md
+
+Asks the devices, one by one, for their verdicts on every example of the corpus that is expected to work; nothing is
+run (`nnapi check CORPUS --device NAME` runs what is accepted, and says whether it is right). An operation of an example
+counts as accepted where the device takes every call of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nnapi.codes import OperationCode
+from nnapi.runtime.device import Device, device
+from nnapi.testing.build import build
+from nnapi.testing.corpus import Corpus
+from nnapi.testing.example import Example
+
+INTRODUCTION = """\
+# What the engines accept
+
+<!-- Written by `python benchmarks/accepted.py CORPUS > docs/accepted.md`, whose corpus is not part of the project. -->
+
+For each operation, how many of the conformance examples that hold it a device accepts, and the commonest reason why it
+refuses the others. Every refusal has a reason; what one device refuses, another computes, in the end the reference,
+which takes everything. An example holds a few calls (many repeat an operation with computed instead of constant inputs,
+or in FLOAT16); it counts as accepted where the device takes every call of the operation.
+
+"""
+PLACES = (
+    (r"^\w+ \(#\d+\): ", ""),  # which call of the model
+    (r" \(operand \d+\)", ""),
+    (r"^(output \d+|\S+) is (TENSOR_\w+)", r"\2"),
+    (r"^\S+ and \S+ differ", "the inputs differ"),
+    (r"^\S+ has extents that are not known(?: before the run)?:.*", "its extents are not known before the run"),
+    (r"[\[(]+[-\d][^a-zA-Z]*[\])]+|(?<=\s)-?\d[\d.e-]*", "…"),
+)
+"""What differs between two refusals for the same reason, and what is written instead."""
+
+
+@dataclass
+class Count:
+    """How many examples of one operation there were and were accepted by one device, and why others were not."""
+
+    total: int = 0
+    accepted: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def cells(self) -> list[str]:
+        """The count and the main reason, for a table."""
+        reason = "" if not self.reasons else self.reasons.most_common(1)[0][0]
+        return [f"{self.accepted}/{self.total}", reason.replace("|", "\\|")]
+
+
+Counts = dict[tuple[str, str], Count]
+"""By operation and device."""
+
+
+def general(reason: str) -> str:
+    """A refusal without what belongs to one call only: its place, names and numbers."""
+    for pattern, instead in PLACES:
+        reason = re.sub(pattern, instead, reason)
+    return reason
+
+
+def judged(example: Example, engine: Device) -> Iterator[tuple[str, str]]:
+    """Each operation of the example's main model with the reason why the device refuses a call of it, or nothing."""
+    model = build(example)
+    refusals: defaultdict[str, str] = defaultdict(str)
+    for call, verdict in zip(model.operations, engine.driver.verdicts(model), strict=True):
+        name = OperationCode(call.code).name
+        refusals[name] = refusals[name] or ("" if verdict.supported else general(verdict.reason))
+    yield from refusals.items()
+
+
+def counts(examples: Iterable[Example], engines: Sequence[Device]) -> Counts:
+    """What the devices say of all examples that are expected to work."""
+    found: Counts = defaultdict(Count)
+    for example in examples:
+        for engine in engines:
+            for operation, refusal in judged(example, engine):
+                count = found[operation, engine.name]
+                count.total += 1
+                count.accepted += not refusal
+                if refusal:
+                    count.reasons[refusal] += 1
+    return found
+
+
+def page(found: Counts, engines: Sequence[Device]) -> str:
+    """The page: one row for each operation, and one for all."""
+    header = ["operation", *(cell for engine in engines for cell in (engine.name, "main reason of refusal"))]
+    sums = [_sum(found, engine) for engine in engines]
+    rows = [["**all**", *(cell for text in sums for cell in (text, ""))]]
+    for operation in sorted({operation for operation, _ in found}):
+        cells = [cell for engine in engines for cell in found[operation, engine.name].cells()]
+        rows.append([f"[{operation}](operations.md#{operation.lower()})", *cells])
+    versions = ", ".join(f"{engine.name} is {engine.version}" for engine in engines)
+    lines = [header, ["---"] * len(header), *rows]
+    return f"{INTRODUCTION}{versions}.\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _sum(found: Counts, engine: Device) -> str:
+    mine = [count for (_, name), count in found.items() if name == engine.name]
+    accepted, total = sum(count.accepted for count in mine), sum(count.total for count in mine)
+    return f"{accepted}/{total} ({accepted / max(total, 1):.1%})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--device", nargs="+", default=["xnnpack-cpu", "openvino-cpu"])
+    options = parser.parse_args()
+    engines = [device(name) for name in options.device]
+    corpus = Corpus(options.corpus)
+    print(page(counts(corpus.examples(lambda entry: not entry.expect_failure), engines), engines), end="")
+
+
+if __name__ == "__main__":
+    main()

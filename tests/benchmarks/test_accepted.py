@@ -1,0 +1,76 @@
+"""The page of what devices accept counts examples, and names the commonest refusal."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from testing_cases import add, relu
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.limited import Limited
+from nnapi.runtime.device import Device, device
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def accepted(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("accepted", REPOSITORY / "benchmarks" / "accepted.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "accepted", module)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def picky(*reasons: str) -> Device:
+    """The reference under another name, refusing each RELU for the next of the reasons, "" for none."""
+    left = iter(reasons)
+
+    def refuses(model: object, call: object) -> str | None:
+        return next(left) or None if call.code == OperationCode.RELU else None
+
+    return Device(Limited(device("nnapi-reference").driver, "picky", refuses))
+
+
+def test_counts_and_reasons(accepted: ModuleType) -> None:
+    reasons = [
+        "RELU (#0): op1 is TENSOR_FLOAT16, which it lacks",
+        "RELU (#0): too | long",
+        "RELU (#7): output 12 is TENSOR_FLOAT16, which it lacks",
+        "",
+    ]
+    engines = [picky(*reasons), device("nnapi-reference")]
+    page = accepted.page(accepted.counts([add(), relu(), relu(), relu(), relu()], engines), engines)
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert rows[0] == "| operation | picky | main reason of refusal | nnapi-reference | main reason of refusal |"
+    assert rows[2] == "| **all** | 2/5 (40.0%) |  | 5/5 (100.0%) |  |"
+    assert rows[3] == "| [ADD](operations.md#add) | 1/1 |  | 1/1 |  |"
+    assert rows[4] == "| [RELU](operations.md#relu) | 1/4 | TENSOR_FLOAT16, which it lacks | 4/4 |  |"
+    assert "picky is 1.0, nnapi-reference is 1.0." in page
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("PAD (#3): paddings (operand 1) is not known", "paddings is not known"),
+        ("EQUAL (#0): in02 and in12 differ in scale", "the inputs differ in scale"),
+        ("RELU (#0): x has extents that are not known: TENSOR_INT32[?, 2]", "its extents are not known before the run"),
+        ("CONV_2D (#0): padding ((0, -1), (0, -1)) leaves cells", "padding … leaves cells"),
+        ("it computes in TENSOR_FLOAT32[1, 2], not 3.5e-5 wide", "it computes in TENSOR_FLOAT32…, not … wide"),
+    ],
+)
+def test_what_belongs_to_one_call_is_left_out(accepted: ModuleType, reason: str, expected: str) -> None:
+    assert accepted.general(reason) == expected
+
+
+def test_the_committed_page_has_links_that_lead_somewhere() -> None:
+    page, operations = ((REPOSITORY / "docs" / name).read_text() for name in ("accepted.md", "operations.md"))
+    links = re.findall(r"operations\.md#(\w+)", page)
+    assert len(links) > 90
+    assert {link.upper() for link in links} <= set(re.findall(r"^## (\w+)$", operations, re.MULTILINE))
+    assert "](accepted.md)" in operations
