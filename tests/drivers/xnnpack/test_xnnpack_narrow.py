@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack import channels, estimates, narrow
-from nnapi.drivers.xnnpack.graph import Tensor
+from nnapi.drivers.xnnpack.filters import Outside, split
+from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.model.operand import tensor
 
@@ -20,36 +21,49 @@ def filter_of(codes, zero_point):
     return Tensor("u8", codes.shape, 0.1, zero_point, data=codes)
 
 
+def split_up(codes, zero_point):
+    filter = filter_of(codes, zero_point)
+    return split(filter, Outside()[filter])
+
+
 @given(st.integers(0, 255), st.integers(0, 2**32 - 1))
 def test_the_parts_of_a_filter_sum_to_it(zero_point, seed):
-    codes = np.random.default_rng(seed).integers(0, 256, (4, 2, 3, 5), np.uint8)
-    parts = narrow.split(filter_of(codes, zero_point))
-    total = parts.main.astype(int)
-    for channel, numbers in parts.rest:
-        total[..., channel] += numbers
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 256, (4, 2, 3, 5), np.uint8)
+    parts = split_up(codes, zero_point)
+    order = random.permutation([*range(5), *parts.channels, *random.integers(0, 5, 3)]).tolist()
+    joined = parts.joined(order).astype(int)
+    total = np.stack([joined[..., np.array(order) == channel].sum(-1) for channel in range(5)], -1)
     assert (total == codes.astype(int) - zero_point).all()
-    assert min(parts.main.min(), *(rest.min() for _, rest in parts.rest), 0) >= -127
+    assert joined.min() >= -127
 
 
 def test_a_filter_that_fits_has_no_rest():
-    assert narrow.split(filter_of(np.full((1, 1, 1, 2), 255, np.uint8), 128)).rest == []
+    assert split_up(np.full((1, 1, 1, 2), 255, np.uint8), 128).rest == []
 
 
 def test_a_number_twice_too_large_needs_two_copies():
     codes = np.array([255, 0, 3], np.uint8).reshape(1, 1, 1, 3)
-    assert narrow.split(filter_of(codes, 0)).channels == [0, 0]
+    assert split_up(codes, 0).channels == [0, 0]
 
 
-def test_joined_leaves_copies_that_are_not_needed_unread():
+@pytest.mark.parametrize(
+    ("order", "joined"),
+    [
+        ([0, 1, 2, 2, 0], [[127, 0, 3, 0, 73], [0, 0, 0, 0, 0]]),
+        ([0, 0, 2], [[127, 73, 3], [0, 0, 0]]),
+        ([2, 1, 0, 1, 0], [[3, 0, 127, 0, 73], [0, 0, 0, 0, 0]]),
+    ],
+)
+def test_joined_puts_the_rest_where_a_channel_comes_again(order, joined):
     codes = np.array([[200, 0, 3], [0, 0, 0]], np.uint8).reshape(2, 1, 1, 3)
-    joined = narrow.split(filter_of(codes, 0)).joined([2, 0])
-    assert joined.reshape(2, 5).tolist() == [[127, 0, 3, 0, 73], [0, 0, 0, 0, 0]]
+    assert split_up(codes, 0).joined(order).reshape(2, -1).tolist() == joined
 
 
 def wide_filter(net, shape, random, out_of_reach=3, zero_point=100):
     """A filter of which a few numbers are beyond ±127."""
     codes = random.integers(zero_point - 40, zero_point + 41, shape, np.uint8)
-    codes.reshape(-1)[random.choice(codes.size, out_of_reach, False)] = 250
+    codes.reshape(-1)[random.choice(codes.size, min(out_of_reach, codes.size), False)] = 250
     return net.constant(tensor("uint8", shape, 0.01, zero_point), codes)
 
 
@@ -78,12 +92,13 @@ def image(random, type=IMAGE):
 
 
 def ways(monkeypatch, way):
+    monkeypatch.setattr(narrow, "branched", lambda graph, outside: graph)
     if way == "copied":
-        monkeypatch.setattr(channels, "_alone", lambda operator, count: 1.0)
+        monkeypatch.setattr(channels, "alone", lambda operator, wanted: 1.0)
         monkeypatch.setattr(channels, "_written", lambda operator, count, splits: 0.0)
         return
-    monkeypatch.setattr(channels, "_alone", lambda operator, count: -1.0)
-    monkeypatch.setattr(narrow, "cheapest", lambda operator, parts, written: way)
+    monkeypatch.setattr(channels, "alone", lambda operator, wanted: -1.0)
+    monkeypatch.setattr(narrow, "ways", lambda operator, wanted, written, joined: {way: 0.0})
 
 
 def inverted_residual(random):
@@ -134,6 +149,22 @@ def test_a_result_that_is_an_output_carries_no_copies():
     assert max(np.abs(a.astype(int) - b).max() for a, b in zip(ours, theirs, strict=True)) <= 2
 
 
+def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero():
+    x, y = Tensor("i8", (1, 4, 4, 2), 0.1), Tensor("i8", (1, 4, 4, 3), 0.1)
+    z = Tensor("i8", (1, 4, 4, 1), 0.1)
+    first, second = np.full((3, 1, 1, 2), 100, np.uint8), np.array([100, 100, 250], np.uint8).reshape(1, 1, 1, 3)
+    filters = filter_of(first, 100), filter_of(second, 100)
+    biases = [Tensor("i32", (count,), 0.1, data=np.zeros(count, np.int32)) for count in (3, 1)]
+    operators = [
+        Operator("CONV_2D", [x, filters[0], biases[0]], [y]),
+        Operator("CONV_2D", [y, filters[1], biases[1]], [z]),
+    ]
+    graph, outside = Graph(operators, [x], [z]), Outside()
+    splits = {op: split(filter, outside[filter]) for op, filter in zip(operators, filters, strict=True)}
+    silence = {y: np.array([False, True, False])}
+    assert channels.ordered(graph, splits, silence, outside) == {y: [0, 2, 2]}
+
+
 def test_no_unsigned_tensor_is_left():
     graph = narrow.narrowed(lowered(inverted_residual(np.random.default_rng(7))).graph)
     assert {tensor.type for tensor in graph.tensors()} <= {"i8", "i32", "f32"}
@@ -164,21 +195,14 @@ def test_random_chains_agree(seed):
 
 
 def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones():
-    shallow, deep = (
-        _dense((1, 112, 112, 3), (32, 3, 3, 3)),
-        _dense((1, 14, 14, 512), (512, 1, 1, 512)),
-    )
-    parts = [narrow.split(op.inputs[1]) for op in (shallow, deep)]
-    assert [narrow.cheapest(op, part, 0) for op, part in zip((shallow, deep), parts, strict=True)] == [
-        "float",
-        "appended",
-    ]
+    shallow, deep = _dense((1, 112, 112, 16), (16, 1, 1, 16)), _dense((1, 14, 14, 512), (512, 1, 1, 512))
+    cheapest = [min(seconds, key=seconds.get) for seconds in (channels.ways(op, [0]) for op in (shallow, deep))]
+    assert cheapest == ["float", "appended"]
     assert estimates.appended(deep, 1) < estimates.doubled(deep)
+    assert estimates.joined_again(deep, 16) < estimates.appended(deep, 1)
 
 
 def _dense(image, filter):
-    from nnapi.drivers.xnnpack.graph import Operator
-
     x, y = Tensor("i8", image, 0.1), Tensor("i8", (*image[:3], filter[0]), 0.1)
     codes = np.full(filter, 100, np.uint8)
     codes[0, 0, 0, 0] = 250

@@ -1,20 +1,21 @@
 """Which tensors carry copies of some of their channels, so that filters find them there without moving anything.
 
 Operators that treat every channel alike pass copies on: what they read and write carries the same ones, a *family* of
-tensors. Convolutions begin and end families, as a filter can write a channel twice and leave a copy unread.
+tensors. Convolutions begin and end families, as a filter can write a channel twice and leave a copy unread. A copy
+takes the place of a channel that is always zero, if there is one, and follows all channels otherwise.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from nnapi.drivers.xnnpack import estimates
+from nnapi.drivers.xnnpack.filters import Outside, Split, is_each_channel, is_plain
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-
-if TYPE_CHECKING:
-    from nnapi.drivers.xnnpack.narrow import Split
+from nnapi.model.operand import Array
 
 SINGLE = frozenset(
     {
@@ -23,23 +24,33 @@ SINGLE = frozenset(
     }
 )  # fmt: skip
 """Operators of one tensor that treat every channel alike."""
+MOST_SLICES = 3
+"""Copies appended one by one at a filter; the engine joins at most five tensors."""
 PAIRS = frozenset({"ADD", "MUL", "SUB"})
 
 
-def copied(graph: Graph, splits: Mapping[Operator, Split]) -> dict[Tensor, list[int]]:
-    """For each tensor that should carry copies, the channels they are copies of, in order."""
-    copies: dict[Tensor, list[int]] = {}
+def ordered(
+    graph: Graph, splits: Mapping[Operator, Split], silence: Mapping[Tensor, Array], outside: Outside
+) -> dict[Tensor, list[int]]:
+    """For each tensor that should carry copies: the channel of the original that each of its channels holds."""
+    orders: dict[Tensor, list[int]] = {}
     for family in _families(graph):
+        if not family.is_closed:
+            continue
         readers = [op for op in family.readers if op in splits and splits[op].rest]
         wanted = _union(splits[op].channels for op in readers)
-        saved = sum(_alone(op, len(splits[op].rest)) for op in readers)
-        if not family.is_closed or family.seconds(len(wanted), splits) >= saved:
+        free = [channel for channel in family.free(silence) if channel not in wanted]
+        more = max(len(wanted) - len(free), 0)
+        if more and family.seconds(more, splits) >= sum(alone(op, splits[op].channels) for op in readers):
             wanted = []
-        if family.is_closed:
-            wanted += [0] * family.missing(len(wanted))
-        if wanted:
-            copies.update(dict.fromkeys(family.tensors, wanted))
-    return copies
+        order = list(range(family.tensors[0].shape[3]))
+        for channel, place in zip(wanted, free, strict=False):
+            order[place] = channel
+        order += wanted[len(free) :]
+        order += [0] * family.missing(len(order), outside)
+        if order != list(range(family.tensors[0].shape[3])):
+            orders.update(dict.fromkeys(family.tensors, order))
+    return orders
 
 
 class _Family:
@@ -52,10 +63,15 @@ class _Family:
         self.inner: list[Operator] = []
         self.is_closed = all(len(tensor.shape) == 4 and tensor.data is None for tensor in tensors)
 
-    def missing(self, count: int) -> int:
+    def free(self, silence: Mapping[Tensor, Array]) -> list[int]:
+        """Channels that are zero wherever a convolution reads them."""
+        ends = [silence.get(op.inputs[0]) for op in self.readers if op.inputs[0] is not None]
+        known = [channels for channels in ends if channels is not None]
+        return np.flatnonzero(np.logical_and.reduce(known)).tolist() if known and len(known) == len(ends) else []
+
+    def missing(self, depth: int, outside: Outside) -> int:
         """How many channels more make depthwise filters in float32 faster, which are so in full tiles."""
-        depth = self.tensors[0].shape[3] + count
-        is_float = any(op.kind == "DEPTHWISE_CONV_2D" and _is_unsigned(op) for op in self.inner)
+        is_float = any(op.kind == "DEPTHWISE_CONV_2D" and outside.slices(op, 3) for op in self.inner)
         return estimates.rounded(depth, estimates.TILE) - depth if is_float and depth > estimates.TILE else 0
 
     def seconds(self, count: int, splits: Mapping[Operator, Split]) -> float:
@@ -65,18 +81,32 @@ class _Family:
         return written + passed + sum(estimates.carrying(op, count) for op in self.readers)
 
 
-def _alone(operator: Operator, count: int) -> float:
-    """What a filter costs that finds no copies."""
-    return min(estimates.appended(operator, count), estimates.doubled(operator), estimates.in_float(operator))
+def ways(operator: Operator, channels: Sequence[int], written: int = 0, joined: int = 0) -> dict[str, float]:
+    """What the ways of computing an operator cost that wants copies of those channels and finds none.
+
+    ``written`` are the copies that its output carries, ``joined`` are the channels of a tensor among those joined as
+    its input that holds all the channels wanted.
+    """
+    seconds = {"float": estimates.in_float(operator, written)}
+    if len(set(channels)) == len(channels):
+        seconds["doubled"] = estimates.doubled(operator)
+    if len(channels) <= MOST_SLICES:
+        seconds["appended"] = estimates.appended(operator, len(channels))
+    if joined:
+        seconds["joined"] = estimates.joined_again(operator, joined)
+    return seconds
+
+
+def alone(operator: Operator, channels: Sequence[int], joined: int = 0) -> float:
+    """What such an operator costs, computed in the fastest way."""
+    return min(ways(operator, channels, joined=joined).values()) if channels else 0.0
 
 
 def _written(operator: Operator, count: int, splits: Mapping[Operator, Split]) -> float:
-    if (
-        operator in splits
-        and splits[operator].rest
-        and estimates.in_float(operator) <= _alone(operator, len(splits[operator].rest))
-    ):
-        return estimates.writing(operator, count, estimates.FLOAT_PRODUCT)
+    if operator in splits and splits[operator].rest:
+        seconds = ways(operator, splits[operator].channels)
+        if min(seconds, key=lambda way: seconds[way]) == "float":
+            return estimates.writing(operator, count, estimates.FLOAT_PRODUCT)
     return estimates.writing(operator, count)
 
 
@@ -110,7 +140,7 @@ def _meet(graph: Graph, family: Callable[[Tensor], _Family]) -> None:
         alike = _alike(operator)
         if alike:
             family(alike[0]).inner.append(operator)
-        elif operator.kind == "CONV_2D" and _is_plain(operator):
+        elif is_plain(operator):
             assert operator.inputs[0] is not None
             family(operator.inputs[0]).readers.append(operator)
             family(operator.outputs[0]).writers.append(operator)
@@ -125,31 +155,13 @@ def _alike(operator: Operator) -> list[Tensor]:
     x, y = operator.inputs[0], operator.outputs[0]
     if x is None or len(y.shape) != 4:
         return []
-    if operator.kind in SINGLE:
-        return [x, y]
-    if operator.kind == "DEPTHWISE_CONV_2D" and x.shape[3] == y.shape[3] and _is_constant(operator):
+    if operator.kind in SINGLE or is_each_channel(operator):
         return [x, y]
     if operator.kind in PAIRS:
         other = operator.inputs[1]
         if other is not None and x.shape == other.shape == y.shape and x.data is None and other.data is None:
             return [x, other, y]
     return []
-
-
-def _is_unsigned(operator: Operator) -> bool:
-    filter = operator.inputs[1]
-    return filter is not None and filter.type == "u8"
-
-
-def _is_plain(operator: Operator) -> bool:
-    """Whether a convolution has one group."""
-    x, filter = operator.inputs[:2]
-    return _is_constant(operator) and x is not None and filter is not None and filter.shape[3] == x.shape[3]
-
-
-def _is_constant(operator: Operator) -> bool:
-    """Whether filter and bias are constants, of which parts can be repeated."""
-    return all(tensor is not None and tensor.data is not None for tensor in operator.inputs[1:])
 
 
 def _union(lists: Iterable[Sequence[int]]) -> list[int]:

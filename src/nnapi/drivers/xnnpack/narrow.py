@@ -1,92 +1,46 @@
 """Filters that do not fit into signed bytes: how operators with unsigned filters are computed exactly and fast.
 
 The engine is two to three times faster with signed filters, and nearly every number of an unsigned one, less its zero
-point, is within ±127; one or two numbers of a filter are not. Such a number is written as a sum of two that are: the
-second applies to a copy of its input channel. A copy comes from the operators that make the channel, which make it
-twice (:mod:`channels`), or is sliced off and appended where the filter is. Depthwise filters cannot sum over channels:
-they are computed in float32, which costs hardly more, between conversions that are exact.
+point, is within ±127; one or two numbers of a filter are not. Some have no effect (:mod:`silent`). The others are
+written as sums of two that fit: the second applies to a copy of the input channel. A copy comes from the operators that
+make the channel, which make it twice (:mod:`channels`), or is sliced off and appended where the filter is; images get
+theirs in rows (:mod:`pairs`). Depthwise filters cannot sum over copies: they are computed in float32, between
+conversions that are exact, if need be for a few of the channels only (:mod:`branches`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from nnapi.drivers.xnnpack import estimates
+from nnapi.drivers.xnnpack.branches import branched
+from nnapi.drivers.xnnpack.channels import MOST_SLICES, ordered, ways
+from nnapi.drivers.xnnpack.filters import Outside, Split, fitting, per_channel, signed, split, taken, unsigned
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
-from nnapi.model.operand import Array
-
-REACH = 127
-"""Signed filters leave -128 out, so that sums of pairs of products fit 16 bits on every processor."""
-MOST_SLICES = 3
-"""Copies appended one by one at a filter; the engine joins at most five tensors."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """A filter as ``main`` plus, for copies of input channels, ``rest``: (channel, int8 [units, height, width])."""
-
-    main: Array
-    rest: list[tuple[int, Array]]
-
-    @property
-    def channels(self) -> list[int]:
-        """The input channel behind each copy."""
-        return [channel for channel, _ in self.rest]
-
-    def joined(self, copies: Sequence[int]) -> Array:
-        """The filter for an input to which copies of those channels are appended."""
-        extra = np.zeros((*self.main.shape[:3], len(copies)), np.int8)
-        free = list(enumerate(copies))
-        for channel, numbers in self.rest:
-            slot = next(slot for slot in free if slot[1] == channel)
-            free.remove(slot)
-            extra[..., slot[0]] = numbers
-        return np.concatenate([self.main, extra], 3)
-
-
-def split(filter: Tensor) -> Split:
-    """An unsigned filter [units, height, width, channels] as a sum of signed ones."""
-    assert filter.data is not None
-    codes, zero = filter.data, filter.zero_point
-    low, high = max(zero - REACH, 0), min(zero + REACH, 255)
-    main = np.subtract(np.clip(codes, low, high), np.uint8(zero)).view(np.int8)
-    outside = np.flatnonzero((codes < low) | (codes > high))
-    rest = []
-    for channel in np.unique(outside % codes.shape[3]).tolist():
-        left = codes[..., channel].astype(np.int16) - zero - main[..., channel]
-        while left.any():
-            part = np.clip(left, -REACH, REACH)
-            rest.append((channel, part.astype(np.int8)))
-            left -= part
-    return Split(main, rest)
+from nnapi.drivers.xnnpack.pairs import paired
+from nnapi.drivers.xnnpack.silent import silent, without_effect
+from nnapi.drivers.xnnpack.thin import thickened
 
 
 def narrowed(graph: Graph) -> Graph:
     """The same graph without unsigned filters."""
-    if not any(_filter(operator) for operator in graph.operators):
-        return graph
-    from nnapi.drivers.xnnpack.channels import copied
-
-    splits = {operator: split(_four(operator)) for operator in graph.operators if _is_dense(operator)}
-    copies = copied(graph, splits)
-    rewriting = _Rewriting(splits, copies)
+    if not any(map(unsigned, graph.operators)):
+        return thickened(paired(graph))
+    silence, outside = silent(graph), Outside()
+    graph = branched(paired(without_effect(graph, silence, outside)), outside)
+    filters = {operator: _four(operator) for operator in graph.operators if _is_dense(operator)}
+    splits = {operator: split(filter, outside[filter]) for operator, filter in filters.items()}
+    rewriting = _Rewriting(graph, splits, ordered(graph, splits, silence, outside), outside)
     for operator in graph.operators:
         rewriting.rewrite(operator)
-    return Graph(rewriting.operators, graph.inputs, graph.outputs)
-
-
-def _filter(operator: Operator) -> Tensor | None:
-    """The unsigned filter of an operator that has one."""
-    filter = operator.inputs[1] if len(operator.inputs) > 1 else None
-    return filter if filter is not None and filter.type == "u8" and filter.data is not None else None
+    return thickened(Graph(rewriting.operators, graph.inputs, graph.outputs))
 
 
 def _is_dense(operator: Operator) -> bool:
     """Whether an operator with an unsigned filter sums over all channels of its input."""
-    filter = _filter(operator)
+    filter = unsigned(operator)
     if filter is None or operator.kind not in ("CONV_2D", "FULLY_CONNECTED"):
         return False
     input = operator.inputs[0]
@@ -95,62 +49,81 @@ def _is_dense(operator: Operator) -> bool:
 
 def _four(operator: Operator) -> Tensor:
     """The filter with four axes."""
-    filter = _filter(operator)
+    filter = unsigned(operator)
     assert filter is not None
     assert filter.data is not None
-    shape = filter.shape if len(filter.shape) == 4 else (filter.shape[0], 1, 1, filter.shape[1])
+    if len(filter.shape) == 4:
+        return filter
+    shape = (filter.shape[0], 1, 1, filter.shape[1])
     return filter.like(shape=shape, data=filter.data.reshape(shape))
 
 
 class _Rewriting:
-    """The operators as they become. ``copies`` are the channels of which some tensors carry copies at their end."""
+    """The operators as they become. ``orders`` are the channels that tensors hold which carry copies."""
 
-    def __init__(self, splits: dict[Operator, Split], copies: dict[Tensor, list[int]]) -> None:
-        self.splits, self.copies = splits, copies
+    def __init__(
+        self, graph: Graph, splits: dict[Operator, Split], orders: dict[Tensor, list[int]], outside: Outside
+    ) -> None:
+        self.splits, self.orders, self._outside = splits, orders, outside
         self.operators: list[Operator] = []
         self._longer: dict[Tensor, Tensor] = {}
         self._reals: dict[Tensor, Tensor] = {}
+        self._reads = Counter(tensor for operator in graph.operators for tensor in operator.inputs if tensor)
+        self._reads.update(graph.outputs)
+        self._joins: dict[Tensor, Operator] = {}
 
     def rewrite(self, operator: Operator) -> None:
-        filter = _filter(operator)
+        filter = unsigned(operator)
         if operator in self.splits:
             self._dense(operator, self.splits[operator])
-        elif filter is not None:
+        elif filter is None:
+            self._unchanged(operator)
+        elif self._outside[filter].size:
             self._in_float(operator, filter)
         else:
-            self._emit(operator.kind, self._with_copies(operator), operator)
+            inputs = [*operator.inputs[:1], fitting(filter), *operator.inputs[2:-1], _signed_bias(operator)]
+            self._unchanged(Operator(operator.kind, inputs, operator.outputs, operator.options))
 
-    def _emit(self, kind: str, inputs: list[Tensor | None], like: Operator) -> None:
-        self.operators.append(Operator(kind, inputs, [self._long(tensor) for tensor in like.outputs], like.options))
+    def _unchanged(self, operator: Operator) -> None:
+        """With what it computes left as it is, made to read and to write copies."""
+        if any(tensor in self.orders for tensor in (*operator.inputs, *operator.outputs)):
+            inputs, outputs = self._with_copies(operator), [self._long(tensor) for tensor in operator.outputs]
+            operator = Operator(operator.kind, inputs, outputs, operator.options, operator.intermediates)
+        if operator.kind == "CONCATENATION" and operator.options["axis"] == len(operator.outputs[0].shape) - 1:
+            self._joins[operator.outputs[0]] = operator
+        self.operators.append(operator)
 
     def _long(self, tensor: Tensor) -> Tensor:
         """The tensor with the copies that it carries."""
-        if not self.copies.get(tensor):
+        if tensor not in self.orders:
             return tensor
         if tensor not in self._longer:
-            shape = (*tensor.shape[:3], tensor.shape[3] + len(self.copies[tensor]))
-            self._longer[tensor] = tensor.like(shape=shape)
+            self._longer[tensor] = tensor.like(shape=(*tensor.shape[:3], len(self.orders[tensor])))
         return self._longer[tensor]
 
     def _with_copies(self, operator: Operator) -> list[Tensor | None]:
         """The inputs, those that are filters made to read and to write copies."""
         inputs = [tensor if tensor is None else self._long(tensor) for tensor in operator.inputs]
-        if operator.kind == "CONV_2D":
-            read, written = self._copies(operator.inputs[0]), self._copies(operator.outputs[0])
+        if operator.kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+            is_dense = operator.kind == "CONV_2D"
             filter, bias = operator.inputs[1:3]
-            assert filter is not None
-            assert filter.data is not None
-            if read:
-                data = np.pad(filter.data, [(0, 0)] * 3 + [(0, len(read))])
-                filter = filter.like(shape=data.shape, data=data)
-            inputs[1:3] = _repeated(filter, 0, written), _repeated(bias, 0, written)
-        elif operator.kind == "DEPTHWISE_CONV_2D":
-            written = self._copies(operator.outputs[0])
-            inputs[1:3] = _repeated(operator.inputs[1], 3, written), _repeated(operator.inputs[2], 0, written)
+            if is_dense and operator.inputs[0] in self.orders:
+                filter = self._read_once(filter, self.orders[operator.inputs[0]])
+            inputs[1:3] = self._written(operator, filter, 0 if is_dense else 3), self._written(operator, bias, 0)
         return inputs
 
-    def _copies(self, tensor: Tensor | None) -> list[int]:
-        return self.copies.get(tensor, []) if tensor is not None else []
+    def _read_once(self, filter: Tensor | None, order: Sequence[int]) -> Tensor:
+        """The filter for an input of which each channel holds the one that ``order`` names; copies have no effect."""
+        assert filter is not None
+        result = taken(filter, order, 3)
+        assert result.data is not None
+        result.data[..., [channel in order[:place] for place, channel in enumerate(order)]] = 0
+        return result
+
+    def _written(self, operator: Operator, tensor: Tensor | None, axis: int) -> Tensor | None:
+        """A filter or bias that makes the copies which the operator's output carries."""
+        order = self.orders.get(operator.outputs[0])
+        return tensor if tensor is None or order is None else taken(tensor, order, axis)
 
     def _dense(self, operator: Operator, parts: Split) -> None:
         """As a sum of signed filters, the second on copies of channels; in float32 where that is faster."""
@@ -158,33 +131,56 @@ class _Rewriting:
         assert x is not None
         assert filter is not None
         assert bias is not None
-        copies, long = self._copies(x), self._long(x)
-        written = self._copies(operator.outputs[0])
-        if not _covers(copies, parts.channels):
-            way = cheapest(operator, parts, len(written))
+        order, long = self.orders.get(x, list(range(x.shape[-1]))), self._long(x)
+        if not _covers(order, parts.channels):
+            part = self._part_with(x, parts.channels)
+            seconds = ways(operator, parts.channels, self._copies(operator.outputs[0]), len(part[1]) if part else 0)
+            way = min(seconds, key=lambda way: seconds[way])
             if way == "float":
                 self._in_float(operator, filter)
                 return
-            more = parts.channels if way == "appended" else list(range(x.shape[-1]))
-            long, copies = self._appended(long, more), copies + more
-        units = filter.shape[0]
-        data = parts.joined(copies)
-        scales = np.full(units, filter.scale, np.float32)
-        signed = Tensor("i8", data.shape, scales, axis=0, data=data, name=filter.name)
-        if len(filter.shape) == 2:
-            signed = signed.like(shape=(units, data.shape[3]), data=data.reshape(units, -1))
-        per_channel = bias.like(scale=np.full(units, bias.scale, np.float32), data=bias.data)
-        inputs: list[Tensor | None] = [long, _repeated(signed, 0, written), _repeated(per_channel, 0, written)]
-        self._emit(operator.kind, inputs, operator)
+            long, more = self._more(way, x, order, parts.channels)
+            order = order + more
+        data = parts.joined(order)
+        numbers = signed(filter, data if len(filter.shape) == 4 else data.reshape(-1, len(order)))
+        inputs = [long, self._written(operator, numbers, 0), self._written(operator, per_channel(bias), 0)]
+        outputs = [self._long(tensor) for tensor in operator.outputs]
+        self.operators.append(Operator(operator.kind, inputs, outputs, operator.options))
 
-    def _appended(self, x: Tensor, channels: Sequence[int]) -> Tensor:
-        """The tensor with copies of some or of all channels behind its own."""
-        if list(channels) == list(range(x.shape[-1])):
-            parts = [x, x]
-        else:
-            parts = [x, *(self._channel(x, channel) for channel in channels)]
-        joined = x.like(shape=(*x.shape[:-1], x.shape[-1] + len(channels)))
-        self.operators.append(Operator("CONCATENATION", list(parts), [joined], {"axis": len(x.shape) - 1}))
+    def _copies(self, tensor: Tensor) -> int:
+        """How many channels the tensor holds more than it did."""
+        return self._long(tensor).shape[-1] - tensor.shape[-1]
+
+    def _more(self, way: str, x: Tensor, order: Sequence[int], channels: Sequence[int]) -> tuple[Tensor, list[int]]:
+        """The tensor with more channels behind its own, and the channels which these are copies of."""
+        long, part = self._long(x), self._part_with(x, channels)
+        if way == "joined" and part is not None:
+            join = self._joins.pop(x)
+            self.operators.remove(join)
+            tensors: list[Tensor | None] = [*join.inputs, join.inputs[part[0]]]
+            return self._concatenated(long, tensors), list(part[1])
+        if way == "doubled":
+            return self._concatenated(long, [long, long]), list(order)
+        slices = [self._channel(long, order.index(channel)) for channel in channels]
+        return self._concatenated(long, [long, *slices]), list(channels)
+
+    def _part_with(self, x: Tensor, channels: Sequence[int]) -> tuple[int, range] | None:
+        """Which of the tensors that are joined as ``x``, for one reader only, holds those channels; all it holds."""
+        join = self._joins.get(x)
+        if join is None or self._reads[x] > 1 or len(set(channels)) < len(channels):
+            return None
+        begin = 0
+        for number, tensor in enumerate(join.inputs):
+            assert tensor is not None
+            here = range(begin, begin := begin + tensor.shape[-1])
+            if all(channel in here for channel in channels):
+                return (number, here) if len(join.inputs) <= MOST_SLICES else None
+        return None
+
+    def _concatenated(self, like: Tensor, tensors: list[Tensor | None]) -> Tensor:
+        depth = sum(tensor.shape[-1] for tensor in tensors if tensor is not None)
+        joined = like.like(shape=(*like.shape[:-1], depth))
+        self.operators.append(Operator("CONCATENATION", tensors, [joined], {"axis": len(like.shape) - 1}))
         return joined
 
     def _channel(self, x: Tensor, channel: int) -> Tensor:
@@ -205,14 +201,12 @@ class _Rewriting:
         weights = Tensor("f32", filter.shape, data=numbers, name=filter.name)
         offsets = Tensor("f32", bias.shape, data=(bias.data * np.float64(bias.unit)).astype(np.float32), name=bias.name)
         depthwise = operator.kind == "DEPTHWISE_CONV_2D"
-        written = self._copies(y)
-        if not depthwise and self._copies(x):
-            numbers = np.pad(numbers, [(0, 0)] * 3 + [(0, len(self._copies(x)))])
-            weights = weights.like(shape=numbers.shape, data=numbers)
+        if not depthwise and x in self.orders:
+            weights = self._read_once(weights, self.orders[x])
         inputs = list(operator.inputs)
         inputs[at] = self._real(self._long(x))
-        inputs[1] = _repeated(weights, 3 if depthwise else 0, written)
-        inputs[-1] = _repeated(offsets, 0, written)
+        inputs[1] = self._written(operator, weights, 3 if depthwise else 0)
+        inputs[-1] = self._written(operator, offsets, 0)
         real = self._long(y).like(type="f32", scale=0.0, zero_point=0)
         self.operators.append(Operator(operator.kind, inputs, [real], operator.options))
         self.operators.append(Operator("QUANTIZE", [real], [self._long(y)]))
@@ -224,27 +218,11 @@ class _Rewriting:
         return self._reals[tensor]
 
 
-def cheapest(operator: Operator, parts: Split, written: int) -> str:
-    """How an operator is best computed whose input carries no copies: "appended", "doubled" or "float"."""
-    count = len(parts.rest)
-    seconds = {"float": estimates.in_float(operator, written), "doubled": estimates.doubled(operator)}
-    if len(set(parts.channels)) < count:
-        del seconds["doubled"]
-    if count <= MOST_SLICES:
-        seconds["appended"] = estimates.appended(operator, count)
-    return min(seconds, key=lambda way: seconds[way])
+def _signed_bias(operator: Operator) -> Tensor:
+    bias = operator.inputs[-1]
+    assert bias is not None
+    return per_channel(bias)
 
 
-def _repeated(tensor: Tensor | None, axis: int, copies: Sequence[int]) -> Tensor | None:
-    """A constant with copies of some of its slices along ``axis`` at the end."""
-    if tensor is None or not copies:
-        return tensor
-    assert tensor.data is not None
-    order = [*range(tensor.data.shape[axis]), *copies]
-    data = np.ascontiguousarray(tensor.data.take(order, axis))
-    scale = tensor.scale if isinstance(tensor.scale, float) else tensor.scale[order]
-    return tensor.like(shape=data.shape, scale=scale, data=data)
-
-
-def _covers(copies: Sequence[int], wanted: Sequence[int]) -> bool:
-    return all(copies.count(channel) >= wanted.count(channel) for channel in wanted)
+def _covers(order: Sequence[int], wanted: Sequence[int]) -> bool:
+    return all(order.count(channel) > wanted.count(channel) for channel in wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lower
@@ -10,6 +12,8 @@ from nnapi.drivers.xnnpack.site import Site, need
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """What a scale may be, relative to the result's, for the engine to add codes; it aborts outside."""
 PRODUCT_RATIOS = (2.0**-15, 2.0**7)
+LONG, LONGEST = 256, 4096
+"""Elements of a stretch that make up for what the engine does between them; pixels of a row that are worth it."""
 
 
 @lower(Op.ADD, Op.SUB)
@@ -20,10 +24,26 @@ def add(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
 def _binary(site: Site, x: Tensor, y: Tensor, limits: tuple[float, float]) -> Tensor:
     """On codes where their scales allow, else in float32."""
     kind, out = site.operation_name, site.result()
+    x, y = _in_long_rows(x, y), _in_long_rows(y, x)
     if out.type == "i8" and (not _within(kind, x, y, out, limits) or kind == "DIV"):
         real = site.emit(kind, [site.real(x), site.real(y)], site.real_result(), activation=site.activation)
         return site.stored(real)
     return site.emit(kind, [x, y], out, activation=site.activation)
+
+
+def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
+    """A constant that holds a number for each of few channels, repeated for a row of pixels.
+
+    The engine goes through memory in stretches in which both tensors differ: without this, pixel by pixel.
+    """
+    depth = tensor.shape[-1]
+    if tensor.data is None or tensor.size != depth or not 1 < depth < LONG or other.data is not None:
+        return tensor
+    is_image = len(tensor.shape) <= len(other.shape) == 4 and other.shape[3] == depth
+    if not is_image or not 1 < other.shape[2] <= LONGEST:
+        return tensor
+    data = np.tile(tensor.data.reshape(1, depth), (other.shape[2], 1))
+    return tensor.like(shape=data.shape, data=data)
 
 
 def _within(kind: str, x: Tensor, y: Tensor, out: Tensor, limits: tuple[float, float]) -> bool:

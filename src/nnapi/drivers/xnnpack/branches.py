@@ -1,0 +1,129 @@
+"""Filters of single channels that do not all fit into signed bytes: a few channels take a way of their own.
+
+A depthwise filter cannot sum over copies of a channel. In float32 it is exact, and hardly slower; what costs time are
+the conversions of all channels before and after. So the convolution that makes the channels is cut in two: one part
+makes those that fit, the other a handful with those that do not, which alone go through float32. The results are joined
+in that order, so that copies of the handful (:mod:`channels`) can be had for little.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.drivers.xnnpack import estimates
+from nnapi.drivers.xnnpack.channels import alone
+from nnapi.drivers.xnnpack.filters import Outside, is_each_channel, is_plain, taken
+from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
+from nnapi.model.operand import Array
+
+
+def branched(graph: Graph, outside: Outside) -> Graph:
+    """The same graph with such operators in two parts, where that is faster."""
+    apart = _chosen(graph, outside)
+    if not apart:
+        return graph
+    branching = _Branching(apart)
+    for operator in graph.operators:
+        branching.rewrite(operator)
+    return Graph(branching.operators, graph.inputs, graph.outputs)
+
+
+def _chosen(graph: Graph, outside: Outside) -> dict[Tensor, list[int]]:
+    """For inputs of depthwise operators that should be cut in two: the channels that take the slow way."""
+    writers = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
+    readers: dict[Tensor, list[Operator]] = defaultdict(list)
+    for operator in graph.operators:
+        for tensor in filter(None, operator.inputs):
+            readers[tensor].append(operator)
+    ends = {*graph.inputs, *graph.outputs}
+    chosen: dict[Tensor, list[int]] = {}
+    for operator in graph.operators:
+        x, y = operator.inputs[0], operator.outputs[0]
+        if x is None or not is_each_channel(operator) or {x, y} & ends or not outside.slices(operator, 3):
+            continue
+        if x in writers and is_plain(writers[x]) and readers[x] == [operator] and all(map(is_plain, readers[y])):
+            channels = _worth_it(operator, writers[x], readers[y], outside)
+            if channels:
+                chosen[x] = channels
+    return chosen
+
+
+def _worth_it(operator: Operator, writer: Operator, readers: Sequence[Operator], outside: Outside) -> list[int]:
+    """The channels that should go through float32 alone; none where all may as well.
+
+    Those are the ones with numbers that do not fit in the filter, in the filter before and in those after, as far as a
+    tile has room for them, and then any, to fill the tile.
+    """
+    depth = operator.outputs[0].shape[3]
+    bad, units = outside.slices(operator, 3), outside.slices(writer, 0)
+    if len(bad) > estimates.TILE or depth <= estimates.TILE:
+        return []
+    room = (depth - 1) % estimates.TILE + 1
+    room = room if len(bad) <= room else estimates.TILE
+    wanted = {reader: outside.slices(reader, 3) for reader in readers}
+    copied = [channel for channels in wanted.values() for channel in channels]
+    apart = sorted([*dict.fromkeys([*bad, *units, *copied, *range(depth - 1, -1, -1)])][:room])
+    whole = estimates.in_float(operator) + alone(writer, outside.slices(writer, 3))
+    whole += sum(alone(reader, channels) for reader, channels in wanted.items())
+    inputs = [writer.inputs[0], *writer.inputs[1:]]
+    part = writer.outputs[0].like(shape=(*writer.outputs[0].shape[:3], room))
+    made = Operator(writer.kind, inputs, [part], writer.options) if {*units} <= {*apart} else writer
+    parts = estimates.in_branches(operator, room) + alone(made, outside.slices(writer, 3))
+    for reader, channels in wanted.items():
+        parts += alone(reader, channels, room if {*channels} <= {*apart} and len(readers) == 1 else 0)
+    return apart if parts < whole else []
+
+
+class _Branching:
+    """The operators as they become. ``apart`` are the channels of tensors that take the slow way."""
+
+    def __init__(self, apart: dict[Tensor, list[int]]) -> None:
+        self.operators: list[Operator] = []
+        self._cuts = {tensor: _cut(tensor.shape[3], slow) for tensor, slow in apart.items()}
+        self._parts: dict[Tensor, list[Tensor]] = {}
+        self._joined: dict[Tensor, tuple[Tensor, Array]] = {}
+
+    def rewrite(self, operator: Operator) -> None:
+        x, y = operator.inputs[0], operator.outputs[0]
+        if x in self._joined:
+            assert x is not None
+            joined, order = self._joined[x]
+            operator = _selected(operator, 3, order, [joined, *operator.inputs[1:]], y)
+        if y in self._cuts:
+            self._parts[y] = [self._part(operator, 0, order, operator.inputs[0]) for order in self._cuts[y]]
+        elif x in self._parts:
+            assert x is not None
+            ways = zip(self._cuts[x], self._parts[x], strict=True)
+            parts: list[Tensor | None] = [self._part(operator, 3, order, part) for order, part in ways]
+            self._joined[y] = y.like(), np.concatenate(self._cuts[x])
+            self.operators.append(Operator("CONCATENATION", parts, [self._joined[y][0]], {"axis": 3}))
+        else:
+            self.operators.append(operator)
+
+    def _part(self, operator: Operator, axis: int, order: Array, x: Tensor | None) -> Tensor:
+        """Some of an operator's results, those along an axis of its filter that ``order`` names."""
+        y = operator.outputs[0]
+        bias = operator.inputs[2]
+        assert bias is not None
+        part = y.like(shape=(*y.shape[:3], len(order)))
+        self.operators.append(_selected(operator, axis, order, [x, operator.inputs[1], taken(bias, order, 0)], part))
+        return part
+
+
+def _cut(depth: int, slow: Sequence[int]) -> list[Array]:
+    """Which channels take the fast way, which the slow one: the last ones, but for a few that change places."""
+    begin = depth - len(slow)
+    order = np.arange(depth)
+    early, late = [c for c in slow if c < begin], sorted({*range(begin, depth)} - {*slow})
+    order[early], order[late] = late, early
+    return [order[:begin], order[begin:]]
+
+
+def _selected(operator: Operator, axis: int, order: Array, inputs: list[Tensor | None], output: Tensor) -> Operator:
+    """The operator with those inputs and some slices of its filter."""
+    filter = inputs[1]
+    assert filter is not None
+    return Operator(operator.kind, [inputs[0], taken(filter, order, axis), inputs[2]], [output], operator.options)
