@@ -8,9 +8,12 @@ from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rul
     convolution,
     detection,
     image,
+    lookup,
+    lstm,
     movement,
     normalization,
     pooling,
     quantization,
+    recurrent,
     reduction,
 )

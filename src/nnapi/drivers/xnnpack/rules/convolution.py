@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.schema import SAME, VALID
-from nnapi.drivers.xnnpack.site import SHIFT, Site, need
+from nnapi.drivers.xnnpack.site import SHIFT, Refused, Site, need
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.shapes import Padding, Pair, same_padding
 
@@ -28,7 +28,7 @@ def conv_2d(
     x, scheme = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
     w = signed_weights(site, "filter", 0)
     return site.emit(
-        "CONV_2D", [x, w, offsets(site, w)], site.result(), padding=scheme,
+        "CONV_2D", [x, w, offsets(site, w, "filter")], site.result(), padding=scheme,
         stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
         activation=site.activation,
     )  # fmt: skip
@@ -63,7 +63,7 @@ def depthwise_conv_2d(
     x, scheme = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
     w = signed_weights(site, "filter", 3)
     return site.emit(
-        "DEPTHWISE_CONV_2D", [x, w, offsets(site, w)], site.result(), padding=scheme,
+        "DEPTHWISE_CONV_2D", [x, w, offsets(site, w, "filter")], site.result(), padding=scheme,
         stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
         multiplier=multiplier, activation=site.activation,
     )  # fmt: skip
@@ -90,7 +90,7 @@ def transpose_conv_2d(
         whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
     w = signed_weights(site, "filter", 0)
     site.emit(
-        "TRANSPOSE_CONV", [constant(whole.shape), w, input, offsets(site, w)], whole,
+        "TRANSPOSE_CONV", [constant(whole.shape), w, input, offsets(site, w, "filter")], whole,
         padding=scheme, stride_h=stride[0], stride_w=stride[1], activation=site.activation,
     )  # fmt: skip
     if whole is out:
@@ -104,7 +104,7 @@ def fully_connected(site: Site, input: Tensor, weights: OperandType, bias: Opera
     out = site.result()
     x = site.reshaped(input, (out.shape[0], weights.shape[1]))
     w = signed_weights(site, "weights", 0)
-    return site.emit("FULLY_CONNECTED", [x, w, offsets(site, w)], out, activation=site.activation)
+    return site.emit("FULLY_CONNECTED", [x, w, offsets(site, w, "weights")], out, activation=site.activation)
 
 
 @lower(Op.BATCH_MATMUL)
@@ -160,18 +160,24 @@ def _unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tenso
     return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name)
 
 
-def offsets(site: Site, filter: Tensor) -> Tensor:
-    """The bias, in units of the products of input and filter."""
+def offsets(site: Site, filter: Tensor, name: str) -> Tensor:
+    """The bias, in units of the products of input and the filter, which is the tensor of the argument ``name``."""
     input, out = site.type("input"), site.call.results[0]
     if not input.is_quantized:
         return site.stored_tensor("bias")
     bias = site.value("bias")
-    units = np.multiply(filter.scale, input.scale, dtype=np.float64)
-    factors = units / out.scale
-    need(
-        bool(factors.min() >= SMALLEST_FACTOR and factors.max() <= LARGEST_FACTOR),
-        f"sums of products would be multiplied by {factors.min():g} to {factors.max():g}, "
-        f"the engine takes {SMALLEST_FACTOR:g} to {LARGEST_FACTOR:g}",
-    )
-    scale = units.astype(np.float32) if filter.type == "i8" else float(units)
-    return Tensor("i32", bias.shape, scale, data=bias, name="bias")
+    scales = filter.scale if site.type(name).channel else site.type(name).scale
+    low, high = (scales, scales) if isinstance(scales, float) else (float(scales.min()), float(scales.max()))
+    low, high = low * input.scale / out.scale, high * input.scale / out.scale
+    if not (low >= SMALLEST_FACTOR and high <= LARGEST_FACTOR):
+        raise Refused(
+            f"sums of products would be multiplied by {low:g} to {high:g}, "
+            f"the engine takes {SMALLEST_FACTOR:g} to {LARGEST_FACTOR:g}"
+        )
+    units: float | Array
+    if isinstance(scales, float):
+        unit = scales * input.scale
+        units = np.full(bias.shape, unit, np.float32) if filter.type == "i8" else unit
+    else:
+        units = np.multiply(scales, input.scale, dtype=np.float64).astype(np.float32)
+    return Tensor("i32", bias.shape, units, data=bias, name="bias")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
@@ -22,7 +23,22 @@ def dequantize(site: Site, input: Tensor) -> Tensor:
 
 @lower(Op.CAST)
 def cast(site: Site, input: Tensor) -> Tensor:
+    """To halves by way of halves, which are held as singles everywhere else: this operation is asked to round."""
     out = site.result()
+    if (
+        site.call.results[0].code == OperandCode.TENSOR_FLOAT16
+        and site.type("input").code != OperandCode.TENSOR_FLOAT16
+    ):
+        return _rounded(site, _number(site, input, out.like()), out)
+    return _number(site, input, out)
+
+
+def _rounded(site: Site, single: Tensor, out: Tensor) -> Tensor:
+    half = site.emit("CAST", [single], single.like(type="f16"), source=TYPES["f32"], target=TYPES["f16"])
+    return site.emit("CAST", [half], out, source=TYPES["f16"], target=TYPES["f32"])
+
+
+def _number(site: Site, input: Tensor, out: Tensor) -> Tensor:
     if input.same_codes(out):
         return site.emit("RESHAPE", [input, constant(out.shape)], out)
     need(out.type != "i8", "the engine does not cast numbers to codes")

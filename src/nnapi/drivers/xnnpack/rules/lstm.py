@@ -1,0 +1,153 @@
+"""Long short-term memories: the engine's own cells, one step or along time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
+from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
+from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.model.operand import Array
+from nnapi.ops.lstm_cell import Options
+from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
+
+Arguments = dict[str, Tensor | None]
+TANH = 4
+SQUASHING = (1, 3, TANH)
+"""Activations that the engine computes: it leaves the output as it was where there is none, and knows no LOGISTIC."""
+GATE_SCALE = 2.0**-12
+"""Of a gate in integers before it is squashed."""
+LARGEST_SUM = 2.0**31
+"""Beyond which the engine's 32-bit sums overflow."""
+
+
+@lower(Op.LSTM)
+def lstm(
+    site: Site, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
+    activation: int, cell_clip: float, proj_clip: float, **operands: Tensor | None,
+) -> Sequence[Tensor]:  # fmt: skip
+    """The scratch buffer, of which nothing is promised, comes out as zeros."""
+    scratch, hidden, cell = (site.result(position) for position in range(3))
+    zeros = constant(np.zeros(scratch.shape), "f32")
+    site.emit("ZEROS_LIKE", [zeros], scratch)
+    inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
+    options = _options(Options(activation, cell_clip, proj_clip))
+    site.operators.append(Operator("LSTM", inputs, [hidden, cell], options))
+    return scratch, hidden, cell, hidden
+
+
+@lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
+def sequence_lstm(
+    site: Site, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
+    activation: int, cell_clip: float, proj_clip: float, time_major: bool, **operands: Tensor | None,
+) -> Sequence[Tensor]:  # fmt: skip
+    out, cell = site.result(), cell_state_in.like()
+    inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
+    options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
+    site.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options))
+    if len(site.call.results) == 1:
+        return (out,)
+    return out, step_of(site, out, time_major), cell
+
+
+@lower(Op.BIDIRECTIONAL_SEQUENCE_LSTM)
+def both_directions_lstm(
+    site: Site, input: Tensor, aux_input: Tensor | None,
+    activation: int, cell_clip: float, proj_clip: float, merge_outputs: bool, time_major: bool,
+    **operands: Tensor | None,
+) -> Sequence[Tensor]:  # fmt: skip
+    options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
+    cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
+    inputs = linked(site, input, aux_input, bool(cells[0].aux), time_major)
+    outputs, states = [], []
+    for way, cell, x in zip(("fw", "bw"), cells, inputs, strict=True):
+        own = {name.removeprefix(f"{way}_"): operand for name, operand in operands.items()}
+        for gate, weights in cell.aux.items():
+            own[operand_name("input", gate)] = joined(site, [cell.input[gate], weights], 1)
+        hidden, state = own["activation_state_in"], own["cell_state_in"]
+        assert hidden is not None
+        assert state is not None
+        out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
+        known = [*_cell_inputs(x, own), hidden, state, *_norms(own)]
+        site.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))
+        outputs.append(out)
+        states += [step_of(site, out, time_major), after]
+    results = both_outputs(site, outputs, merge_outputs, time_major)
+    return results if len(site.call.results) == len(results) else [*results, *states]
+
+
+def _cell_inputs(input: Tensor, operands: Arguments) -> list[Tensor | None]:
+    """Input, weights, peepholes, biases and projection, in the engine's order, which is the operation's."""
+    names = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
+    names += [operand_name("peephole", gate) for gate in SQUASHED] + [operand_name("bias", gate) for gate in GATES]
+    names += ["projection_weights", "projection_bias"]
+    if operands.get(operand_name("input", "input")) is None:
+        operands = {**operands, operand_name("peephole", "input"): None}  # of no use, and not taken
+    return [input, *(operands[name] for name in names)]
+
+
+def _norms(operands: Arguments) -> list[Tensor | None]:
+    return [operands.get(operand_name("norm", gate)) for gate in GATES]
+
+
+def _options(options: Options) -> dict[str, Any]:
+    need(
+        options.activation in SQUASHING,
+        f"activation is {options.activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)",
+    )
+    return {
+        "activation": options.activation, "cell_clip": float(options.cell_clip), "proj_clip": float(options.proj_clip)
+    }  # fmt: skip
+
+
+@lower(Op.QUANTIZED_LSTM)
+def quantized_lstm(
+    site: Site, input: Tensor, output_in: Tensor, cell_state_in: Tensor,
+    cell_clip: float | None, proj_clip: float | None, hidden_state_zero_point: int, hidden_state_scale: float,
+    **operands: Any,
+) -> Sequence[Tensor]:  # fmt: skip
+    """The engine's integers are the operation's."""
+    cell: Cell[Tensor] = cell_of(operands)
+    need(not proj_clip, f"proj_clip is {proj_clip}: the engine clips codes of the projection, not its numbers")
+    need(
+        not (cell.peephole and cell.projection),
+        "the engine's integers are wrong where a cell has peepholes and a projection",
+    )
+    hidden, state = site.result(0), site.result(1)
+    scales = [operands[f"{gate}_intermediate_scale"] if cell.norm else GATE_SCALE for gate in GATES]
+    for gate, scale in zip(GATES, scales, strict=True):
+        _need_exact(cell, gate, input, output_in, scale)
+    inputs = [*_cell_inputs(input, operands), output_in, cell_state_in, *_norms(operands)]
+    need(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
+    intermediates = [Tensor("i16", (1,), float(scale or GATE_SCALE)) for scale in scales]
+    intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
+    options = _options(Options(TANH, cell_clip or 0.0, 0.0))
+    site.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
+    return hidden, state, hidden
+
+
+def _need_exact(cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
+    """Refuse sums that the engine's 32 bits may not hold, before and after they are scaled."""
+    for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
+        if weights is None:
+            continue
+        need(weights.data is not None, f"weights of the {gate} gate are computed, the engine needs them constant")
+        bias = cell.bias[gate]
+        need(bias.data is not None, f"bias of the {gate} gate is computed, the engine needs it constant")
+        factor = source.unit * weights.unit / scale
+        shift = max(0, math.frexp(factor)[1])
+        need(_largest(weights.data, bias.data) * 2.0**shift < LARGEST_SUM, f"sums of the {gate} gate may overflow")
+
+
+def _largest(weights: Array | None, bias: Array | None) -> float:
+    """An upper bound of the magnitude of a row's sum over codes of 8 bits less a zero point."""
+    assert weights is not None
+    assert bias is not None
+    rows = np.abs(weights.astype(np.float64)).sum(1) * 255
+    return float((rows + np.abs(bias.astype(np.float64))).max())

@@ -1,0 +1,114 @@
+"""Cells whose steps are operations of a net, one after the other."""
+
+import numpy as np
+from cell_cases import HIDDEN, INPUT, SIZE, STATE, UNITS, features, inputs_of, integers, quant_of, reals, shapes
+from engine_cases import both
+
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from nnapi.model.operation import REGISTRY
+
+TANH, BATCH, TIME = 4, 2, 5
+PLAIN = features()
+FLOAT_STATE = tensor("float32", (BATCH, UNITS))
+INTEGER_STATE, MEMORY = tensor("int8", (BATCH, UNITS), *HIDDEN), tensor("quant16_symm", (BATCH, UNITS), *STATE)
+
+
+class Cell:
+    """A cell whose steps are operations of a net; its weights are the same operands in each."""
+
+    def __init__(self, net, code, values, quantised=None):
+        self.net, self.code = net, code
+        names = [slot.name for slot in REGISTRY[code].forms[0].inputs]
+        given = zip(names, inputs_of(code, values, quantised), strict=True)
+        self.fixed = {
+            name: self._fixed(type, value)
+            for name, (type, value) in given
+            if name not in ("input", "output_state_in", "output_in", "cell_state_in")
+        }
+        self.names = names
+
+    def _fixed(self, type, value):
+        if value is not None:
+            return self.net.constant(type, value)
+        index = self.net.model.add_operand(type)
+        self.net.model.set_operand_value(index, None)
+        return index
+
+    def step(self, x, hidden, memory):
+        """(output, cell state), as operands."""
+        states = {"input": x, "output_state_in": hidden, "output_in": hidden, "cell_state_in": memory}
+        inputs = [(self.fixed | states)[name] for name in self.names]
+        if self.code == Op.LSTM:
+            scratch = tensor("float32", (BATCH, 4 * UNITS))
+            _, _, after, out = self.net.call(self.code, inputs, scratch, *[FLOAT_STATE] * 3)
+            return out, after
+        _, after, out = self.net.call(self.code, inputs, INTEGER_STATE, MEMORY, INTEGER_STATE)
+        return out, after
+
+
+def float_cell(net, seed=0, activation=TANH, cell_clip=0.0):
+    values = reals(shapes(PLAIN), np.random.default_rng(seed))
+    states = dict.fromkeys(("input", "output_state_in", "cell_state_in"))
+    options = {"activation": activation, "cell_clip": cell_clip, "proj_clip": 0.0}
+    return Cell(net, Op.LSTM, values | states | options)
+
+
+def integer_cell(net, seed=0, kind=PLAIN, **changes):
+    values = integers(kind, np.random.default_rng(seed), BATCH, 40) | changes
+    return Cell(net, Op.QUANTIZED_LSTM, values, quant_of(kind))
+
+
+KINDS = {
+    "float": (float_cell, tensor("float32"), FLOAT_STATE, FLOAT_STATE),
+    "integer": (integer_cell, tensor("int8", (), *INPUT), INTEGER_STATE, MEMORY),
+}
+
+
+def random_of(type, random):
+    if type.dtype.kind == "f":
+        return random.uniform(-1, 1, type.dimensions).astype(np.float32)
+    limits = np.iinfo(type.dtype)
+    return random.integers(limits.min, limits.max, type.dimensions, type.dtype, endpoint=True)
+
+
+def agree(model, off=0, seed=1):
+    """Assert that two runs on other inputs give what the reference gives: nothing is left of the run before.
+
+    ``off`` is by how much codes may differ.
+    """
+    random = np.random.default_rng(seed)
+    for _ in range(2):
+        inputs = [random_of(model.operands[index].type, random) for index in model.inputs]
+        for ours, theirs in zip(*both(model, *inputs), strict=True):
+            if ours.dtype.kind == "f":
+                np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+            else:
+                assert np.abs(ours.astype(int) - theirs).max() <= off
+
+
+def sequence(net, kind, axis, steps=TIME, constant_states=False):
+    """A net's chain over the pieces of an input along ``axis``: (outputs, last cell state)."""
+    make, type, hidden_type, memory_type = KINDS[kind]
+    cell = make(net)
+    shape = (steps, BATCH, SIZE) if axis == 0 else (BATCH, steps, SIZE)
+    x = net.input(type.with_dimensions(shape))
+    if constant_states:
+        hidden, memory = (net.constant(t, np.zeros(t.dimensions)) for t in (hidden_type, memory_type))
+    else:
+        hidden, memory = net.input(hidden_type), net.input(memory_type)
+    piece = type.with_dimensions([1 if i == axis else extent for i, extent in enumerate(shape)])
+    pieces = net.call(Op.SPLIT, [x, *net.numbers(axis, steps)], *[piece] * steps) if steps > 1 else [x]
+    step_shape = net.constant(tensor("int32", (2,)), np.array([BATCH, SIZE]))
+    outputs = []
+    for part in pieces:
+        flat = net.call(Op.RESHAPE, [part, step_shape], type.with_dimensions((BATCH, SIZE)))
+        hidden, memory = cell.step(flat, hidden, memory)
+        outputs.append(hidden)
+    return outputs, memory
+
+
+def packed(net, outputs, axis):
+    type = net.model.operands[outputs[0]].type
+    shape = (*type.dimensions[:axis], len(outputs), *type.dimensions[axis:])
+    return net.call(Op.PACK, [*net.numbers(axis), *outputs], type.with_dimensions(shape))

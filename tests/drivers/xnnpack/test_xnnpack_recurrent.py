@@ -1,0 +1,188 @@
+"""Recurrent cells on the engine, against the reference, over what cells may have and leave out."""
+
+import numpy as np
+import pytest
+from cell_cases import (
+    BATCH,
+    FEATURES,
+    OUTPUTS,
+    SIZE,
+    TIME,
+    UNITS,
+    features,
+    inputs_of,
+    integer_results,
+    integers,
+    quant_of,
+    reals,
+    shapes,
+)
+from engine_cases import RECURRENT, agree, engine, reference, refusal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from nnapi.testing.single import run_single, single
+
+FLOAT = tensor("float32")
+NONE, RELU, RELU6, TANH, SIGMOID = 0, 1, 3, 4, 6
+COVERED = set()
+"""Operations that a test below runs."""
+KINDS = st.fixed_dictionaries(dict.fromkeys(FEATURES, st.booleans()))
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def run(code, inputs, results):
+    COVERED.add(code)
+    agree(code, inputs, results)
+
+
+def tensors(random, **extents):
+    return reals(extents, random)
+
+
+def scalars(activation=TANH, cell_clip=0.0, proj_clip=0.0):
+    return {"activation": activation, "cell_clip": cell_clip, "proj_clip": proj_clip}
+
+
+@settings(max_examples=40, deadline=None)
+@given(KINDS, st.sampled_from([RELU, RELU6, TANH]), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.2]), SEEDS)
+def test_lstm(kind, activation, cell_clip, proj_clip, seed):
+    random = np.random.default_rng(seed)
+    outputs = OUTPUTS if kind["projection"] else UNITS
+    states = {"output_state_in": (BATCH, outputs), "cell_state_in": (BATCH, UNITS)}
+    values = reals(shapes(kind), random) | tensors(random, input=(BATCH, SIZE), **states)
+    inputs = inputs_of(Op.LSTM, values | scalars(activation, cell_clip, proj_clip))
+    run(Op.LSTM, inputs, [FLOAT] * 4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(KINDS, st.booleans(), st.booleans(), SEEDS)
+def test_unidirectional_sequence_lstm(kind, time_major, with_states, seed):
+    random = np.random.default_rng(seed)
+    outputs = OUTPUTS if kind["projection"] else UNITS
+    outer = (TIME, BATCH) if time_major else (BATCH, TIME)
+    states = {"output_state_in": (BATCH, outputs), "cell_state_in": (BATCH, UNITS)}
+    values = reals(shapes(kind), random) | tensors(random, input=(*outer, SIZE), **states)
+    inputs = inputs_of(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, values | scalars(cell_clip=2.0) | {"time_major": time_major})
+    run(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, [FLOAT] * (3 if with_states else 1))
+
+
+@settings(max_examples=40, deadline=None)
+@given(KINDS, st.sampled_from(["none", "parallel", "cross"]), st.booleans(), st.booleans(), st.booleans(), SEEDS)
+def test_bidirectional_sequence_lstm(kind, link, time_major, merge, with_states, seed):
+    random = np.random.default_rng(seed)
+    outputs = OUTPUTS if kind["projection"] else UNITS
+    outer = (TIME, BATCH) if time_major else (BATCH, TIME)
+    aux = 0 if link == "none" else 3
+    weighted = aux if link == "cross" else 0
+    found = shapes(kind, SIZE, "fw_", weighted) | shapes(kind, aux if link == "parallel" else SIZE, "bw_", weighted)
+    for way in ("fw", "bw"):
+        found |= {f"{way}_activation_state_in": (BATCH, outputs), f"{way}_cell_state_in": (BATCH, UNITS)}
+    found |= {"input": (*outer, SIZE), "aux_input": (*outer, aux) if aux else None}
+    flags = {"time_major": time_major, "merge_outputs": merge}
+    inputs = inputs_of(Op.BIDIRECTIONAL_SEQUENCE_LSTM, reals(found, random) | scalars() | flags)
+    run(Op.BIDIRECTIONAL_SEQUENCE_LSTM, inputs, [FLOAT] * ((1 if merge else 2) + (4 if with_states else 0)))
+
+
+def rnn(random, prefix="", size=SIZE, aux=0):
+    found = {"weights": (UNITS, size), "recurrent_weights": (UNITS, UNITS), "bias": (UNITS,)}
+    found |= {"hidden_in": (BATCH, UNITS), "aux_weights": (UNITS, aux) if aux else None}
+    return {prefix + name: value for name, value in reals(found, random).items()}
+
+
+@pytest.mark.parametrize("activation", range(4))
+def test_rnn(activation):
+    random = np.random.default_rng(activation)
+    values = rnn(random) | tensors(random, input=(BATCH, SIZE)) | {"activation": activation}
+    run(Op.RNN, inputs_of(Op.RNN, values), [FLOAT] * 2)
+
+
+@pytest.mark.parametrize("activation", range(4))
+@pytest.mark.parametrize("time_major", [0, 1])
+@pytest.mark.parametrize("results", [1, 2])
+def test_unidirectional_sequence_rnn(activation, time_major, results):
+    random = np.random.default_rng(activation)
+    outer = (TIME, BATCH) if time_major else (BATCH, TIME)
+    values = rnn(random) | tensors(random, input=(*outer, SIZE))
+    values |= {"activation": activation, "time_major": time_major}
+    run(Op.UNIDIRECTIONAL_SEQUENCE_RNN, inputs_of(Op.UNIDIRECTIONAL_SEQUENCE_RNN, values), [FLOAT] * results)
+
+
+@pytest.mark.parametrize("link", ["none", "parallel", "cross"])
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize(("merge", "results"), [(False, 2), (False, 4), (True, 1), (True, 3)])
+def test_bidirectional_sequence_rnn(link, time_major, merge, results):
+    random = np.random.default_rng(results)
+    outer = (TIME, BATCH) if time_major else (BATCH, TIME)
+    aux = 0 if link == "none" else 3
+    weighted = aux if link == "cross" else 0
+    values = rnn(random, "fw_", SIZE, weighted) | rnn(random, "bw_", aux if link == "parallel" else SIZE, weighted)
+    values |= tensors(random, input=(*outer, SIZE), aux_input=(*outer, aux) if aux else None)
+    values |= {"activation": RELU, "time_major": time_major, "merge_outputs": merge}
+    run(Op.BIDIRECTIONAL_SEQUENCE_RNN, inputs_of(Op.BIDIRECTIONAL_SEQUENCE_RNN, values), [FLOAT] * results)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("memory", [1, 4])
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("activation", [0, RELU])
+def test_svdf(rank, memory, with_bias, activation):
+    random, filters = np.random.default_rng(memory), 6
+    values = tensors(
+        random, input=(BATCH, SIZE), weights_feature=(filters, SIZE), weights_time=(filters, memory),
+        bias=(filters // rank,) if with_bias else None, state_in=(BATCH, filters * memory),
+    )  # fmt: skip
+    inputs = inputs_of(Op.SVDF, values | {"rank": rank, "activation": activation})
+    run(Op.SVDF, inputs, [FLOAT] * 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(KINDS, st.sampled_from([1, BATCH]), st.sampled_from([20, 127]), st.sampled_from([None, 0.5, 3.0]), SEEDS)
+def test_quantized_lstm_is_the_same_code_for_code(kind, batch, reach, cell_clip, seed):
+    kind = kind | {"peephole": kind["peephole"] and not kind["projection"]}
+    values = integers(kind, np.random.default_rng(seed), batch, reach) | {"cell_clip": cell_clip}
+    inputs = inputs_of(Op.QUANTIZED_LSTM, values, quant_of(kind))
+    COVERED.add(Op.QUANTIZED_LSTM)
+    ours, theirs = (
+        run_single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True, devices=[device])
+        for device in (engine(), reference())
+    )
+    for codes, wanted in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(codes, wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "sentence"),
+    [
+        (features("peephole", "projection"), {}, "the engine's integers are wrong where a cell has peepholes and a"),
+        (features("projection"), {"proj_clip": 0.5}, "proj_clip is 0.5: the engine clips codes of the projection"),
+        (features(), {"forget_gate_bias": np.full(UNITS, 2**31 - 1)}, "sums of the forget gate may overflow"),
+    ],
+)
+def test_quantized_lstm_refuses(kind, change, sentence):
+    inputs = inputs_of(Op.QUANTIZED_LSTM, integers(kind, np.random.default_rng(0)) | change, quant_of(kind))
+    assert sentence in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
+
+
+def test_quantized_lstm_refuses_computed_weights():
+    inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
+    assert "weights of the input gate are computed" in refusal(
+        single(Op.QUANTIZED_LSTM, inputs, integer_results(features()))
+    )
+
+
+@pytest.mark.parametrize("activation", [NONE, SIGMOID])
+def test_lstm_refuses_what_the_engine_squashes_wrongly(activation):
+    random = np.random.default_rng(0)
+    values = reals(shapes(features()), random)
+    values |= tensors(random, input=(1, SIZE), output_state_in=(1, UNITS), cell_state_in=(1, UNITS))
+    inputs = inputs_of(Op.LSTM, values | scalars(activation))
+    sentence = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
+    assert sentence in refusal(single(Op.LSTM, inputs, [FLOAT] * 4, constant=True))
+
+
+def test_every_recurrent_rule_is_tested():
+    """Runs last."""
+    assert COVERED == RECURRENT
