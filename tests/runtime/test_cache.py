@@ -162,6 +162,16 @@ def lose_a_field(file: Path) -> None:
     file.write_bytes(MAGIC + json.dumps(meta).encode() + b"\n" + payload)
 
 
+def grow_the_plan(file: Path) -> None:
+    _, line, payload = file.read_bytes().split(b"\n", 2)
+    file.write_bytes(MAGIC + json.dumps(json.loads(line) | {"plan": 1 << 50}).encode() + b"\n" + payload)
+
+
+def shorten_the_plan(file: Path) -> None:
+    _, line, payload = file.read_bytes().split(b"\n", 2)
+    file.write_bytes(MAGIC + json.dumps(json.loads(line) | {"plan": 1}).encode() + b"\n" + payload)
+
+
 def other_entry(file: Path) -> None:
     """The entry of another device under this one's name."""
     once(file.parent, Slow("other"))
@@ -178,6 +188,8 @@ DAMAGE = {
     replace_by_text: "no entry of this cache's format",
     older_format: "no entry of this cache's format",
     lose_a_field: "no entry of this cache's format",
+    grow_the_plan: "no entry of this cache's format",
+    shorten_the_plan: "its content has changed",
     other_entry: "it was written as",
 }
 
@@ -314,14 +326,14 @@ def test_files_that_are_no_entries_go_in_any_case_and_others_stay(tmp_path: Path
 
 
 def test_the_directory_is_kept_below_its_limit(tmp_path: Path) -> None:
-    (file,) = fill(tmp_path, 1)
-    cache = Cache(tmp_path, TOKEN, limit=2 * file.stat().st_size + 40)
-    for i in range(1, 6):
+    cache = Cache(tmp_path, TOKEN)
+    for i in range(6):
         driver = Slow(f"device-{i}")
         model = doubled()
         cache.prepare(Device(driver), model, PrepareOptions(), lambda d=driver, m=model: d.prepare(m, PrepareOptions()))  # type: ignore[misc]
+        (cache.limit,) = [2 * entry.size + 40 for entry in entries(tmp_path)][:1]
     assert len(list(entries(tmp_path))) == 2
-    assert (cache.hits, cache.misses) == (0, 5)
+    assert (cache.hits, cache.misses) == (0, 6)
 
 
 def test_options_that_no_name_tells_are_in_the_entry(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import logging
 import mmap
 import os
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -17,6 +18,28 @@ from nnapi.model.operand import Array
 log = logging.getLogger("nnapi.Memory")
 
 PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
+
+
+class Mapping(mmap.mmap):
+    """A shared mapping of a file: its pages can be given back at any time, and are read again when they are needed."""
+
+
+def give_back(arrays: Iterable[Array]) -> None:
+    """Let the system have the pages of the files that arrays are views of, where a :class:`Memory` has mapped them.
+
+    The arrays stay what they are, only that their bytes are no part of the process's memory until they are read again.
+    """
+    mappings: dict[int, Mapping] = {}
+    for array in arrays:
+        owner: object = array
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        if isinstance(owner, memoryview):
+            owner = owner.obj
+        if isinstance(owner, Mapping):
+            mappings[id(owner)] = owner
+    for mapping in mappings.values():
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 class Memory:
@@ -81,11 +104,10 @@ class Memory:
 
     def check_region(self, offset: int, length: int) -> None:
         """Raise BadDataError unless the region lies inside the memory."""
-        need(
-            offset >= 0 and length >= 0 and offset + length <= self.size,
-            f"region of {length} bytes at offset {offset} is not inside the memory of {self.size} bytes",
-            BadDataError,
-        )
+        if not (offset >= 0 and length >= 0 and offset + length <= self.size):
+            raise BadDataError(
+                f"region of {length} bytes at offset {offset} is not inside the memory of {self.size} bytes"
+            )
 
     @property
     def writable(self) -> bool:
@@ -98,7 +120,7 @@ class Memory:
         lead = self._offset % mmap.ALLOCATIONGRANULARITY  # the system maps from page bounds, NNAPI from any byte
         try:
             need(self._offset + self.size <= os.fstat(self._fd).st_size, "the file is too short", UnmappableError)
-            mapping = mmap.mmap(
+            mapping = Mapping(
                 self._fd, self.size + lead, mmap.MAP_SHARED, prot=self.protect, offset=self._offset - lead
             )
         except (OSError, ValueError, OverflowError, UnmappableError) as error:

@@ -1,39 +1,43 @@
 """The compilation cache: what drivers prepared, kept in files between processes.
 
 A file's name is a digest of the caller's token, the operations that a device has of a compound plan, the device, its
-driver's version and the options; in the file stand its own name and a digest of the model. Whatever is wrong with a
+driver's version and the options; in the file stand its own name, a digest of the model, and where a device has all of
+it the plan that led to it (:mod:`kept`), so that nobody needs to plan again. Whatever is wrong with a
 file (truncated, altered, made for another model, copied from elsewhere, unreadable) it is ignored with a logged reason
 and written anew; no trouble with the cache ever fails a compilation.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.drivers.base import Caches, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, UnexpectedNullError, need
-from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
+from nnapi.runtime.digest import content_hash, digest, sha256
 from nnapi.runtime.plan import Run
 
 log = logging.getLogger("nnapi.CompilationCache")
 
-MAGIC = b"NNAPI-CACHE-2\n"
+MAGIC = b"NNAPI-CACHE-3\n"
+LETTERS = 64
+PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
+"""The two letters for each byte of a key."""
 SUFFIX = "10"
 """Model cache, file 0: the end of every name, as the reference runtime gives it."""
 LIMIT = 1 << 30
 """Bytes that a directory may hold; what was used longest ago gives way to what is new."""
+LONGEST_HEADER = 1 << 16
 ABANDONED = 3600
 """Seconds after which an unfinished file is one that its writer did not live to finish."""
 UNFINISHED = ".nnapi-"
@@ -59,6 +63,16 @@ class Entry:
     label: Label | None
 
 
+@dataclass(frozen=True)
+class Content:
+    """What a sound file holds: the digest of model and options that it was made for, the plan (empty where none was
+    kept), the driver's payload."""
+
+    model: str
+    plan: bytes
+    payload: bytes
+
+
 class Cache:
     """A directory and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). The directory may not exist.
 
@@ -71,6 +85,7 @@ class Cache:
         need(len(token) == size, f"the token has {len(token)} bytes, must have {size}", BadDataError)
         self.directory, self.token, self.limit = Path(directory), bytes(token), limit
         self.hits = self.misses = 0
+        self._looked_at: dict[Path, Content | None] = {}
 
     def prepare(
         self,
@@ -79,54 +94,93 @@ class Cache:
         options: PrepareOptions,
         prepare: Callable[[], Prepared],
         places: Sequence[tuple[int, int]] = (),
+        plan: bytes = b"",
     ) -> Prepared:
-        """The prepared model: restored from its entry, or prepared and kept.
+        """The prepared model: restored from its entry, or prepared and kept, together with the plan.
 
         ``places`` tell the parts of a compound plan apart, as :func:`operation_places` gives them.
         """
         driver = device.driver
         if not isinstance(driver, Caches):
             return prepare()
-        path = self.directory / self.file_name(device, options, places)
-        digest = hashlib.sha256(content_hash(model) + repr(options.threads).encode()).hexdigest()
-        payload = read_entry(path, digest)
-        if payload is not None:
-            try:
-                restored = driver.restore(model, payload, options)
-            except Exception as error:
-                log.warning("%s ignored: %s cannot restore it: %s", path, device.name, error)
-            else:
-                self.hits += 1
-                _mark_used(path)
-                return restored
+        restored = self.restore(device, model, options, places)
+        if restored is not None:
+            return restored
         self.misses += 1
         prepared = prepare()
-        content = driver.cache_entry(prepared)
-        if content is not None:
-            write_entry(path, digest, Label(model.name, device.name, device.version, time.time()), content)
-            self._make_room()
+        payload = driver.cache_entry(prepared)
+        if payload is not None:
+            self._write(device, model, options, places, plan, payload)
         return prepared
+
+    def restore(
+        self, device: Device, model: Model, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()
+    ) -> Prepared | None:
+        """What an entry says is prepared; None, with the reason in the log, where there is none that will do."""
+        path, driver = self.directory / self.file_name(device, options, places), device.driver
+        content = self._content(path)
+        if content is None or not isinstance(driver, Caches):
+            return None
+        self._looked_at[path] = None
+        if content.model != _key(model, options):
+            log.warning("%s ignored: it was made for another model, or for other options", path)
+            return None
+        try:
+            restored = driver.restore(model, content.payload, options)
+        except Exception as error:
+            log.warning("%s ignored: %s cannot restore it: %s", path, device.name, error)
+            return None
+        self.hits += 1
+        _mark_used(path)
+        return restored
+
+    def plan(self, device: Device, options: PrepareOptions) -> bytes:
+        """The plan that was kept with the entry of a device for a whole model; empty where there is none."""
+        content = self._content(self.directory / self.file_name(device, options))
+        return content.plan if content is not None else b""
+
+    def keep_plan(self, device: Device, model: Model, options: PrepareOptions, plan: bytes) -> None:
+        """Add the plan to an entry that is there already."""
+        path = self.directory / self.file_name(device, options)
+        self._looked_at.pop(path, None)
+        content = self._content(path)
+        if content is not None and content.plan != plan:
+            self._write(device, model, options, (), plan, content.payload)
+
+    def _content(self, path: Path) -> Content | None:
+        """What a file holds, read once."""
+        if path not in self._looked_at:
+            self._looked_at[path] = read_entry(path)
+        return self._looked_at[path]
+
+    def _write(
+        self,
+        device: Device,
+        model: Model,
+        options: PrepareOptions,
+        places: Sequence[tuple[int, int]],
+        plan: bytes,
+        payload: bytes,
+    ) -> None:
+        path = self.directory / self.file_name(device, options, places)
+        label = Label(model.name, device.name, device.version, time.time())
+        write_entry(path, label, Content(_key(model, options), plan, payload))
+        self._looked_at.pop(path, None)
+        try:
+            prune(self.directory, self.limit)
+        except OSError as error:
+            log.warning("%s not pruned: %s", self.directory, error)
 
     def file_name(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
         """64 letters, two for each byte of the key (low half first), and the kind and number of the file.
 
         The key is the SHA-256 of what the reference runtime puts into its own, in the same order.
         """
-        key = hashlib.sha256(self.token)
-        for place in places:
-            key.update(struct.pack("<ii", *place))
-        key.update(device.name.encode() + device.version.encode())
-        key.update(struct.pack("<ii", options.preference, options.priority))
+        key = [self.token, *(struct.pack("<ii", *place) for place in places)]
+        key += (device.name.encode(), device.version.encode(), struct.pack("<ii", options.preference, options.priority))
         for name, code, data in options.attributes:
-            key.update(name.encode() + struct.pack("<H", code) + data)
-        letters = "".join(chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in key.digest())
-        return letters + SUFFIX
-
-    def _make_room(self) -> None:
-        try:
-            prune(self.directory, self.limit)
-        except OSError as error:
-            log.warning("%s not pruned: %s", self.directory, error)
+            key += (name.encode(), struct.pack("<H", code), data)
+        return "".join([PAIRS[byte] for byte in sha256(b"".join(key))]) + SUFFIX
 
 
 @dataclass(frozen=True)
@@ -135,11 +189,12 @@ class Place:
 
     cache: Cache
     places: Sequence[tuple[int, int]]
+    plan: bytes = b""
 
     def prepare(
         self, device: Device, model: Model, options: PrepareOptions, prepare: Callable[[], Prepared]
     ) -> Prepared:
-        return self.cache.prepare(device, model, options, prepare, self.places)
+        return self.cache.prepare(device, model, options, prepare, self.places, self.plan)
 
 
 def operation_places(whole: Model, source: Model, run: Run) -> Sequence[tuple[int, int]]:
@@ -161,50 +216,49 @@ def _models(model: Model) -> list[Model]:
     return found
 
 
-def content_hash(model: Model) -> bytes:
-    """A digest of everything that decides what the model computes."""
-    digest = hashlib.sha256(repr((model.inputs, model.outputs, model.relaxed)).encode())
-    for operand in model.operands:
-        digest.update(repr((_code(operand.type.code), replace(operand.type, code=0), operand.lifetime.value)).encode())
-        if operand.lifetime == Lifetime.CONSTANT:
-            digest.update(operand.value.tobytes() if not operand.value.flags.c_contiguous else operand.value.data)
-        elif operand.lifetime == Lifetime.SUBGRAPH:
-            digest.update(content_hash(operand.value))
-    for call in model.operations:
-        digest.update(repr((_code(call.code), call.inputs, call.outputs)).encode())
-    return digest.digest()
+def _key(model: Model, options: PrepareOptions) -> str:
+    """What an entry is for, as far as its name does not say."""
+    return digest(content_hash(model), repr(options.threads).encode()).hex()
 
 
-def _code(code: int) -> tuple[str | None, int]:
-    """A type's number so that it means the same in every process: prefixes of extensions do not."""
-    extension = EXTENSIONS.name(code)
-    return (extension, code & 0xFFFF) if extension else (None, int(code))
-
-
-def read_entry(path: Path, digest: str) -> bytes | None:
-    """The payload of an entry for a model of that digest; None, with the reason in the log, where there is none."""
+def read_entry(path: Path) -> Content | None:
+    """What a file holds; None, with the reason in the log, where there is none or it is not as it was written."""
+    plan = payload = b""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            magic, line = file.read(len(MAGIC)), file.readline(LONGEST_HEADER)
+            meta = _header(line) if magic == MAGIC else None
+            size = os.fstat(file.fileno()).st_size - len(magic) - len(line)
+            reason = _unfit(path, meta, size)
+            if reason is None and meta is not None:
+                plan, payload = file.read(meta["plan"]), file.read(size - meta["plan"])
+                if meta["digest"] != digest(_told(meta), plan, payload).hex():
+                    reason = "its content has changed since it was written"
     except FileNotFoundError:
         return None
     except OSError as error:
         log.warning("%s ignored: %s", path, error)
         return None
-    header, _, payload = data.removeprefix(MAGIC).partition(b"\n")
-    meta = _header(header) if data.startswith(MAGIC) else None
+    if reason is not None or meta is None:
+        log.warning("%s ignored: %s", path, reason)
+        return None
+    return Content(meta["model"], plan, payload)
+
+
+def _unfit(path: Path, meta: dict[str, Any] | None, size: int) -> str | None:
+    """Why a file with that header and so many bytes behind it need not be read."""
     if meta is None:
-        log.warning("%s ignored: it is no entry of this cache's format", path)
-    elif meta["name"] != path.name:
-        log.warning("%s ignored: it was written as %s", path, meta["name"])
-    elif meta["model"] != digest:
-        log.warning("%s ignored: it was made for another model, or for other options", path)
-    elif meta["size"] != len(payload):
-        log.warning("%s ignored: %d bytes where %d were written", path, len(payload), meta["size"])
-    elif meta["sha256"] != hashlib.sha256(payload).hexdigest():
-        log.warning("%s ignored: its content has changed since it was written", path)
-    else:
-        return payload
+        return "it is no entry of this cache's format"
+    if meta["name"] != path.name:
+        return f"it was written as {meta['name']}"
+    if meta["size"] != size:
+        return f"{size} bytes where {meta['size']} were written"
     return None
+
+
+def _told(meta: dict[str, Any]) -> bytes:
+    """What a header says of the content, for the digest that stands beside it."""
+    return repr((meta["name"], meta["model"], meta["plan"])).encode()
 
 
 def _header(line: bytes) -> dict[str, Any] | None:
@@ -212,22 +266,24 @@ def _header(line: bytes) -> dict[str, Any] | None:
         meta = json.loads(line)
     except ValueError:
         return None
-    return meta if isinstance(meta, dict) and {"name", "model", "size", "sha256", "label"} <= meta.keys() else None
+    if not isinstance(meta, dict) or not meta.keys() >= {"name", "model", "plan", "size", "digest", "label"}:
+        return None
+    plan, size = meta["plan"], meta["size"]
+    return meta if isinstance(plan, int) and isinstance(size, int) and 0 <= plan <= size else None
 
 
-def write_entry(path: Path, digest: str, label: Label, payload: bytes) -> None:
+def write_entry(path: Path, label: Label, content: Content) -> None:
     """Write an entry so that other processes see it whole or not at all."""
-    meta = {
-        "name": path.name, "model": digest, "size": len(payload), "sha256": hashlib.sha256(payload).hexdigest(),
-        "label": asdict(label),
-    }  # fmt: skip
+    plan, payload = content.plan, content.payload
+    meta = {"name": path.name, "model": content.model, "plan": len(plan), "size": len(plan) + len(payload)}
+    meta |= {"digest": digest(_told(meta), plan, payload).hex(), "label": asdict(label)}
     temporary = None
     import tempfile  # with what it needs, 4 ms
 
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
             temporary = file.name
-            file.write(MAGIC + json.dumps(meta).encode() + b"\n" + payload)
+            file.writelines((MAGIC, json.dumps(meta).encode(), b"\n", plan, payload))
         os.replace(temporary, path)
     except OSError as error:
         log.warning("%s not written: %s", path, error)
@@ -247,7 +303,7 @@ def entries(directory: Path) -> Iterator[Entry]:
     """The entries of a cache directory, the one used longest ago first."""
     found = []
     for path in directory.glob(f"*{SUFFIX}"):
-        if len(path.name) == 2 * hashlib.sha256().digest_size + len(SUFFIX):
+        if len(path.name) == LETTERS + len(SUFFIX):
             try:
                 found.append(_entry(path))
             except FileNotFoundError:
@@ -258,7 +314,7 @@ def entries(directory: Path) -> Iterator[Entry]:
 def _entry(path: Path) -> Entry:
     with path.open("rb") as file:
         stat = os.fstat(file.fileno())
-        magic, line = file.read(len(MAGIC)), file.readline(1 << 16)
+        magic, line = file.read(len(MAGIC)), file.readline(LONGEST_HEADER)
     meta = _header(line) if magic == MAGIC else None
     try:
         label = Label(**meta["label"]) if meta else None

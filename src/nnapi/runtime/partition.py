@@ -84,16 +84,16 @@ class Problem:
         return total
 
 
-def partition(problem: Problem) -> Assignment | None:
+def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
     """The cheapest assignment found; None when some operation is refused by every device.
 
-    Exact for two devices; never worse than the best single device.
+    Exact for two devices, but for a share ``slack`` of the cost; never worse than the best single device.
     """
     candidates = list(starts(problem))
     if not candidates:
         return None
-    best = min(candidates, key=problem.cost)
-    if len(problem.devices) == 1 or problem.cost(best) <= problem.floor() * (1 + 1e-12):
+    best = candidates[0] if len(problem.devices) == 1 else min(candidates, key=problem.cost)
+    if len(problem.devices) == 1 or problem.cost(best) <= problem.floor() * (1 + slack):
         return best
     improved = True
     while improved:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections import Counter
 from dataclasses import dataclass
 
 from nnapi.drivers.base import Verdict
@@ -82,11 +84,22 @@ class Plan:
     notes: tuple[str, ...] = ()
     measured: float | None = None
     """Seconds that a run took when plans were compared; None where nothing was compared."""
+    threads: int | None = None
+    """Threads that the times are for; None where the drivers choose."""
 
     @property
     def name(self) -> str:
-        """What tells the plan from its rivals."""
+        """Where how much of the model is computed, for people."""
+        placed = Counter(decision.chosen for decision in self.decisions)
+        if len(placed) > 1:
+            return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
         return f"everything on {self.devices[0]}" if len(self.devices) == 1 else " and ".join(sorted(self.devices))
+
+    @property
+    def identity(self) -> str:
+        """What tells the plan from its rivals: its name, and the operations that differ where devices share them."""
+        chosen = "\n".join(decision.chosen for decision in self.decisions)
+        return f"{self.name} ({zlib.crc32(chosen.encode()):08x})"
 
     @property
     def devices(self) -> tuple[str, ...]:

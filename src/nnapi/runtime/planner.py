@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from nnapi.codes import DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.runtime.costs import operation_seconds
-from nnapi.runtime.device import Device
+from nnapi.runtime.costs import UNMEASURED, Prices
+from nnapi.runtime.device import REFERENCE, Device
+from nnapi.runtime.measured import Table
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.plan import Alternative, Decision, If, Plan, Run, Step, While, grouped, submodel
+from nnapi.runtime.rivals import candidates
+from nnapi.runtime.work import work_of
 from nnapi.trace import Layer, Phase, Section, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
@@ -20,43 +23,58 @@ log = logging.getLogger("nnapi.ExecutionPlan")
 OPEN_SHAPES_LEVEL = 3
 """Feature level from which devices understand extents that are not known before the run."""
 
+EXACT, INEXACT = 1e-12, 0.02
+"""Shares of a plan's cost that a better one must save: declared costs are taken at their word, measured ones not."""
+
 Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
+Tables = Mapping[str, Table]
+"""What was measured of devices, by their names; without an entry the declared figures count."""
 
 
 def make_plan(
-    model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
+    model: Model,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    exclusions: Exclusions | None = None,
+    tables: Tables | None = None,
 ) -> Plan:
     """The plan for a finished model. Raises BadDataError, with each device's reason, for operations nobody takes."""
-    best, *_ = make_plans(model, devices, preference, exclusions)
+    (best,) = make_plans(model, devices, preference, exclusions, tables, compared=False)
     return best
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plans(
-    model: Model, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions | None = None
+    model: Model,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    exclusions: Exclusions | None = None,
+    tables: Tables | None = None,
+    *,
+    compared: bool = True,
 ) -> list[Plan]:
-    """The best plan, then those that use one device alone, the predicted fastest first."""
-    excluded = exclusions or {}
+    """The best plan; where it is to be ``compared``, the one to begin with and its rivals, the fastest first."""
+    excluded, measured = exclusions or {}, tables or {}
     verdicts = [_verdicts(model, device, excluded) for device in devices]
     _need_taken(model, devices, verdicts)
-    problem = _problem(model, devices, verdicts, preference)
-    best = _assignment(problem, devices)
-    alternatives = tuple(_alternatives(problem, devices))
+    problem = _problem(model, devices, verdicts, preference, measured)
+    best = _assignment(problem, devices, INEXACT if measured else EXACT)
+    wanted = candidates(problem, best) if compared else [best]
+    best = wanted[0]
+    alternatives = tuple(_alternatives(problem, devices, best))
     notes = tuple(dict.fromkeys(excluded.values()))
 
     def plan(assignment: Sequence[int]) -> Plan:
         owners: dict[int, object] = {
             call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)
         }
-        steps = _steps(model, devices, owners, preference, excluded)
+        steps = _steps(model, devices, owners, preference, excluded, measured)
         decisions = _decisions(model, devices, verdicts, problem, assignment)
         return Plan(model, tuple(steps), tuple(decisions), problem.cost(assignment), alternatives, notes)
 
     _tell(model, devices, best)
-    singles = [[d] * len(model.operations) for d in problem.devices]
-    rivals = [single for single in singles if single != list(best) and problem.cost(single) < FORBIDDEN]
-    return [plan(best), *(plan(rival) for rival in sorted(rivals, key=problem.cost))]
+    return [plan(assignment) for assignment in wanted]
 
 
 def whole(model: Model, device: Device) -> Plan:
@@ -64,7 +82,7 @@ def whole(model: Model, device: Device) -> Plan:
     owners: dict[int, object] = dict.fromkeys(range(len(model.operations)), device)
     verdicts = [_verdicts(model, device, {})]
     _need_taken(model, [device], verdicts)
-    steps = _steps(model, [device], owners, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, {})
+    steps = _steps(model, [device], owners, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, {}, {})
     decisions = tuple(
         Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
         for call, verdict in zip(model.operations, verdicts[0], strict=True)
@@ -94,37 +112,43 @@ def _beyond(device: Device, model: Model, call: OperationCall) -> str | None:
     return None
 
 
-def _assignment(problem: Problem, devices: Sequence[Device]) -> Sequence[int]:
+def _assignment(problem: Problem, devices: Sequence[Device], slack: float) -> Sequence[int]:
     """The device of each operation. Of what costs the same the CPU has the preference, then the earlier device."""
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
-    found = partition(problem.with_devices(order))
+    found = partition(problem.with_devices(order), slack)
     assert found is not None
     return [order[place] for place in found]
 
 
 def _need_taken(model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]]) -> None:
     for position, call in enumerate(model.operations):
+        if any(answers[position].supported for answers in verdicts):
+            continue
         refusals = [
             f"{device.name}: {answers[position].reason}" for device, answers in zip(devices, verdicts, strict=True)
         ]
-        taken = any(answers[position].supported for answers in verdicts)
-        need(taken, f"no device takes {call}; " + "; ".join(refusals), BadDataError)
+        raise BadDataError(f"no device takes {call}; " + "; ".join(refusals))
 
 
 def _problem(
-    model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]], preference: PreferenceCode
+    model: Model,
+    devices: Sequence[Device],
+    verdicts: Sequence[Sequence[Verdict]],
+    preference: PreferenceCode,
+    tables: Tables,
 ) -> Problem:
-    capabilities = [device.driver.capabilities() for device in devices]
-    compute = [
-        [
-            operation_seconds(model, call, declared, preference) if answers[position].supported else FORBIDDEN
-            for declared, answers in zip(capabilities, verdicts, strict=True)
-        ]
-        for position, call in enumerate(model.operations)
-    ]
-    return Problem(
-        compute, _flows(model), [c.launch_seconds for c in capabilities], [c.seconds_per_byte for c in capabilities]
-    )
+    reference = tables.get(REFERENCE, UNMEASURED)
+    prices = [Prices(d.driver.capabilities(), tables.get(d.name, UNMEASURED), reference) for d in devices]
+    compute = []
+    for position, call in enumerate(model.operations):
+        work = work_of(model, call)
+        compute.append(
+            [
+                price.seconds(model, call, preference, work) if answers[position].supported else FORBIDDEN
+                for price, answers in zip(prices, verdicts, strict=True)
+            ]
+        )
+    return Problem(compute, _flows(model), [price.launch for price in prices], [price.byte for price in prices])
 
 
 def _flows(model: Model) -> list[Flow]:
@@ -141,10 +165,12 @@ def _flows(model: Model) -> list[Flow]:
     ]
 
 
-def _alternatives(problem: Problem, devices: Sequence[Device]) -> list[Alternative]:
+def _alternatives(problem: Problem, devices: Sequence[Device], best: Sequence[int]) -> list[Alternative]:
+    """The devices that could have the whole model and do not."""
     singles = [
         Alternative(f"everything on {device.name}", problem.cost((d,) * len(problem.compute)))
         for d, device in enumerate(devices)
+        if set(best) != {d}
     ]
     return sorted((a for a in singles if a.seconds < FORBIDDEN), key=lambda alternative: alternative.seconds)
 
@@ -157,10 +183,11 @@ def _decisions(
     assignment: Sequence[int],
 ) -> list[Decision]:
     names = [device.name for device in devices]
+    operations = {call.code: call.name for call in model.operations}
     return [
         Decision(
             call.number,
-            call.name,
+            operations[call.code],
             names[assignment[position]],
             tuple((name, answers[position]) for name, answers in zip(names, verdicts, strict=True)),
             tuple(zip(names, problem.compute[position], strict=True)),
@@ -175,6 +202,7 @@ def _steps(
     owners: dict[int, object],
     preference: PreferenceCode,
     exclusions: Exclusions,
+    tables: Tables,
 ) -> list[Step]:
     """The steps in order. Control flow that the CPU is best at is taken apart, so that other devices can have what
     is inside."""
@@ -194,7 +222,7 @@ def _steps(
             part, inputs, outputs = submodel(model, calls)
             steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
         else:
-            steps += [_control_flow_step(model, call, devices, preference, exclusions) for call in calls]
+            steps += [_control_flow_step(model, call, devices, preference, exclusions, tables) for call in calls]
     return steps
 
 
@@ -218,11 +246,16 @@ def _has_open_control_flow(model: Model, call: OperationCall) -> bool:
 
 
 def _control_flow_step(
-    model: Model, call: OperationCall, devices: Sequence[Device], preference: PreferenceCode, exclusions: Exclusions
+    model: Model,
+    call: OperationCall,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    exclusions: Exclusions,
+    tables: Tables,
 ) -> Step:
     operands = model.operands
     plans = [
-        make_plan(operands[i].value, devices, preference, exclusions)
+        make_plan(operands[i].value, devices, preference, exclusions, tables)
         for i in call.inputs
         if isinstance(operands[i].value, Model)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 
@@ -13,12 +13,14 @@ from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, MissedDeadlineError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
+from nnapi.runtime import kept
 from nnapi.runtime.cache import Cache, Place, operation_places
 from nnapi.runtime.deadline import in_time
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import Plan, Run, submodel
 from nnapi.runtime.planner import make_plans, whole
 from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan
+from nnapi.runtime.pricing import Pricing, priced
 from nnapi.runtime.tuning import fastest, is_worthwhile
 from nnapi.trace import Phase, Section, span
 
@@ -128,27 +130,56 @@ def _planned(
     by_name = {device.name: device for device in devices}
     exclusions: dict[tuple[str, Model, int], str] = {}
     failure: type[NnapiError] = OpFailedError
+    undecided = False
+    compares = tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
+    conditions = kept.conditions(devices, options, compares)
+    if cache is not None and (ready := _recalled(model, devices, options, cache, compares, guard)):
+        return ready
+    pricing = priced(model, devices, options) if compares else Pricing()
+    options = replace(options, threads=pricing.threads or options.threads)
 
     def prepare_run(plan: Plan, run: Run) -> Prepared:
-        kept = None if cache is None else Place(cache, operation_places(model, plan.model, run))
-        return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, kept))
+        if cache is None:
+            return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, None))
+        settled = kept.text(plan, conditions) if run.model is model and not undecided else b""
+        place = Place(cache, operation_places(model, plan.model, run), settled)
+        return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, place))
 
     while True:
         try:
-            plans = make_plans(model, devices, options.preference, exclusions)
+            plans = make_plans(model, devices, options.preference, exclusions, pricing.tables, compared=compares)
         except BadDataError:
             if not exclusions:
                 raise
             raise failure("; ".join(dict.fromkeys(exclusions.values()))) from None
         try:
-            if tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER and is_worthwhile(model, plans):
+            plans = [replace(plan, threads=options.threads) for plan in plans]
+            undecided = compares and is_worthwhile(model, plans)
+            if undecided:
                 chosen = fastest(model, plans, devices, options, lambda plan: _prepared_plan(plan, prepare_run))
+                if cache is not None and chosen.plan.is_simple:
+                    device = by_name[chosen.plan.devices[0]]
+                    cache.keep_plan(device, model, options, kept.text(chosen.plan, conditions))
                 return Ready(chosen.plan, chosen.prepared)
             return Ready(plans[0], _prepared_plan(plans[0], prepare_run))
         except _Claimed as claimed:
             log.warning("%s", claimed.reason)
             failure = claimed.kind
             exclusions |= {(claimed.device, claimed.model, number): claimed.reason for number in claimed.culprits}
+
+
+def _recalled(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache, compares: bool, guard: Guard
+) -> Ready | None:
+    """The plan that the cache keeps for the model, restored whole."""
+    found = kept.recalled(cache, model, devices, options, compares)
+    if found is None:
+        return None
+    plan, device, prepared = found
+    (run,) = plan.steps
+    assert isinstance(run, Run)
+    section = _section(device, model, run.operations)
+    return Ready(plan, guard(run, OnDevice(device, prepared, options.priority, section)))
 
 
 def _prepared_plan(plan: Plan, prepare_run: Callable[[Plan, Run], Prepared]) -> Prepared:
@@ -172,10 +203,10 @@ def _numbers(operations: Sequence[int]) -> str:
     return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
 
 
-def _prepare_run(device: Device, model: Model, run: Run, options: PrepareOptions, kept: Place | None) -> Prepared:
+def _prepare_run(device: Device, model: Model, run: Run, options: PrepareOptions, place: Place | None) -> Prepared:
     try:
         work = partial(contained, device, run.model, options)
-        prepared = work() if kept is None else kept.prepare(device, run.model, options, work)
+        prepared = work() if place is None else place.prepare(device, run.model, options, work)
         return OnDevice(device, prepared, options.priority, _section(device, run.model, run.operations))
     except MissedDeadlineError:
         raise

@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, Performance, PrepareOptions, Verdict
+from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, Performance, Prepared, PrepareOptions, Verdict
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.estimates import products
-from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered
+from nnapi.drivers.xnnpack.cells import written_out
+from nnapi.drivers.xnnpack.chains import merged
+from nnapi.drivers.xnnpack.compiled import compile_graph, constants, packed, unpacked
+from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered, may_be_omitted
 from nnapi.drivers.xnnpack.narrow import narrowed
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
+from nnapi.drivers.xnnpack.states import in_place
 from nnapi.errors import OpFailedError, need
+from nnapi.model.memory import give_back
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, Shape
 
@@ -33,7 +37,8 @@ class XnnpackDriver:
         )
         self._threads = threads
         self._asked: tuple[weakref.ref[Model], Lowered] | None = None
-        """The model that verdicts were asked for last, if taken whole: it is mostly the one to be prepared next."""
+        """The model that verdicts were asked for last, if taken whole: it is mostly the one to be prepared next, with
+        the extents that were assumed."""
 
     def capabilities(self) -> Capabilities:
         codes = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
@@ -42,26 +47,55 @@ class XnnpackDriver:
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         result = lowered(model)
         whole = all(verdict.supported for verdict in result.verdicts)
-        self._asked = (weakref.ref(model), result) if whole else None
+        self._asked = (weakref.ref(model, self._forget), result) if whole else None
         return result.verdicts
+
+    def _forget(self, model: weakref.ref[Model]) -> None:
+        asked = self._asked
+        if asked is not None and asked[0] is model:
+            self._asked = None
 
     def allocate(self, type: OperandType) -> HostBuffer:
         need(type.is_known, f"the CPU allocates no memory of unknown extents: {type}", OpFailedError)
         return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | OpenGraph:
-        if all(model.operands[index].type.is_known for index in model.inputs):
-            return self._prepared(model, None, options)
-        return OpenGraph(lambda shapes: self._prepared(model, shapes, options), assumed(model))
+        shapes = assumed(model)
+        if _is_closed(model):
+            return self._prepared(model, shapes, shapes, options)
+        return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes)
 
-    def _prepared(self, model: Model, shapes: Sequence[Shape] | None, options: PrepareOptions) -> PreparedGraph:
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        """The serialised graph, that for the assumed extents where the model leaves some open."""
+        graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
+        return packed(graph.model, graph.compiled) if isinstance(graph, PreparedGraph) else None
+
+    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> PreparedGraph | OpenGraph:
+        """Hand the engine a graph that was serialised before, without lowering anything."""
+        found = unpacked(model, entry)
+        give_back(constants(model))
+        graph = PreparedGraph(model, found, self._threads_for(options, found.work))
+        if _is_closed(model):
+            return graph
+        shapes = assumed(model)
+        return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes, graph)
+
+    def _prepared(
+        self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
+    ) -> PreparedGraph:
         asked, self._asked = self._asked, None
-        is_known = shapes is None and asked is not None and asked[0]() is model
-        result = asked[1] if is_known and asked is not None else lowered(model, shapes)
+        is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
+        result = asked[1] if is_asked and asked is not None else lowered(model, shapes)
+        del asked
         refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
         need(not refused, "; ".join(refused), OpFailedError)
-        graph = narrowed(result.graph)
-        return PreparedGraph(model, graph, self._threads_for(options, products(graph)))
+        graph = narrowed(in_place(written_out(merged(result.graph))))
+        omitted = [index for index, shape in zip(model.inputs, shapes, strict=True) if shape is None]
+        give_back(constants(model))  # twice, as those that were converted are not read again
+        found = compile_graph(model, graph, omitted)
+        give_back(constants(model))
+        del result, graph  # and with it what was made of the constants
+        return PreparedGraph(model, found, self._threads_for(options, found.work))
 
     def _threads_for(self, options: PrepareOptions, work: int) -> int:
         """Threads for one run of a graph that sums so many products."""
@@ -70,6 +104,11 @@ class XnnpackDriver:
             return chosen
         fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
         return len(os.sched_getaffinity(0)) if fast and work >= WORTH_SHARING else 1
+
+
+def _is_closed(model: Model) -> bool:
+    """Whether one graph is enough for every run."""
+    return all(model.operands[index].type.is_known for index in model.inputs) and not may_be_omitted(model)
 
 
 driver = XnnpackDriver

@@ -16,10 +16,12 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Inference
+from nnapi.drivers.xnnpack.profile import Engine
 from nnapi.drivers.xnnpack.quiet import without_greeting
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
+from nnapi.trace.profile import Profile
 
 FLIP = np.array(128, np.uint8)
 """Turns unsigned codes into signed ones and back."""
@@ -38,8 +40,8 @@ class Program:
     content: bytes
     flipped: tuple[bool, ...]
     shapes: tuple[Shape, ...]
-    section: Section = spans.NOTHING
-    """What a trace says of a call of the engine, which does not tell its operations apart."""
+    profile: Profile[Engine] | None = None
+    """What a trace says of a call of the engine."""
 
 
 class Instance:
@@ -49,14 +51,17 @@ class Instance:
         interpreter = _interpreter(program.content, threads)
         native: Any = interpreter._interpreter
         if threads > 1 and _has_loose_ends(native):
-            interpreter = _interpreter(program.content, 1)
+            threads = 1
+            interpreter = _interpreter(program.content, threads)
             native = interpreter._interpreter
         self._interpreter = interpreter
-        self._section = program.section
+        self._profile = program.profile
         self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
         views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
         shapes = tuple(view.shape for view in views[-len(program.shapes) :])
         need(shapes == program.shapes, f"LiteRT gives {shapes}, expected are {program.shapes}", OpFailedError)
+        count = len(views) - len(shapes)
+        self._engine = Engine(program.content, native, views[:count], views[count:], threads)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
         self.direct, self.borrowing = self._resolved(borrow=False), self._resolved(borrow=True)
@@ -71,10 +76,14 @@ class Instance:
             else:
                 view[...] = array
         try:
-            with self._section:
+            with self._section():
                 self._invoke()
         except (RuntimeError, ValueError) as error:
             raise OpFailedError(f"LiteRT failed: {error}") from None
+
+    def _section(self) -> Section:
+        """What a trace says of the call; nothing while none is recorded."""
+        return self._profile.of(self._engine) if spans.active and self._profile else spans.NOTHING
 
     def _resolved(self, borrow: bool) -> Inference:
         """Run and results as one function of arrays that fit, resolved down to NumPy's and LiteRT's own."""

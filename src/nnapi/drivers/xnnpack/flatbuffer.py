@@ -1,30 +1,38 @@
 """Writing a graph as a .tflite FlatBuffer.
 
-Written front to back: a table's children follow it, so every offset is filled in when its child's place is known.
-Only the bytes of constants are large; they are joined once, at the end, and copied nowhere else.
+Written front to back: a table's children follow it, so every offset is filled in when its child's place is known. A
+tensor or an operator with all that belongs to it is a *record*, whose inner offsets are known beforehand: it is packed
+in one call. Only the bytes of constants are large; they are joined once, at the end, and copied nowhere else.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 from nnapi.drivers.xnnpack.schema import CUSTOM, OPERATORS, TYPES
+from nnapi.model.operand import Array
 
 LARGEST = 2**31 - 2**16
 """Offsets are 32-bit, signed to some readers: a file must be smaller."""
 ALIGNMENT = 16
 """Of the bytes of constants."""
+RECORD = 8
+"""Alignment of records, because of the zero points in some."""
 REFERENCE = "R"
 """Format of a field that holds the offset of a child."""
 
 
 class Layout:
-    """A kind of table: which slots it has, where its fields lie, and the vtable that says so."""
+    """A kind of table: which slots it has, where its fields lie, and the vtable that says so.
+
+    Fields of one byte come last.
+    """
 
     def __init__(self, fields: Mapping[str, tuple[int, str]]) -> None:
         order = sorted(fields, key=lambda name: fields[name][1] in "b?")
@@ -36,7 +44,8 @@ class Layout:
             position += 1 if fields[name][1] in "b?" else 4
         self.names = order
         self.size = position + -position % 4
-        self.pack = struct.Struct("<i" + "".join(formats) + "x" * (self.size - position)).pack
+        self.format = "i" + "".join(formats) + "x" * (self.size - position)
+        self.pack = struct.Struct(f"<{self.format}").pack
         slots = [0] * (1 + max((slot for slot, _ in fields.values()), default=-1))
         for name, (slot, _) in fields.items():
             slots[slot] = self.at[name]
@@ -48,13 +57,19 @@ MODEL = Layout({"version": (0, "I"), "codes": (1, REFERENCE), "subgraphs": (2, R
 CODE = Layout({"old": (0, "b"), "version": (2, "i"), "code": (3, "i")})
 CUSTOM_CODE = Layout({"old": (0, "b"), "name": (1, REFERENCE), "version": (2, "i"), "code": (3, "i")})
 SUBGRAPH = Layout({name: (slot, REFERENCE) for slot, name in enumerate(("tensors", "inputs", "outputs", "operators"))})
-PLAIN = Layout({"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I")})
-QUANTISED = Layout({"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I"), "quantization": (4, REFERENCE)})
+_TENSOR = {"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I"), "variable": (5, "?")}
+PLAIN, QUANTISED = Layout(_TENSOR), Layout({**_TENSOR, "quantization": (4, REFERENCE)})
 QUANTIZATION = Layout({"scale": (2, REFERENCE), "zero_point": (3, REFERENCE), "axis": (6, "i")})
 OPERATOR = Layout({"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE)})
 OPERATOR_WITH_OPTIONS = Layout(
     {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"), "options": (4, REFERENCE)}
 )
+OPERATOR_WITH_INTERMEDIATES = Layout(
+    {
+        "code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"),
+        "options": (4, REFERENCE), "intermediates": (8, REFERENCE),
+    }
+)  # fmt: skip
 CUSTOM_OPERATOR = Layout(
     {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "content": (5, REFERENCE)}
 )
@@ -69,13 +84,17 @@ class Writer:
         self.out = bytearray()
         self._vtables: dict[int, int] = {}
 
+    def vtable(self, layout: Layout) -> int:
+        """The place of a layout's vtable, which is appended where it is not there yet."""
+        place = self._vtables.get(id(layout))
+        if place is None:
+            place = self._vtables[id(layout)] = len(self.out)
+            self.out += layout.vtable
+        return place
+
     def table(self, layout: Layout, **values: Any) -> int:
         """Append a table and give its place; fields that refer to children are filled in by :meth:`child`."""
-        vtable = self._vtables.get(id(layout))
-        if vtable is None:
-            vtable = self._vtables[id(layout)] = len(self.out)
-            self.out += layout.vtable
-        place = len(self.out)
+        vtable, place = self.vtable(layout), len(self.out)
         self.out += layout.pack(place - vtable, *[values.get(name, 0) for name in layout.names])
         return place
 
@@ -89,99 +108,198 @@ class Writer:
         self.out += struct.pack(f"<I{len(values)}{code}", len(values), *values)
         return len(self.out) - 4 * len(values)
 
-    def raw(self, field: int, values: bytes, count: int, alignment: int) -> None:
-        """Append a vector of ``count`` elements given as bytes, the first of them aligned."""
-        self.out += bytes(-(len(self.out) + 4) % alignment)
+    def children(self, field: int, count: int, write: Callable[[], Iterator[int]]) -> None:
+        """Append a vector of references that ``field`` refers to, and what it refers to: that many things, each of
+        which ``write`` appends after it gave its place."""
+        start = self.vector(field, bytes(count))
+        places = [place - start - 4 * i for i, place in enumerate(write())]
+        struct.pack_into(f"<{count}I", self.out, start, *places)
+
+    def align(self, alignment: int) -> None:
+        self.out += bytes(-len(self.out) % alignment)
+
+    def raw(self, field: int, values: bytes, count: int) -> None:
+        """Append a vector of ``count`` elements given as bytes."""
         self.child(field)
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
 
 def serialise(graph: Graph) -> bytes:
     """The graph as a file."""
+    return placed(graph)[0]
+
+
+def placed(graph: Graph) -> tuple[bytes, list[tuple[int, Array]]]:
+    """The graph as a file, and where in it each constant lies."""
     tensors = graph.tensors()
-    index = {tensor: place for place, tensor in enumerate(tensors)}
+    index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
     constants = [tensor.data for tensor in tensors if tensor.data is not None]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for op in graph.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
     root = writer.table(MODEL, version=3)
     writer.child(0, root)
-    _codes(writer, root + MODEL.at["codes"], list(kinds))
+    writer.children(root + MODEL.at["codes"], len(kinds), lambda: _codes(writer, kinds))
     (place,) = [writer.vector(root + MODEL.at["subgraphs"], (0,))]
     subgraph = writer.table(SUBGRAPH)
     writer.child(place, subgraph)
-    _tensors(writer, subgraph + SUBGRAPH.at["tensors"], tensors)
+    writer.children(subgraph + SUBGRAPH.at["tensors"], len(tensors), lambda: _tensors(writer, tensors))
     writer.vector(subgraph + SUBGRAPH.at["inputs"], [index[tensor] for tensor in graph.inputs])
     writer.vector(subgraph + SUBGRAPH.at["outputs"], [index[tensor] for tensor in graph.outputs])
-    _operators(writer, subgraph + SUBGRAPH.at["operators"], graph.operators, kinds, index)
+    index[None] = -1
+    writer.children(
+        subgraph + SUBGRAPH.at["operators"], len(graph.operators),
+        lambda: _operators(writer, graph.operators, kinds, index),
+    )  # fmt: skip
     return _with_buffers(writer, root + MODEL.at["buffers"], constants)
 
 
-def _codes(writer: Writer, field: int, kinds: Sequence[str]) -> None:
-    places = writer.vector(field, [0] * len(kinds))
-    for i, kind in enumerate(kinds):
+def _codes(writer: Writer, kinds: Iterable[str]) -> Iterator[int]:
+    for kind in kinds:
         code = OPERATORS[kind][0]
         table = writer.table(CUSTOM_CODE if code == CUSTOM else CODE, old=min(code, 127), version=1, code=code)
-        writer.child(places + 4 * i, table)
+        yield table
         if code == CUSTOM:
-            writer.raw(table + CUSTOM_CODE.at["name"], kind.encode() + b"\0", len(kind), 4)
+            writer.raw(table + CUSTOM_CODE.at["name"], kind.encode() + b"\0", len(kind))
 
 
-def _tensors(writer: Writer, field: int, tensors: Sequence[Tensor]) -> None:
-    places = writer.vector(field, [0] * len(tensors))
-    buffer = 0
-    for i, tensor in enumerate(tensors):
-        buffer += tensor.data is not None
-        layout = QUANTISED if tensor.is_quantized else PLAIN
-        table = writer.table(layout, type=TYPES[tensor.type], buffer=buffer if tensor.data is not None else 0)
-        writer.child(places + 4 * i, table)
-        writer.vector(table + layout.at["shape"], tensor.shape)
-        if tensor.is_quantized:
-            _quantization(writer, table + layout.at["quantization"], tensor)
-
-
-def _quantization(writer: Writer, field: int, tensor: Tensor) -> None:
-    scales = np.atleast_1d(np.asarray(tensor.scale, np.float32))
-    table = writer.table(QUANTIZATION, axis=tensor.axis)
-    writer.child(field, table)
-    writer.raw(table + QUANTIZATION.at["scale"], scales.tobytes(), scales.size, 4)
-    zero_points = np.full(scales.size, tensor.zero_point, np.int64)
-    writer.raw(table + QUANTIZATION.at["zero_point"], zero_points.tobytes(), scales.size, 8)
+def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> Iterator[int]:
+    plain, quantised, quantization = map(writer.vtable, (PLAIN, QUANTISED, QUANTIZATION))
+    writer.align(RECORD)
+    out, buffers = writer.out, 0
+    for tensor in tensors:
+        place = len(out)
+        yield place
+        buffer = 0
+        if tensor.data is not None:
+            buffer = buffers = buffers + 1
+        shape, scale = tensor.shape, tensor.scale
+        values = buffer, TYPES[tensor.type], tensor.is_variable, shape
+        if not isinstance(scale, float):
+            scales = np.asarray(scale, "<f4").tobytes()
+        elif scale:
+            scales = FLOAT(scale)
+        else:
+            out += plain_tensor(len(shape))(place - plain, *values)
+            continue
+        zeros = LONG(tensor.zero_point) * (len(scales) // 4)
+        pack = quantised_tensor(len(shape), len(scales) // 4)
+        out += pack(place - quantised, *values, place - quantization, tensor.axis, scales, zeros)
 
 
 def _operators(
-    writer: Writer, field: int, operators: Sequence[Operator], kinds: Mapping[str, int], index: Mapping[Tensor, int]
-) -> None:
-    places = writer.vector(field, [0] * len(operators))
-    for i, operator in enumerate(operators):
-        options = OPTIONS.get(operator.kind)
-        content = operator.options.get("content")
+    writer: Writer, operators: Iterable[Operator], kinds: Mapping[str, int], index: Mapping[Tensor | None, int]
+) -> Iterator[int]:
+    for operator in operators:
+        options, content = OPTIONS.get(operator.kind), operator.options.get("content")
         layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
-        table = writer.table(layout, code=kinds[operator.kind], kind=OPERATORS[operator.kind][1])
-        writer.child(places + 4 * i, table)
-        writer.vector(table + layout.at["inputs"], [-1 if t is None else index[t] for t in operator.inputs])
-        writer.vector(table + layout.at["outputs"], [index[t] for t in operator.outputs])
-        if options:
-            writer.child(table + layout.at["options"], writer.table(options, **operator.options))
+        if operator.intermediates:
+            layout = OPERATOR_WITH_INTERMEDIATES
+        vtable, inner = writer.vtable(layout), writer.vtable(options) if options else 0
+        place = len(writer.out)
+        yield place
+        vectors: list[Sequence[Tensor | None]] = [operator.inputs, operator.outputs]
+        if operator.intermediates:
+            vectors.append(operator.intermediates)
+        writer.out += operator_record(layout, options, *map(len, vectors))(
+            place, vtable, inner, kinds[operator.kind], OPERATORS[operator.kind][1],
+            [[index[tensor] for tensor in tensors] for tensors in vectors], operator.options,
+        )  # fmt: skip
         if content:
-            writer.raw(table + layout.at["content"], content, len(content), 4)
+            writer.raw(place + layout.at["content"], content, len(content))
 
 
-def _with_buffers(writer: Writer, field: int, constants: Sequence[np.ndarray[Any, Any]]) -> bytes:
+FLOAT, LONG, COUNT = (struct.Struct(f"<{code}").pack for code in "fqI")
+PADS = [bytes(length) for length in range(ALIGNMENT)]
+
+
+@cache
+def plain_tensor(rank: int) -> Callable[..., bytes]:
+    """What packs a tensor without quantisation: distance to the vtable, buffer, type, is it a variable, extents."""
+    end = PLAIN.size + 4 + 4 * rank
+    pack = struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack
+    shape = PLAIN.size - PLAIN.at["shape"]
+    return lambda vtable, buffer, type, is_variable, extents: pack(
+        vtable, shape, buffer, type, is_variable, rank, *extents
+    )
+
+
+@cache
+def quantised_tensor(rank: int, count: int) -> Callable[..., bytes]:
+    """What packs a tensor with that many scales: as :func:`plain_tensor`, then the distance of its place to the
+    vtable of its quantisation, the axis, and scales and zero points as bytes."""
+    table = QUANTISED.size + 4 + 4 * rank
+    scales = table + QUANTIZATION.size
+    end = scales + 4 + 4 * count
+    zeros = end + -(end + 4) % RECORD
+    pack = struct.Struct(f"<iIIIb?xxI{rank}iiIIiI{4 * count}s{zeros - end}xI{8 * count}s").pack
+    shape, quantization = QUANTISED.size - QUANTISED.at["shape"], table - QUANTISED.at["quantization"]
+    scale = scales - table - QUANTIZATION.at["scale"]
+    zero_point = zeros - table - QUANTIZATION.at["zero_point"]
+
+    def packed(
+        vtable: int, buffer: int, type: int, is_variable: bool, extents: Sequence[int],
+        inner: int, axis: int, scale_bytes: bytes, zero_bytes: bytes,
+    ) -> bytes:  # fmt: skip
+        return pack(
+            vtable, shape, buffer, quantization, type, is_variable, rank, *extents,
+            inner + table, scale, zero_point, axis, count, scale_bytes, count, zero_bytes,
+        )  # fmt: skip
+
+    return packed
+
+
+@cache
+def operator_record(layout: Layout, options: Layout | None, *counts: int) -> Callable[..., bytes]:
+    """What packs an operator with vectors of those lengths: its place, the places of the vtables of itself and of its
+    options, the numbers of its kind and of its options' kind, the vectors, and the options."""
+    at, references, format = layout.size, dict.fromkeys(layout.names, 0), layout.format
+    for name, count in zip(("inputs", "outputs", "intermediates"), counts, strict=False):
+        references[name] = at - layout.at[name]
+        format += f"I{count}i"
+        at += 4 + 4 * count
+    if options:
+        references["options"] = at - layout.at["options"]
+        format += options.format
+    pack = struct.Struct(f"<{format}").pack
+    fixed = [references[name] for name in layout.names if name not in ("code", "kind")]
+    option_names = options.names if options else ()
+
+    def packed(
+        place: int, vtable: int, inner: int, code: int, kind: int,
+        vectors: Sequence[Sequence[int]], values: Mapping[str, Any],
+    ) -> bytes:  # fmt: skip
+        numbers = [place - vtable, code, *fixed]
+        if "kind" in references:
+            numbers.append(kind)
+        for vector in vectors:
+            numbers.append(len(vector))
+            numbers += vector
+        if options:
+            numbers.append(place + at - inner)
+            numbers += [values.get(name, 0) for name in option_names]
+        return pack(*numbers)
+
+    return packed
+
+
+def _with_buffers(writer: Writer, field: int, constants: Sequence[Array]) -> tuple[bytes, list[tuple[int, Array]]]:
     """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything else."""
-    places = writer.vector(field, [0] * (1 + len(constants)))
-    writer.child(places, writer.table(EMPTY_BUFFER))
-    fields = []
-    for i in range(len(constants)):
-        table = writer.table(BUFFER)
-        writer.child(places + 4 * (i + 1), table)
-        fields.append(table + BUFFER.at["data"])
+    empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
+    places = writer.vector(field, bytes(1 + count))
+    first = len(writer.out)
+    tables = [first, *range(first + EMPTY_BUFFER.size, first + EMPTY_BUFFER.size + count * BUFFER.size, BUFFER.size)]
+    struct.pack_into(f"<{1 + count}I", writer.out, places, *[at - places - 4 * i for i, at in enumerate(tables)])
+    numbers = [first - empty]
     parts: list[Any] = [writer.out]
-    end = len(writer.out)
-    for reference, array in zip(fields, constants, strict=True):
-        pad = -(end + 4) % ALIGNMENT
-        struct.pack_into("<I", writer.out, reference, end + pad - reference)
-        parts += (bytes(pad) + struct.pack("<I", array.nbytes), np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        end += pad + 4 + array.nbytes
+    found = []
+    end = first + EMPTY_BUFFER.size + count * BUFFER.size
+    for at, array in zip(tables[1:], constants, strict=True):
+        size, pad = array.nbytes, -(end + 4) % ALIGNMENT
+        numbers += (at - filled, end + pad - at - BUFFER.at["data"])
+        parts += (PADS[pad] + COUNT(size), array if array.flags.c_contiguous else np.ascontiguousarray(array))
+        found.append((end + pad + 4, array))
+        end += pad + 4 + size
     assert end < LARGEST, "the file is too large"
-    return b"".join(parts)
+    writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
+    return b"".join(parts), found

@@ -15,8 +15,10 @@ import numpy as np
 from nnapi.model.operand import Array, Shape
 
 DTYPES: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),
     "i32": np.dtype(np.int32),
+    "i16": np.dtype(np.int16),
     "u8": np.dtype(np.uint8),
     "i8": np.dtype(np.int8),
     "bool": np.dtype(np.bool_),
@@ -28,7 +30,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 class Tensor:
     """A tensor. ``scale`` is one number or, for filters, a float32 array along ``axis``; 0 where there is none.
 
-    ``data`` is the value of a constant; ``name`` is what sentences call it.
+    ``data`` is the value of a constant; ``name`` is what sentences call it. A variable is memory that its reader
+    changes: the state of a recurrent cell.
     """
 
     type: str
@@ -38,6 +41,9 @@ class Tensor:
     axis: int = 0
     data: Array | None = None
     name: str = ""
+    is_variable: bool = False
+    origin: int | None = None
+    """The number of the model's operation whose result it is, or a form of its result."""
 
     @property
     def is_quantized(self) -> bool:
@@ -60,7 +66,7 @@ class Tensor:
     def like(self, **changes: Any) -> Tensor:
         """A new tensor, computed rather than constant, that differs in ``changes``."""
         fields = {"type": self.type, "shape": self.shape, "scale": self.scale, "zero_point": self.zero_point}
-        return Tensor(**(fields | {"axis": self.axis, "name": self.name} | changes))
+        return Tensor(**(fields | {"axis": self.axis, "name": self.name, "origin": self.origin} | changes))
 
     def __str__(self) -> str:
         return f"{self.name or 'a tensor'} ({self.type}{list(self.shape)})"
@@ -68,12 +74,16 @@ class Tensor:
 
 @dataclass(eq=False, slots=True)
 class Operator:
-    """One operator by its name in the engine's schema. An input that is left out is None."""
+    """One operator by its name in the engine's schema. An input that is left out is None.
+
+    ``intermediates`` are tensors that only say by their scales how numbers inside the operator are stored.
+    """
 
     kind: str
     inputs: list[Tensor | None]
     outputs: list[Tensor]
     options: dict[str, Any] = field(default_factory=dict)
+    intermediates: list[Tensor] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -86,11 +96,12 @@ class Graph:
 
     def tensors(self) -> list[Tensor]:
         """Every tensor once: inputs first, then in the order in which operators name them."""
-        seen = dict.fromkeys(self.inputs)
+        named: list[Tensor | None] = [*self.inputs]
         for operator in self.operators:
-            seen.update(dict.fromkeys(tensor for tensor in operator.inputs if tensor is not None))
-            seen.update(dict.fromkeys(operator.outputs))
-        return list(seen)
+            named += operator.inputs
+            named += operator.outputs
+            named += operator.intermediates
+        return [tensor for tensor in dict.fromkeys(named) if tensor is not None]
 
 
 def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:

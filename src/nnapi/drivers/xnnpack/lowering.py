@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
-from nnapi.drivers.xnnpack.graph import Graph, Tensor
+from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
+from nnapi.drivers.xnnpack.schema import TYPES as ELEMENTS
 from nnapi.drivers.xnnpack.site import Refused, Site, need, tensor_of
 from nnapi.drivers.xnnpack.validate import complaint
 from nnapi.errors import NnapiError
@@ -16,6 +17,7 @@ from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normali
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
+from nnapi.model.parameter import Several
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
@@ -46,48 +48,108 @@ class Lowered:
     verdicts: tuple[Verdict, ...]
 
 
-def lowered(model: Model, shapes: Sequence[Shape] | None = None) -> Lowered:
+def lowered(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
     """Lower what can be lowered; every operation that cannot has its reason.
 
-    ``shapes`` are the extents of the inputs where the model leaves some open, by default 1 for each that it does.
+    ``shapes`` are the extents of the inputs where the model leaves some open, None for one that is omitted; by default
+    they are :func:`assumed`.
     """
     return _Lowering(model, shapes or assumed(model)).run()
 
 
-def assumed(model: Model) -> list[Shape]:
-    """Extents of the inputs with 1 for those that the model leaves open."""
-    return [tuple(extent or 1 for extent in model.operands[index].type.dimensions) for index in model.inputs]
+def assumed(model: Model) -> list[Shape | None]:
+    """Extents of the inputs with 1 for those that the model leaves open; None for what is open and may be omitted."""
+    optional = may_be_omitted(model)
+    types = [(index in optional, model.operands[index].type) for index in model.inputs]
+    return [
+        None if loose and not type.is_known else tuple(extent or 1 for extent in type.dimensions)
+        for loose, type in types
+    ]
+
+
+def may_be_omitted(model: Model) -> frozenset[int]:
+    """Inputs that operations read only where an operand is optional."""
+    inputs = set(model.inputs)
+    optional: set[int] = set()
+    needed: set[int] = set()
+    for call in model.operations:
+        if call.match is None or inputs.isdisjoint(call.inputs):
+            continue
+        for slot in call.match.form.inputs:
+            places = call.match.inputs.get(slot.name, ())
+            loose = not isinstance(slot, Several) and slot.optional
+            (optional if loose else needed).update(call.inputs[place] for place in places)
+    return frozenset(inputs & optional - needed)
+
+
+class _Types(dict[int, OperandType | None]):
+    """Types of operands by index, None for an omitted one; asking for one that is not known yet raises NotYetKnown."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __missing__(self, index: int) -> OperandType | None:
+        raise NotYetKnown(self._model.operands[index].name or "an extent", index)
 
 
 class _Lowering:
-    def __init__(self, model: Model, shapes: Sequence[Shape]) -> None:
+    def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         self.model = model
         self.graph = Graph()
-        self.types: dict[int, OperandType | None] = {}
+        self.types = _Types(model)
+        self.values: dict[int, Array] = {}
         self.tensors: dict[int, Tensor] = {}
-        self.images: dict[Tensor, Tensor] = {}
+        self.sound: set[Tensor] = set()
+        """Tensors that were found to be such as the engine takes."""
         for operand in model.operands:
-            if operand.lifetime == Lifetime.NO_VALUE:
+            lifetime, type = operand.lifetime, operand.type
+            if lifetime is Lifetime.TEMPORARY:
+                continue
+            if lifetime is Lifetime.NO_VALUE:
                 self.types[operand.index] = None
-            elif operand.lifetime != Lifetime.TEMPORARY and (operand.type.is_known or operand.type.is_scalar):
-                self.types[operand.index] = operand.type
+            elif type.is_known:
+                self.types[operand.index] = type
+            if lifetime is Lifetime.CONSTANT:
+                self.values[operand.index] = operand.value
 
         for index, shape in zip(model.inputs, shapes, strict=True):
-            if shape:
+            if shape is None:
+                self.types[index] = None
+            elif shape:
                 self.types[index] = model.operands[index].type.with_dimensions(shape)
 
     def run(self) -> Lowered:
         for index in self.model.inputs:
             self._try_input(index)
         verdicts = tuple(self._verdict(call) for call in self.model.operations)
-        self.graph.outputs = [self.tensors[index] for index in self.model.outputs if index in self.tensors]
+        self.graph.outputs = [self._output(index) for index in self.model.outputs if index in self.tensors]
         return Lowered(self.graph, verdicts)
 
     def _try_input(self, index: int) -> None:
         try:
-            self.graph.inputs.append(self._tensor(index))
+            inner = self._tensor(index)
         except Refused:
             return  # whoever reads it is refused
+        outer = self._outer(index, inner)
+        if outer is not inner:
+            self._cast(outer, inner)
+        self.graph.inputs.append(outer)
+
+    def _output(self, index: int) -> Tensor:
+        inner = self.tensors[index]
+        outer = self._outer(index, inner)
+        if outer is not inner:
+            self._cast(inner, outer)
+        return outer
+
+    def _outer(self, index: int, inner: Tensor) -> Tensor:
+        """What the model's user sees of a tensor: halves, which the graph holds as singles."""
+        is_half = self.model.operands[index].type.code == OperandCode.TENSOR_FLOAT16
+        return inner.like(type="f16") if is_half else inner
+
+    def _cast(self, source: Tensor, target: Tensor) -> None:
+        options = {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]}
+        self.graph.operators.append(Operator("CAST", [source], [target], options))
 
     def _verdict(self, call: OperationCall) -> Verdict:
         try:
@@ -106,17 +168,22 @@ class _Lowering:
         return Verdict(False, f"{call}: {reason}")
 
     def _lower(self, call: OperationCall) -> None:
-        need(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
-        need(call.code in RULES, "the engine has no operator with this meaning")
+        rule = RULES.get(call.code)
+        if rule is None or call.match is None:
+            need(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
+            raise Refused("the engine has no operator with this meaning")
         normal = self._normal(call)
-        site = Site(normal, self._value, self._tensor)
-        results = RULES[call.code](site, **self._arguments(normal, site))
+        site = Site(normal, self.values.get, self._tensor)
+        results = rule(site, **self._arguments(normal, site))
         results = [results] if isinstance(results, Tensor) else list(results)
         if normal.nchw:
             results = self._as_stored(normal, site, results)
         for operator in site.operators:
-            reason = complaint(operator)
-            need(reason is None, reason or "")
+            reason = complaint(operator, self.sound)
+            if reason is not None:
+                raise Refused(reason)
+            for output in operator.outputs:
+                output.origin = call.number
         self.graph.operators += site.operators
         for index, result in zip(call.outputs, results, strict=True):
             result.name = self.model.operands[index].name or result.name
@@ -125,24 +192,22 @@ class _Lowering:
     def _normal(self, call: OperationCall) -> Call:
         assert call.match is not None
         operands = self.model.operands
+        declared = tuple([operands[index].type for index in call.outputs])
         normal = normalise(
-            REGISTRY[call.code], call.match, call.inputs, call.outputs,
-            tuple(operands[index].type for index in call.outputs), self._type, self._value,
-        )  # fmt: skip
+            REGISTRY[call.code],
+            call.match,
+            call.inputs,
+            call.outputs,
+            declared,
+            self.types.__getitem__,
+            self.values.get,
+        )
         for index, result in zip(call.outputs, normal.stored_results(), strict=True):
-            check_declared(result, operands[index].type, is_model_output=operands[index].lifetime == Lifetime.OUTPUT)
+            operand = operands[index]
+            check_declared(result, operand.type, is_model_output=operand.lifetime is Lifetime.OUTPUT)
             if UNKNOWN not in result.dimensions:
                 self.types[index] = result
         return normal
-
-    def _type(self, index: int) -> OperandType | None:
-        if index not in self.types:
-            raise NotYetKnown(self.model.operands[index].name or "an extent", index)
-        return self.types[index]
-
-    def _value(self, index: int) -> Array | None:
-        operand = self.model.operands[index]
-        return operand.value if operand.lifetime == Lifetime.CONSTANT else None
 
     def _arguments(self, normal: Call, site: Site) -> dict[str, Any]:
         images = normal.images() if normal.nchw else frozenset()
@@ -150,8 +215,9 @@ class _Lowering:
         for name, value in normal.arguments.items():
             if name in STORED:
                 continue
-            if isinstance(value, OperandType) and not value.is_scalar:
-                arguments[name] = self._argument(normal.operands[name][0], name in images, site)
+            if isinstance(value, OperandType):
+                if not value.is_scalar:
+                    arguments[name] = self._argument(normal.operands[name][0], name in images, site)
             elif isinstance(value, list) and value and isinstance(value[0], OperandType):
                 arguments[name] = [self._argument(i, name in images, site) for i in normal.operands[name]]
         return arguments
@@ -161,14 +227,15 @@ class _Lowering:
         return site.transposed(tensor, NCHW_TO_NHWC) if is_nchw and len(tensor.shape) == 4 else tensor
 
     def _tensor(self, index: int) -> Tensor:
-        if index not in self.tensors:
+        tensor = self.tensors.get(index)
+        if tensor is None:
             operand = self.model.operands[index]
             name = operand.name or f"operand {index}"
             type = self.types.get(index, operand.type)
-            need(type is not None, f"{name} is omitted")
-            assert type is not None
-            self.tensors[index] = tensor_of(type, name, self._value(index))
-        return self.tensors[index]
+            if type is None:
+                raise Refused(f"{name} is omitted")
+            tensor = self.tensors[index] = tensor_of(type, name, self.values.get(index))
+        return tensor
 
     def _as_stored(self, normal: Call, site: Site, results: list[Tensor]) -> list[Tensor]:
         images, slots = normal.images(), normal.operation.outputs

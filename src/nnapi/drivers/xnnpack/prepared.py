@@ -6,16 +6,15 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from nnapi.codes import OperandCode
 from nnapi.drivers.base import Inference, Outcome, Request
+from nnapi.drivers.xnnpack.compiled import Compiled
 from nnapi.drivers.xnnpack.engine import Instance, Pool, Program
-from nnapi.drivers.xnnpack.flatbuffer import serialise
-from nnapi.drivers.xnnpack.graph import Graph
-from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.drivers.xnnpack.profile import profile
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.trace import Layer, Phase, Section
 
 GRAPHS_KEPT = 4
 """Graphs kept for different extents of one model's inputs."""
@@ -27,11 +26,10 @@ class PreparedGraph:
     A run is one call of the engine and cannot be stopped: deadlines are looked at before it.
     """
 
-    def __init__(self, model: Model, graph: Graph, threads: int) -> None:
-        types = [model.operands[index].type.code for index in (*model.inputs, *model.outputs)]
-        flipped = tuple(code == OperandCode.TENSOR_QUANT8_ASYMM for code in types)
-        shapes = tuple(tensor.shape for tensor in graph.outputs)
-        self._pool = Pool(Program(serialise(graph), flipped, shapes, _section(model)), threads)
+    def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
+        self.model, self.compiled = model, compiled
+        traced = profile(model, compiled.origins)
+        self._pool = Pool(Program(compiled.content, compiled.flipped, compiled.shapes, traced), threads)
 
     def execute(self, request: Request) -> Outcome:
         instance = self._pool.take()
@@ -61,21 +59,32 @@ class PreparedGraph:
 
 
 class OpenGraph:
-    """A model whose inputs have extents that only a run decides: a graph for each that comes up, the last few kept."""
+    """A model whose inputs have extents, or are omitted, as only a run decides: a graph for each case, the last few
+    kept."""
 
-    def __init__(self, make: Callable[[Sequence[Shape]], PreparedGraph], assumed: Sequence[Shape]) -> None:
+    def __init__(
+        self,
+        make: Callable[[Sequence[Shape | None]], PreparedGraph],
+        assumed: Sequence[Shape | None],
+        first: PreparedGraph | None = None,
+    ) -> None:
+        """``first`` is the graph for the ``assumed`` extents, if there is one already."""
         self._make = make
         self._lock = threading.Lock()
-        self._graphs: OrderedDict[tuple[Shape, ...], PreparedGraph] = OrderedDict()
-        self._latest = tuple(assumed), self._graph(tuple(assumed))
+        self._graphs: OrderedDict[tuple[Shape | None, ...], PreparedGraph] = OrderedDict()
+        if first is not None:
+            self._graphs[tuple(assumed)] = first
+        self.first = self._graph(tuple(assumed))
+        self._latest = tuple(assumed), self.first
 
     def execute(self, request: Request) -> Outcome:
         shapes, graph = self._latest
-        given = tuple([array.shape for array in request.inputs if array is not None])
+        given = tuple([None if array is None else array.shape for array in request.inputs])
         if given != shapes:
-            need(len(given) == len(shapes), "an input is omitted", OpFailedError)
             graph = self._graph(given)
             self._latest = given, graph
+        if None in given:
+            request = replace(request, inputs=[array for array in request.inputs if array is not None])
         return graph.execute(request)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
@@ -86,7 +95,7 @@ class OpenGraph:
             for graph in self._graphs.values():
                 graph.close()
 
-    def _graph(self, shapes: tuple[Shape, ...]) -> PreparedGraph:
+    def _graph(self, shapes: tuple[Shape | None, ...]) -> PreparedGraph:
         with self._lock:
             graph = self._graphs.get(shapes)
             if graph is None:
@@ -119,12 +128,6 @@ class Session:
         instance, self._instance = self._instance, None
         if instance is not None:
             self._pool.put(instance)
-
-
-def _section(model: Model) -> Section:
-    """Numbers and names of the operations: the interpreter tells Python how long they all took, not each of them."""
-    numbers, kinds = [call.number for call in model.operations], [call.name for call in model.operations]
-    return Section(Layer.DRIVER, Phase.COMPUTATION, "LiteRT", model=model.name, holds=numbers, kinds=kinds)
 
 
 def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:

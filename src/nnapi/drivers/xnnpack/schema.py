@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPES = {"f32": 0, "i32": 2, "u8": 3, "bool": 6, "i8": 9}
+TYPES = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "bool": 6, "i16": 7, "i8": 9}
 
 SAME, VALID = 0, 1
 """Padding schemes."""
@@ -22,6 +22,7 @@ _DEPTHWISE = {
 }  # fmt: skip
 _SLICES = {"begin_mask": (0, "i"), "end_mask": (1, "i"), "shrink_axis_mask": (4, "i")}
 _REDUCE = {"keep_dims": (0, "b")}
+_CELL = {"activation": (0, "b"), "cell_clip": (1, "f"), "proj_clip": (2, "f")}
 _LRN = {"radius": (0, "i"), "bias": (1, "f"), "alpha": (2, "f"), "beta": (3, "f")}
 
 Fields = dict[str, tuple[int, str]]
@@ -37,10 +38,12 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "DEQUANTIZE": (6, 0, {}),
     "FLOOR": (8, 0, {}),
     "FULLY_CONNECTED": (9, 8, {"activation": (0, "b"), "weights_format": (1, "b"), "keep_dims": (2, "b")}),
+    "HASHTABLE_LOOKUP": (10, 0, {}),
     "L2_NORMALIZATION": (11, 12, _BIN),
     "L2_POOL_2D": (12, 5, _POOL),
     "LOCAL_RESPONSE_NORMALIZATION": (13, 13, _LRN),
     "LOGISTIC": (14, 0, {}),
+    "LSTM": (16, 14, _CELL),
     "MAX_POOL_2D": (17, 5, _POOL),
     "MUL": (18, 21, _BIN),
     "RELU": (19, 0, {}),
@@ -61,6 +64,11 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "DIV": (42, 29, _BIN),
     "STRIDED_SLICE": (45, 32, _SLICES),
     "EXP": (47, 0, {}),
+    "REVERSE_V2": (105, 0, {}),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (44, 71, {**_CELL, "time_major": (3, "b")}),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": (35, 31, {"time_major": (0, "b"), "activation": (1, "b")}),
+    "SELECT_V2": (123, 0, {}),
+    "TOPK_V2": (48, 0, {}),
     "SPLIT": (49, 35, {"num_splits": (0, "i")}),
     "LOG_SOFTMAX": (50, 0, {}),
     "CAST": (53, 37, {"source": (0, "b"), "target": (1, "b")}),
@@ -102,6 +110,7 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "REDUCE_ANY": (91, 27, _REDUCE),
     "RESIZE_NEAREST_NEIGHBOR": (97, 74, {"align_corners": (0, "b"), "half_pixel_centers": (1, "b")}),
     "MIRROR_PAD": (100, 77, {"mode": (0, "b")}),
+    "ZEROS_LIKE": (93, 0, {}),
     "ABS": (101, 0, {}),
     "ELU": (111, 0, {}),
     "QUANTIZE": (114, 0, {}),

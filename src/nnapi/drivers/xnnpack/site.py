@@ -14,15 +14,17 @@ from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantization import dequantize, requantizer
 
 TYPES: Mapping[int, str] = {
+    OperandCode.TENSOR_FLOAT16: "f32",
     OperandCode.TENSOR_FLOAT32: "f32",
     OperandCode.TENSOR_INT32: "i32",
     OperandCode.TENSOR_QUANT8_ASYMM: "i8",
     OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: "i8",
     OperandCode.TENSOR_QUANT8_SYMM: "i8",
     OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: "i8",
+    OperandCode.TENSOR_QUANT16_SYMM: "i16",
     OperandCode.TENSOR_BOOL8: "bool",
 }
-"""Element types in the graph by operand code; unsigned codes become signed ones."""
+"""Element types in the graph by operand code; unsigned codes become signed ones, halves are computed as singles."""
 UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)
 SHIFT = 128
 """What an unsigned code is above the signed one that means the same number."""
@@ -41,19 +43,22 @@ def need(condition: object, reason: str) -> None:
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
     """The graph's tensor for an operand, with the codes of an unsigned one shifted."""
-    need(type.code in TYPES, f"{name} is {type.name}, which the engine does not compute in")
-    need(type.dimensions and 0 not in type.dimensions, f"{name} has extents that are not known before the run: {type}")
-    need(type.rank <= HIGHEST_RANK, f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
+    element, shape = TYPES.get(type.code), type.dimensions
+    if element is None:
+        raise Refused(f"{name} is {type.name}, which the engine does not compute in")
+    if not shape or 0 in shape:
+        raise Refused(f"{name} has extents that are not known before the run: {type}")
+    if len(shape) > HIGHEST_RANK:
+        raise Refused(f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
     shift = SHIFT if type.code in UNSIGNED else 0
     if value is not None:
-        value = signed(value) if shift else value.astype(np.bool_) if TYPES[type.code] == "bool" else value
-    scale: float | Array = type.scale
-    axis = 0
+        value = signed(value) if shift else value.astype(DTYPES[element], copy=False)
+    if element not in ("i8", "i16"):
+        return Tensor(element, shape, 0.0, type.zero_point - shift, data=value, name=name)
     if type.channel:
-        scale, axis = np.array(type.channel.scales, np.float32), type.channel.dimension
-    if TYPES[type.code] != "i8":
-        scale = 0.0
-    return Tensor(TYPES[type.code], type.dimensions, scale, type.zero_point - shift, axis, value, name)
+        scales = np.array(type.channel.scales, np.float32)
+        return Tensor(element, shape, scales, type.zero_point - shift, type.channel.dimension, value, name)
+    return Tensor(element, shape, type.scale, type.zero_point - shift, 0, value, name)
 
 
 def signed(codes: Array) -> Array:

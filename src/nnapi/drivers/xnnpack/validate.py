@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from nnapi.drivers.xnnpack.graph import Operator, Tensor
 
 LARGEST_TENSOR = 2**30
@@ -14,12 +12,18 @@ SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
 """Beyond these the engine's fixed-point multipliers overflow."""
 
 
-def complaint(operator: Operator) -> str | None:
-    """Why an operator cannot be handed over; None where it can."""
+def complaint(operator: Operator, sound: set[Tensor]) -> str | None:
+    """Why an operator cannot be handed over; None where it can.
+
+    ``sound`` are tensors that have been looked at before; those of the operator join them.
+    """
     for tensor in (*operator.inputs, *operator.outputs):
-        reason = _tensor_complaint(tensor) if tensor is not None else None
+        if tensor is None or tensor in sound:
+            continue
+        reason = _tensor_complaint(tensor)
         if reason:
             return reason
+        sound.add(tensor)
     return None
 
 
@@ -28,14 +32,10 @@ def _tensor_complaint(tensor: Tensor) -> str | None:
         return f"{tensor} has a value of shape {list(tensor.data.shape)}"
     if 4 * tensor.size > LARGEST_TENSOR:
         return f"{tensor} is larger than the engine takes"
-    if tensor.is_quantized and tensor.type != "i32":
-        return _scale_complaint(tensor)
-    return None
-
-
-def _scale_complaint(tensor: Tensor) -> str | None:
-    scales = np.atleast_1d(np.asarray(tensor.scale, np.float64))
-    low, high = float(scales.min()), float(scales.max())
+    scale = tensor.scale
+    if tensor.type == "i32" or (isinstance(scale, float) and not scale):
+        return None
+    low, high = (scale, scale) if isinstance(scale, float) else (float(scale.min()), float(scale.max()))
     if not (math.isfinite(low + high) and low >= SMALLEST_SCALE and high <= LARGEST_SCALE):
         return f"{tensor} has scales {low:g} to {high:g}, the engine takes {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}"
     return None

@@ -1,0 +1,145 @@
+"""Entries of the compilation cache: what is kept of a graph, and what comes of it."""
+
+import gc
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_cases import Net
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.base import Caches, PrepareOptions, Request
+from nnapi.drivers.xnnpack import XnnpackDriver
+from nnapi.drivers.xnnpack import compiled as entries
+from nnapi.model.operand import tensor
+from nnapi.runtime.compilation import compile
+from nnapi.runtime.device import Device
+
+TOKEN = bytes(32)
+OPTIONS = PrepareOptions()
+FLOATS = np.linspace(-3, 3, 64 * 32, dtype=np.float32).reshape(64, 32)
+
+
+def product(rows=2, weights=FLOATS):
+    """A matrix product with constant weights, of which the engine takes floats as they are and converts codes."""
+    net = Net()
+    units, depth = weights.shape
+    if weights.dtype == np.float32:
+        types = tensor("float32", (rows, depth)), tensor("float32", weights.shape), tensor("float32", (units,))
+        out = tensor("float32", (rows, units))
+    else:
+        types = (
+            tensor("uint8", (rows, depth), 0.5, 10), tensor("uint8", weights.shape, 0.25, 3),
+            tensor("int32", (units,), 0.125),
+        )  # fmt: skip
+        out = tensor("uint8", (rows, units), 64.0, 100)
+    x, w, bias = net.input(types[0]), net.constant(types[1], weights), net.constant(types[2], np.arange(units))
+    return net.finished(net.call(Op.FULLY_CONNECTED, [x, w, bias, *net.numbers(0)], out))
+
+
+def given(model):
+    type = model.operands[model.inputs[0]].type
+    return [np.arange(type.size).reshape(type.dimensions).astype(type.dtype)]
+
+
+def ran(prepared, arrays):
+    (output,) = prepared.execute(Request(arrays)).outputs
+    return output
+
+
+CODES = np.random.default_rng(0).integers(0, 256, FLOATS.shape).astype(np.uint8)
+
+
+@pytest.mark.parametrize("weights", [FLOATS, CODES], ids=["floats", "codes"])
+def test_what_is_restored_computes_the_same_without_being_lowered(weights, monkeypatch):
+    first, model = XnnpackDriver(1), product(weights=weights)
+    assert isinstance(first, Caches)
+    prepared = first.prepare(model, OPTIONS)
+    entry = first.cache_entry(prepared)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.lowered", None)
+    again = product(weights=weights)
+    restored = XnnpackDriver(1).restore(again, entry, OPTIONS)
+    assert np.array_equal(ran(restored, given(again)), ran(prepared, given(model)))
+    assert restored.compiled.content[: len(prepared.compiled.content)] == prepared.compiled.content
+
+
+def test_constants_that_the_model_holds_are_not_kept_twice():
+    driver = XnnpackDriver(1)
+    kept = [driver.cache_entry(driver.prepare(product(weights=weights), OPTIONS)) for weights in (FLOATS, CODES)]
+    assert len(kept[0]) < FLOATS.nbytes / 2
+    assert len(kept[1]) > CODES.nbytes
+
+
+def test_extents_that_the_model_leaves_open_can_be_lowered_later():
+    driver, model = XnnpackDriver(1), product(rows=0)
+    restored = driver.restore(model, driver.cache_entry(driver.prepare(model, OPTIONS)), OPTIONS)
+    for rows in (1, 3):
+        arrays = [np.ones((rows, 32), np.float32)]
+        assert np.allclose(ran(restored, arrays), arrays[0] @ FLOATS.T + np.arange(64), rtol=1e-5, atol=1e-4)
+
+
+def test_threads_are_chosen_when_it_is_restored():
+    model, driver = product(), XnnpackDriver()
+    entry = driver.cache_entry(driver.prepare(model, OPTIONS))
+    assert driver.restore(model, entry, PrepareOptions(threads=2))._pool._threads == 2
+    assert driver.restore(model, entry, OPTIONS)._pool._threads == 1
+
+
+def test_entries_of_another_version_are_refused(monkeypatch):
+    model, driver = product(), XnnpackDriver(1)
+    entry = driver.cache_entry(driver.prepare(model, OPTIONS))
+    monkeypatch.setattr(entries, "VERSION", entries.VERSION + 1)
+    with pytest.raises(ValueError, match="the driver's is"):
+        driver.restore(model, entry, OPTIONS)
+
+
+def test_entries_that_do_not_fit_the_model_are_refused():
+    driver = XnnpackDriver(1)
+    entry = driver.cache_entry(driver.prepare(product(), OPTIONS))
+    with pytest.raises(ValueError, match="bytes that were written"):
+        driver.restore(product(weights=FLOATS[:, :30]), entry, OPTIONS)
+    net = Net()
+    type = tensor("float32", (2, 32))
+    other = net.finished(net.call(Op.ADD, [net.input(type), net.input(type), *net.numbers(0)], type))
+    with pytest.raises(ValueError, match="is no constant"):
+        driver.restore(other, entry, OPTIONS)
+
+
+def test_an_entry_holds_the_content_as_it_is_where_little_could_be_left_out():
+    driver = XnnpackDriver(1)
+    prepared = driver.prepare(product(weights=CODES), OPTIONS)
+    entry = driver.cache_entry(prepared)
+    content = prepared.compiled.content
+    assert entry.startswith(content)
+    told = json.loads(entry[len(content) : -entries.TAIL.size])
+    assert (told["taken"], told["size"], told["flipped"]) == ([], len(content), [True, True])
+
+
+def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):
+    cold = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
+    monkeypatch.setattr("nnapi.drivers.xnnpack.lowered", None)
+    warm = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
+    assert warm.explain() == cold.explain()
+    assert np.array_equal(warm.run(*given(warm.model))[0], cold.run(*given(cold.model))[0])
+
+
+def test_verdicts_and_preparation_share_one_lowering(monkeypatch):
+    from nnapi.drivers import xnnpack
+
+    made = []
+    lowered = xnnpack.lowered
+    monkeypatch.setattr(xnnpack, "lowered", lambda *arguments: made.append(arguments) or lowered(*arguments))
+    for rows in (2, 0):
+        compile(product(rows), Device(XnnpackDriver(1)))
+        assert len(made) == 1, "rows known" if rows else "rows open"
+        made.clear()
+
+
+def test_what_was_lowered_for_verdicts_goes_with_the_model():
+    driver, model = XnnpackDriver(1), product()
+    driver.verdicts(model)
+    assert driver._asked is not None
+    del model
+    gc.collect()
+    assert driver._asked is None
