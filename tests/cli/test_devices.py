@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -82,3 +83,14 @@ def test_json() -> None:
 def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nnapi, "devices", list)
     assert shown().startswith("no device can be used")
+
+
+def test_costs_before_and_after_they_are_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    assert "nnapi-reference on 1 thread: not measured" in shown("--costs")
+    assert "nnapi-reference on 1 thread: launch" in shown("--measure")
+    data = json.loads(shown("--costs", "--json"))["nnapi-reference"]["1"]
+    assert 0 < data["launch_seconds"] < 0.01
+    assert all(seconds >= 0 for seconds in data["costs"]["convolution, quant8"])
+    row = next(line for line in shown("--costs").splitlines() if "convolution" in line)
+    assert [cell for cell in row.split() if cell in ("µs", "ns")] == ["µs", "ns", "ns"]

@@ -168,7 +168,7 @@ def test_rule_070_an_operation_that_nobody_takes(monkeypatch: pytest.MonkeyPatch
 def test_rule_070_no_fallback_from_what_is_the_caller_s_fault(
     error: type[NnapiError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise error("your fault")
 
     monkeypatch.setattr("nnapi.runtime.preparation.make_plans", refuse)
@@ -230,7 +230,7 @@ def test_rule_074_automatic_compilations_fall_back(fault: Fault, monkeypatch: py
 
 
 def test_rule_074_whatever_goes_wrong_else_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise OpFailedError("the plan cannot be made")
 
     monkeypatch.setattr("nnapi.runtime.preparation.make_plans", broken)

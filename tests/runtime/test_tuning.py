@@ -1,16 +1,20 @@
 """Choice by measurement: what is declared loses against what is true."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nnapi import Builder, Compilation, Device, Model, PreferenceCode, compile, device, settings, tensor
+from nnapi import Builder, Compilation, Device, Model, OperationCode, PreferenceCode, compile, device, settings, tensor
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
+from nnapi.runtime import tuning
+from nnapi.runtime.explain import as_data, summary
+from nnapi.runtime.measured import default_directory
 from nnapi.runtime.tuning import RUNS, Memory
 
 FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
@@ -29,6 +33,14 @@ def model(extents: tuple[int, int] = (2, 2)) -> Model:
     b = Builder()
     x = b.input(tensor("float32", extents))
     b.output(b.mul(b.add(x, X), X))
+    return b.finish()
+
+
+def wide() -> Model:
+    """What takes the nominal processor some 20 ms."""
+    b = Builder()
+    x = b.input(tensor("float32", (10_000_000,)))
+    b.output(b.add(x, np.ones(1, np.float32)))
     return b.finish()
 
 
@@ -88,6 +100,72 @@ def test_inputs_of_unknown_extents_cannot_be_made_up() -> None:
 def test_a_plan_that_fails_is_left_out(phase: Phase) -> None:
     compilation = compiled(boaster(Fault.FAILS, phase)[0])
     assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+
+
+def half_boaster() -> Device:
+    """A device that takes ADD only, declares to be faster and is slower."""
+    only_add = Limited(
+        device("nnapi-reference").driver,
+        "half",
+        lambda model, call: None if call.code == OperationCode.ADD else f"{call}: not for half",
+        FAST,
+    )
+    return Device(Faulty(only_add, Fault.SLOW, Phase.EXECUTE, seconds=0.01))
+
+
+def test_a_divided_plan_is_compared_with_the_undivided_one() -> None:
+    compilation = compiled(half_boaster())
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+    (rival,) = compilation.plan.alternatives
+    assert rival.description == "1 on half and 1 on nnapi-reference"
+    assert rival.measured is not None
+    assert rival.measured > 0.01
+    assert rival.seconds < compilation.plan.predicted
+
+
+def test_the_summary_tells_both_times_of_the_winner_and_of_the_runner_up() -> None:
+    plan = compiled(boaster()[0], half_boaster()).plan
+    second = plan.alternatives[0]
+    assert [other.measured for other in plan.alternatives] == sorted(
+        other.measured or float("inf") for other in plan.alternatives
+    )
+    milliseconds = r"[0-9.]+ (ms|µs)"
+    times = rf"predicted {milliseconds}, measured {milliseconds}"
+    assert re.search(rf"; {times}, before {second.description}: {times}$", summary(plan))
+    assert as_data(plan)["alternatives"][0]["measured_seconds"] == second.measured
+
+
+def test_a_plan_that_was_not_compared_is_compared_with_what_was() -> None:
+    compiled(boaster()[0])
+    path = default_directory() / "plans.json"
+    kept = json.loads(path.read_text())
+    ((key, times),) = kept.items()
+    del times[next(name for name in times if "boaster" in name)]
+    path.write_text(json.dumps(kept))
+    first, driver = boaster()
+    compiled(first)
+    assert driver.struck > 0
+    assert len(json.loads(path.read_text())[key]) == 2
+
+
+def test_when_the_time_is_over_only_the_predicted_best_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "BUDGET", 0.0)
+    first, driver = boaster()
+    plan = compiled(first).plan
+    assert driver.struck == 2
+    assert plan.devices == ("boaster",)
+    assert plan.alternatives[0].measured is None
+
+
+def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
+    declared = Capabilities(Performance(0.01, 0.01), launch_seconds=0, seconds_per_byte=0)
+    hopeful = Device(Limited(device("nnapi-reference").driver, "hopeful", declared=declared))
+    plan = compiled(hopeful).plan
+    (rival,) = plan.alternatives
+    assert rival.measured is not None
+    large = compile(wide(), [hopeful, device("nnapi-reference")]).plan
+    assert large.alternatives[0].seconds > tuning.HOPELESS * large.predicted
+    assert large.alternatives[0].measured is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"key": 3}', '{"key": {"plan": "soon"}}'])

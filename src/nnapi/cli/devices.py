@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 import nnapi
+from nnapi.cli import costs as measured
 from nnapi.cli.text import console, indented, print_json, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
@@ -19,18 +20,24 @@ from nnapi.drivers.base import Capabilities, Performance
 
 def devices(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also what each device declares.")] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="What was measured of each device instead.")] = False,
+    measure: Annotated[bool, typer.Option("--measure", help="Measure anew, then as --costs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used with the reason why."""
-    if as_json:
-        print_json(
-            {
-                "devices": [_described(device) for device in nnapi.devices()],
-                "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
-            }
-        )
-        return
+    if measure:
+        measured.measure()
     out = console()
+    if as_json:
+        described = {
+            "devices": [_described(device) for device in nnapi.devices()],
+            "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
+        }
+        print_json(measured.data() if costs or measure else described)
+        return
+    if costs or measure:
+        out.print(measured.listed())
+        return
     out.print(_listed(verbose) if nnapi.devices() else "no device can be used")
     _print_unavailable(out)
 

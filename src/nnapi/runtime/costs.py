@@ -1,58 +1,73 @@
-"""What an operation is predicted to cost on a device, in seconds, from what the driver declares.
+"""What operations are predicted to cost on a device, in seconds: as measured on this machine, or as declared.
 
-The work of an operation (multiplications and bytes touched) is set against a nominal processor; the declared figures,
-relative to the CPU reference, scale that. Measured costs replace these where there are any.
+Declared figures are relative to the CPU reference: to what that was measured to take, and to a nominal processor where
+it was not.
 """
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
-from nnapi.model.operand import OperandType
+from nnapi.runtime.measured import Cost, Table
+from nnapi.runtime.work import Work, work_of
 
-SECONDS_PER_PRODUCT = 1 / 5e9
-SECONDS_PER_BYTE = 1 / 4e9
-SECONDS_PER_OPERATION = 2e-6
-UNKNOWN_EXTENT = 8
-"""What an extent that is not known before the run counts as."""
+NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
+"""The nominal processor: seconds for an operation, a product and a byte."""
+UNMEASURED = Table()
 
-_FILTERED = {
-    OperationCode.CONV_2D: 1,
-    OperationCode.GROUPED_CONV_2D: 1,
-    OperationCode.TRANSPOSE_CONV_2D: 1,
-    OperationCode.DEPTHWISE_CONV_2D: 1,
-    OperationCode.FULLY_CONNECTED: 1,
-    OperationCode.BATCH_MATMUL: 1,
-}
-"""Operations whose products are counted by their second input, the filter."""
+
+@dataclass(frozen=True)
+class Prices:
+    """What a device costs: ``measured`` where that has an entry, else ``declared`` relative to ``reference``."""
+
+    declared: Capabilities
+    measured: Table = UNMEASURED
+    reference: Table = UNMEASURED
+
+    @property
+    def launch(self) -> float:
+        """Seconds to hand the device a tensor."""
+        return self.declared.launch_seconds if self.measured.launch is None else self.measured.launch
+
+    @property
+    def byte(self) -> float:
+        """Seconds to bring a byte to the device or from it."""
+        return self.declared.seconds_per_byte if self.measured.byte is None else self.measured.byte
+
+    def seconds(self, model: Model, call: OperationCall, preference: PreferenceCode, work: Work | None = None) -> float:
+        """Predicted seconds of one operation; joules of the same scale for LOW_POWER.
+
+        ``work`` is the operation's, where it is known already.
+        """
+        if call.code in (OperationCode.IF, OperationCode.WHILE):
+            return self._control_flow(model, call, preference)
+        work = work or work_of(model, call)
+        cost = self.measured.costs.get(work[:2])
+        if cost is not None:
+            return cost.seconds(work)
+        base = self.reference.costs.get(work[:2]) or NOMINAL
+        return base.seconds(work) * _factor(performance(model, call, self.declared), preference)
+
+    def _control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
+        is_if = call.code == OperationCode.IF
+        own = NOMINAL.operation * _factor(self.declared.if_ if is_if else self.declared.while_, preference)
+        inner = sum(
+            self.seconds(referenced, nested, preference)
+            for index in call.inputs
+            if isinstance(referenced := model.operands[index].value, Model)
+            for nested in referenced.operations
+        )
+        return own + inner * (0.5 if is_if else 1.0)
 
 
 def operation_seconds(
     model: Model, call: OperationCall, capabilities: Capabilities, preference: PreferenceCode
 ) -> float:
-    """Predicted seconds of one operation on a device; joules of the same scale for LOW_POWER."""
-    if call.code in (OperationCode.IF, OperationCode.WHILE):
-        return _control_flow_seconds(model, call, capabilities, preference)
-    figure = performance(model, call, capabilities)
-    factor = figure.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else figure.exec_time
-    return nominal_seconds(model, call) * factor
-
-
-def nominal_seconds(model: Model, call: OperationCall) -> float:
-    """Seconds on the nominal processor."""
-    types = [model.operands[index].type for index in (*call.inputs, *call.outputs)]
-    touched = sum(
-        _elements(type) * type.dtype.itemsize for type in types if not type.is_scalar and type.nbytes is not None
-    )
-    seconds = SECONDS_PER_OPERATION + touched * SECONDS_PER_BYTE
-    if call.code in _FILTERED:
-        filter = model.operands[call.inputs[1]].type
-        result = model.operands[call.outputs[0]].type
-        seconds += _elements(result) * _products(call.code, filter) * SECONDS_PER_PRODUCT
-    return seconds
+    """Predicted seconds, or joules, of one operation on a device of which nothing is measured."""
+    return Prices(capabilities).seconds(model, call, preference)
 
 
 def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:
@@ -63,27 +78,5 @@ def performance(model: Model, call: OperationCall, capabilities: Capabilities) -
     return capabilities.by_type.get(code, capabilities.default)
 
 
-def _control_flow_seconds(
-    model: Model, call: OperationCall, capabilities: Capabilities, preference: PreferenceCode
-) -> float:
-    figure = capabilities.if_ if call.code == OperationCode.IF else capabilities.while_
-    factor = figure.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else figure.exec_time
-    inner = sum(
-        operation_seconds(referenced, nested, capabilities, preference)
-        for index in call.inputs
-        if isinstance(referenced := model.operands[index].value, Model)
-        for nested in referenced.operations
-    )
-    return SECONDS_PER_OPERATION * factor + inner * (0.5 if call.code == OperationCode.IF else 1.0)
-
-
-def _elements(type: OperandType) -> int:
-    return math.prod(extent or UNKNOWN_EXTENT for extent in type.dimensions) if type.dimensions else UNKNOWN_EXTENT
-
-
-def _products(code: int, filter: OperandType) -> int:
-    """Products summed for one element of the result."""
-    extents = [extent or UNKNOWN_EXTENT for extent in filter.dimensions] or [UNKNOWN_EXTENT]
-    if code == OperationCode.BATCH_MATMUL:
-        return extents[-1]
-    return math.prod(extents[1:3]) if code == OperationCode.DEPTHWISE_CONV_2D else math.prod(extents[1:])
+def _factor(figure: Performance, preference: PreferenceCode) -> float:
+    return figure.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else figure.exec_time

@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from typing import Any
 
-from nnapi.runtime.plan import Decision, If, Plan, Run, Step
+from nnapi.runtime.plan import Alternative, Decision, If, Plan, Run, Step
 
 
 def summary(plan: Plan) -> str:
-    """One line: how many operations run where, in how many parts, and why the rest does not.
+    """One line: how many operations run where, in how many parts, why the rest does not, and how fast where measured.
 
-    ``xnnpack-cpu 64 of 65 operations in 1 part; 1 on nnapi-reference: CAST (#3): …``
+    ``xnnpack-cpu 64 of 65 operations in 1 part; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0 ms,
+    before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
     """
     total = len(plan.decisions)
     placed = Counter(decision.chosen for decision in plan.decisions)
@@ -23,7 +24,19 @@ def summary(plan: Plan) -> str:
         reasons = _reasons(plan, main, device)
         text += f"; {count} on {device}" + (f": {reasons[0]}" if reasons else "")
         text += f" (and {_counted(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
-    return text
+    return text if plan.measured is None else f"{text}; {_times(plan)}"
+
+
+def _times(plan: Plan) -> str:
+    """What the plan was predicted to take and took, and the same of the runner-up."""
+    text = f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}"
+    if not plan.alternatives:
+        return text
+    return f"{text}, before {_alternative(plan.alternatives[0])}"
+
+
+def _alternative(other: Alternative) -> str:
+    return f"{other.description}: predicted {_seconds(other.seconds)}{_measured(other.measured)}"
 
 
 def _reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
@@ -38,8 +51,10 @@ def _reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
 
 def as_text(plan: Plan) -> str:
     """The whole plan for a terminal: summary, steps, each operation with verdicts and costs, alternatives, notes."""
-    lines = [summary(plan), "", f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}"]
-    lines += [f"  or {a.description}: {_seconds(a.seconds)}{_measured(a.measured)}" for a in plan.alternatives]
+    lines = [summary(plan), "", f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}{_on(plan)}"]
+    lines += [
+        f"  or {a.description}: predicted {_seconds(a.seconds)}{_measured(a.measured)}" for a in plan.alternatives
+    ]
     lines += ["", "steps"] + [f"  {number}. {_step(step)}" for number, step in enumerate(plan.steps, 1)]
     lines += ["", "operations"]
     width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)
@@ -56,6 +71,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
         "summary": summary(plan),
         "predicted_seconds": _finite(plan.predicted),
         "measured_seconds": plan.measured,
+        "threads": plan.threads,
         "alternatives": [
             {"description": a.description, "seconds": _finite(a.seconds), "measured_seconds": a.measured}
             for a in plan.alternatives
@@ -100,6 +116,10 @@ def _decision(decision: Decision, width: int) -> list[str]:
             why = _cost(costs.get(name)) if verdict.supported else f": {verdict.reason}"
             lines.append(f"  {'':<{width}}    not {name}{why}")
     return lines
+
+
+def _on(plan: Plan) -> str:
+    return "" if plan.threads is None else f" on {_counted(plan.threads, 'thread')}"
 
 
 def _measured(seconds: float | None) -> str:

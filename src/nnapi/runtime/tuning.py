@@ -1,15 +1,15 @@
 """Choice by measurement: the best candidate plans of a model, run for a moment, and the winner remembered.
 
-Predictions are only as good as the declared figures. Where several plans are possible, a short comparison on inputs
-of zeros decides: at most :data:`BUDGET` in all and :data:`RUNS` runs of each, alternating. The outcome is kept by the
+Predictions are rarely better than by a fifth. Where several plans are possible, a short comparison on inputs of zeros
+decides: at most :data:`BUDGET` in all and :data:`RUNS` runs of each, taking turns. The outcome is kept by the
 model's content, the devices, their versions and the options, so that it is paid for once per machine.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -23,17 +23,21 @@ from nnapi.drivers.base import Prepared, PrepareOptions, Request
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.cache import content_hash
 from nnapi.runtime.device import Device
+from nnapi.runtime.digest import content_hash, digest
+from nnapi.runtime.measured import default_directory, write_json
 from nnapi.runtime.plan import Alternative, Plan
+from nnapi.trace import Layer, Phase, muted, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
 
 BUDGET = 0.1
 """Seconds for the comparison of all plans together."""
 RUNS = 10
-HOPELESS = 20.0
-"""A plan that is predicted to take this many times the best one's time is not tried."""
+CANDIDATES = 4
+"""Plans at most that are made ready for it."""
+HOPELESS = 5.0
+"""A plan that is predicted to take this many times the best one's time is not tried, but for the runner-up."""
 REMEMBERED = 500
 """Models whose outcomes are kept."""
 
@@ -60,41 +64,44 @@ def fastest(
 ) -> Candidate:
     """The plan that ran fastest, made ready, with the times of all in its alternatives.
 
-    ``plans`` are in the order of their predicted times. One that cannot be made ready or run is left out; the error is
-    raised where that leaves none.
+    ``plans`` begin with the one that is predicted to be fastest; they are compared anew where that was not among those
+    that were. One that cannot be made ready or run is left out; the error is raised where that leaves none.
     """
     memory = Memory(default_directory() / "plans.json")
     key = _key(model, devices, options)
-    times = memory.times(key)
-    if times is None or not times.keys() & {plan.name for plan in plans}:
+    times = memory.times(key) or {}
+    if plans[0].identity not in times:
         return _compared(model, plans, ready, lambda found: memory.keep(key, found))
-    known = sorted((plan for plan in plans if plan.name in times), key=lambda plan: times[plan.name])
-    return Candidate(_with_times(known[0], plans, times), ready(known[0]))
+    best = min((plan for plan in plans if plan.identity in times), key=lambda plan: times[plan.identity])
+    return Candidate(_with_times(best, plans, times), ready(best))
 
 
 def _compared(
     model: Model, plans: Sequence[Plan], ready: Callable[[Plan], Prepared], keep: Callable[[dict[str, float]], None]
 ) -> Candidate:
     candidates: list[Candidate] = []
+    times: dict[str, float] = {}
     failure: NnapiError | None = None
-    for plan in plans:
-        if plan.predicted > HOPELESS * plans[0].predicted:
+    for place, plan in enumerate(plans[:CANDIDATES]):
+        is_cheap = place < 2 and 3 * plan.predicted < BUDGET / 2  # so little time that people may as well be told
+        if plan.predicted > HOPELESS * plans[0].predicted and not is_cheap:
             continue
         try:
             candidates.append(Candidate(plan, ready(plan)))
         except NnapiError as error:
             log.info("%s: %s is left out: %s", model.name, plan.name, error)
-            failure = error
+            failure, times[plan.identity] = error, math.inf
     if not candidates:
         assert failure is not None
         raise failure
-    times = _times(candidates, [_zeros(model, index) for index in model.inputs])
-    if not times:
-        return candidates[0]
-    best = min((c for c in candidates if c.plan.name in times), key=lambda c: times[c.plan.name])
+    with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans", plans=len(candidates)), muted():
+        times |= _times(candidates, [_zeros(model, index) for index in model.inputs])
+    best = min(candidates, key=lambda candidate: times.get(candidate.plan.identity, math.inf))
     for candidate in candidates:
         if candidate is not best:
             candidate.prepared.close()
+    if times.get(best.plan.identity, math.inf) == math.inf:
+        return best
     keep(times)
     return Candidate(_with_times(best.plan, plans, times), best.prepared)
 
@@ -105,47 +112,49 @@ def _zeros(model: Model, index: int) -> Array:
 
 
 def _times(candidates: Sequence[Candidate], inputs: Sequence[Array]) -> dict[str, float]:
-    """The best seconds of each plan by name; one that fails has none."""
+    """The best seconds of each plan by its identity: infinite for one that fails, none where the time did not do.
+
+    After a first run that does not count they take turns, each twice in a row: other engines' threads may still be
+    waiting for work, and so keeping the processors, when the first begins.
+    """
     times: dict[str, float] = {}
-    failed: set[str] = set()
     end = time.perf_counter() + BUDGET
-    for turn in range(RUNS + 1):  # the first turn warms up
+    for turn in range(1 + RUNS // 2):
         for candidate in candidates:
-            name = candidate.plan.name
-            if name in failed or (turn > 1 and time.perf_counter() > end):
-                continue
-            start = time.perf_counter()
-            try:
-                candidate.prepared.execute(Request(inputs))
-            except NnapiError as error:
-                log.info("%s failed while plans were compared: %s", name, error)
-                failed.add(name)
-                times.pop(name, None)
-                continue
-            if turn:
-                times[name] = min(times.get(name, float("inf")), time.perf_counter() - start)
+            name = candidate.plan.identity
+            for _ in range(2 if turn else 1):
+                needed = candidate is candidates[0] and turn < 2 and times.get(name) is None
+                if times.get(name) == math.inf or (time.perf_counter() > end and not needed):
+                    break
+                start = time.perf_counter()
+                try:
+                    candidate.prepared.execute(Request(inputs))
+                except NnapiError as error:
+                    log.info("%s failed while plans were compared: %s", candidate.plan.name, error)
+                    times[name] = math.inf
+                    break
+                if turn:
+                    times[name] = min(times.get(name, math.inf), time.perf_counter() - start)
     return times
 
 
 def _with_times(plan: Plan, plans: Sequence[Plan], times: dict[str, float]) -> Plan:
-    """The plan that says what it and its rivals took."""
-    rivals = [Alternative(rival.name, rival.predicted, times.get(rival.name)) for rival in plans if rival is not plan]
-    return replace(plan, measured=times[plan.name], alternatives=tuple(rivals))
+    """The plan that says what it and its rivals took, the runner-up first."""
+
+    def measured(each: Plan) -> float | None:
+        seconds = times.get(each.identity, math.inf)
+        return seconds if seconds < math.inf else None
+
+    others = [Alternative(rival.name, rival.predicted, measured(rival)) for rival in plans if rival is not plan]
+    others.sort(key=lambda other: (other.measured is None, other.measured or other.seconds))
+    return replace(plan, measured=measured(plan), alternatives=tuple(others))
 
 
 def _key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> str:
-    digest = hashlib.sha256(content_hash(model))
     versions = [(device.name, device.version) for device in devices]
     cpus = len(os.sched_getaffinity(0))
-    digest.update(repr((versions, int(options.preference), options.threads, cpus)).encode())
-    return digest.hexdigest()
-
-
-def default_directory() -> Path:
-    """Where this machine's measurements are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory."""
-    if chosen := os.environ.get("NNAPI_CACHE_DIR"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nnapi"
+    others = repr((versions, int(options.preference), options.threads, cpus)).encode()
+    return digest(content_hash(model), others).hex()
 
 
 class Memory:
@@ -165,13 +174,8 @@ class Memory:
         everything.pop(key, None)
         everything[key] = times
         latest = dict(list(everything.items())[-REMEMBERED:])
-        import tempfile  # with what it needs, 4 ms
-
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:
-                json.dump(latest, file)
-            os.replace(file.name, self._path)
+            write_json(self._path, latest)
         except OSError as error:
             log.info("measurements are not kept in %s: %s", self._path, error)
 
