@@ -1,5 +1,7 @@
 """Real files: loading is fast, copies nothing, and the models agree with LiteRT."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -189,3 +191,12 @@ def test_loading_and_compiling_is_fast(shared: Path) -> None:
         return time.perf_counter() - start
 
     assert min(once() for _ in range(3)) < 0.15
+
+
+def test_a_model_pays_for_its_own_operations(shared: Path) -> None:
+    """Neither a FlatBuffers library nor the modules of other operations are loaded."""
+    code = f"import nnapi, sys; nnapi.load({str(file(shared, 'tflm_hello_world_float'))!r}); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"nnapi.importers.tflite.rules.convolution", "nnapi.ops.fully_connected"} <= set(loaded)
+    others = {"flatbuffers", "tflite", "nnapi.importers.tflite.rules.recurrent", "nnapi.ops.lstm"}
+    assert not others & set(loaded)

@@ -23,7 +23,7 @@ PAIR = tensor("float32", (2,))
 @pytest.fixture(autouse=True)
 def _unregistered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations made here do not take the place of others."""
-    assert OperationCode.ADD in REGISTRY
+    assert all(REGISTRY.values())  # what is imported later would not be registered
     monkeypatch.setattr(REGISTRY, "add", lambda operation: None)
 
 

@@ -2,6 +2,8 @@
 
 import pkgutil
 import re
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -41,3 +43,20 @@ def test_docstrings_name_the_operations_of_their_module():
         if isinstance(operation, Operation) and re.search(rf"\b{operation.name}\b", module.__doc__ or "")
     }
     assert named == {operation.name for operation in REGISTRY.values()}
+
+
+def test_families_name_what_they_declare():
+    for home, names in nnapi.ops.FAMILIES.items():
+        declared = vars(import_module(f"nnapi.ops.{home}")).values()
+        assert set(names) <= {operation.name for operation in declared if isinstance(operation, Operation)}, home
+
+
+def test_an_operation_is_imported_when_it_is_asked_for():
+    code = (
+        "import sys; from nnapi.model.operation import REGISTRY; from nnapi.codes import OperationCode as O; "
+        "assert O.LSTM in REGISTRY and 1000 not in REGISTRY and len(REGISTRY) == len(O); "
+        "REGISTRY[O.LOG_SOFTMAX]; print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "nnapi.ops.softmax" in loaded
+    assert "nnapi.ops.lstm" not in loaded

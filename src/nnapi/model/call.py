@@ -16,10 +16,13 @@ from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.model.operation import Arguments, Match, Operation
 from nnapi.model.parameter import (
     ActivationParameter,
+    AnyParameter,
+    LayoutParameter,
     ModelParameter,
     Parameter,
     ScalarParameter,
     Several,
+    Slot,
     TensorParameter,
     ValuesParameter,
     nchw_to_nhwc,
@@ -87,10 +90,8 @@ def normalise(
     """
     arguments, operands, activation, nchw = _normal_arguments(operation, match, inputs, type_of, value_of)
     results = _results(operation, arguments, declared)
-    need(
-        not activation or not results or results[0].code != OperandCode.TENSOR_INT32,
-        f"activation {activation.name} cannot be fused into a result of type TENSOR_INT32",
-    )
+    if activation and results and results[0].code == OperandCode.TENSOR_INT32:
+        raise OpFailedError(f"activation {activation.name} cannot be fused into a result of type TENSOR_INT32")
     return Call(operation, arguments, operands, outputs, results, activation, nchw)
 
 
@@ -116,58 +117,45 @@ def _normal_arguments(
     """Arguments in normal form, the operands behind them, the activation, and whether images are stored as NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
+    placed = match.inputs
     for slot in match.form.inputs:
-        where = tuple(inputs[position] for position in match.inputs.get(slot.name, ()))
+        name = slot.name
+        positions = placed.get(name, ())
         if isinstance(slot, Several):
-            arguments[slot.name] = [_tensor(operation, slot.parameter, index, type_of) for index in where]
-            operands[slot.name] = where
-        elif not where:
-            arguments[slot.name] = slot.default
+            operands[name] = where = tuple([inputs[position] for position in positions])
+            arguments[name] = [_tensor(operation, slot.parameter, index, type_of, value_of) for index in where]
+        elif not positions:
+            arguments[name] = slot.default
         else:
-            arguments[slot.name] = _argument(operation, slot, where[0], type_of, value_of)
-            operands[slot.name] = where
+            index = inputs[positions[0]]
+            operands[name] = (index,)
+            arguments[name] = _READERS[type(slot)](operation, slot, index, type_of, value_of)
     if nchw := bool(arguments.get("layout", False)):
         _describe_as_nhwc(match, arguments)
     if match.form.normal:
         arguments = match.form.normal(arguments)
     arguments.pop("layout", None)
-    activation = _fuse_code(arguments.pop("activation", 0)) if _fuses(match) else FuseCode.FUSED_NONE
+    activation = _fuse_code(arguments.pop("activation", 0)) if match.form.fuses else FuseCode.FUSED_NONE
     return arguments, operands, activation, nchw
 
 
-def _fuses(match: Match) -> bool:
-    return any(isinstance(slot, ActivationParameter) for slot in match.form.inputs)
-
-
-def _argument(
+def _tensor(
     operation: Operation,
     slot: Parameter,
     index: int,
     type_of: Callable[[int], OperandType | None],
     value_of: Callable[[int], Any],
-) -> Any:
-    if isinstance(slot, ValuesParameter):
-        return _values(operation, slot, index, type_of, value_of)
-    if isinstance(slot, ScalarParameter):
-        return _scalar(operation, slot, index, type_of, value_of)
-    if isinstance(slot, ModelParameter):
-        return value_of(index)
-    return _tensor(operation, slot, index, type_of)
-
-
-def _tensor(
-    operation: Operation, slot: Parameter, index: int, type_of: Callable[[int], OperandType | None]
 ) -> OperandType | None:
     type = type_of(index)
-    failure = operation.failure or OpFailedError
-    need(type is not None or slot.optional, f"{slot.name} is omitted, but needed", failure)
-    if type is not None and isinstance(slot, TensorParameter) and slot.kind == "tensor":
-        need(operation.zero_sized or 0 not in type.dimensions, f"{slot.name} has no elements: {type}", failure)
-        if slot.rank is not None and slot.late_rank:
-            need(
-                slot.rank_level(type.rank) is not None,
-                f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}",
-            )
+    if type is None:
+        if not slot.optional:
+            raise (operation.failure or OpFailedError)(f"{slot.name} is omitted, but needed")
+        return None
+    if isinstance(slot, TensorParameter) and slot.kind == "tensor":
+        if 0 in type.dimensions and not operation.zero_sized:
+            raise (operation.failure or OpFailedError)(f"{slot.name} has no elements: {type}")
+        if slot.late_rank and slot.rank is not None and slot.rank_level(len(type.dimensions)) is None:
+            raise OpFailedError(f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}")
     return type
 
 
@@ -178,7 +166,7 @@ def _values(
     type_of: Callable[[int], OperandType | None],
     value_of: Callable[[int], Any],
 ) -> Array | None:
-    if _tensor(operation, slot, index, type_of) is None:
+    if _tensor(operation, slot, index, type_of, value_of) is None:
         return None
     value: Array | None = value_of(index)
     if value is None:
@@ -200,10 +188,37 @@ def _scalar(
     array = value_of(index)
     if array is None:
         raise NotYetKnown(slot.name, index)
-    value = bool(array.reshape(-1)[0]) if type.code == OperandCode.BOOL else array.reshape(-1)[0].item()
-    complaint = slot.check(value) if slot.check else None
-    need(complaint is None, f"{slot.name} is {value}, {complaint}")
+    value = array.item()
+    if type.code == OperandCode.BOOL:
+        value = bool(value)
+    if slot.check is not None:
+        complaint = slot.check(value)
+        if complaint is not None:
+            raise OpFailedError(f"{slot.name} is {value}, {complaint}")
     return value
+
+
+def _referenced(
+    operation: Operation,
+    slot: Parameter,
+    index: int,
+    type_of: Callable[[int], OperandType | None],
+    value_of: Callable[[int], Any],
+) -> Any:
+    return value_of(index)
+
+
+_READERS: dict[type[Slot], Callable[..., Any]] = {
+    Parameter: _tensor,
+    TensorParameter: _tensor,
+    AnyParameter: _tensor,
+    ValuesParameter: _values,
+    ScalarParameter: _scalar,
+    ActivationParameter: _scalar,
+    LayoutParameter: _scalar,
+    ModelParameter: _referenced,
+}
+"""What makes an argument of an operand, by the class of its parameter."""
 
 
 def _describe_as_nhwc(match: Match, arguments: Arguments) -> None:
@@ -214,8 +229,10 @@ def _describe_as_nhwc(match: Match, arguments: Arguments) -> None:
 
 
 def _fuse_code(value: int) -> FuseCode:
-    need(value in FuseCode.__members__.values(), f"activation is {value}, must be a FuseCode 0..3")
-    return FuseCode(value)
+    try:
+        return FuseCode(value)
+    except ValueError:
+        raise OpFailedError(f"activation is {value}, must be a FuseCode 0..3") from None
 
 
 def _shapes(operation: Operation, arguments: Arguments) -> list[tuple[int | None, ...]]:
@@ -264,8 +281,10 @@ def output_slot(operation: Operation, position: int) -> TensorParameter:
 def _result(
     slot: TensorParameter, arguments: Arguments, shape: tuple[int | None, ...], declared: OperandType
 ) -> OperandType:
-    dimensions = tuple(UNKNOWN if extent is None else int(extent) for extent in shape)
     scale, zero_point = fixed_quantization(slot, declared.code, arguments) or (declared.scale, declared.zero_point)
+    if shape == declared.dimensions and scale == declared.scale and zero_point == declared.zero_point:
+        return declared
+    dimensions = tuple([UNKNOWN if extent is None else int(extent) for extent in shape])
     return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
 
 
@@ -280,18 +299,21 @@ def fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool) -> None:
     """Raise OpFailedError where a result contradicts its declaration: extents always, quantisation of model outputs."""
+    if result is declared:
+        return
     known: Shape = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
     nbytes = result.with_dimensions(known).nbytes
-    need(nbytes <= MAX_BYTES, f"gives {result}, which takes {nbytes} bytes, more than {MAX_BYTES}")
+    if nbytes > MAX_BYTES:
+        raise OpFailedError(f"gives {result}, which takes {nbytes} bytes, more than {MAX_BYTES}")
     agrees = combine(known, declared.dimensions) is not None and not (
         0 in result.dimensions
         and len(declared.dimensions) == len(known)
         and any(extent == 0 and want for extent, want in zip(result.dimensions, declared.dimensions, strict=True))
     )
-    need(agrees, f"gives {result}, declared is {declared}")
-    if is_model_output:
-        need(
-            (result.scale, result.zero_point) == (declared.scale, declared.zero_point),
+    if not agrees:
+        raise OpFailedError(f"gives {result}, declared is {declared}")
+    if is_model_output and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
+        raise OpFailedError(
             f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the model output is declared with "
-            f"{declared.scale:.9g} and {declared.zero_point}",
+            f"{declared.scale:.9g} and {declared.zero_point}"
         )

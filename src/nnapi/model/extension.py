@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nnapi.codes import OEM_OPERATION, OperationCode
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 
 MAX_PREFIX = 0xFFFF
@@ -102,3 +103,14 @@ class Extensions:
 
 EXTENSIONS = Extensions()
 """Those of this process."""
+
+_NAMES = {int(code): code.name for code in OperationCode}
+
+
+def operation_name(code: int) -> str:
+    """Name of an operation code, or its number where the header has none."""
+    if name := _NAMES.get(code):
+        return name
+    if extension := EXTENSIONS.name(code):
+        return f"operation {code & 0xFFFF} of {extension}"
+    return "OEM_OPERATION" if code == OEM_OPERATION else f"operation {code}"

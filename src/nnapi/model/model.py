@@ -15,13 +15,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode, OperationCode
+from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.constant import as_bytes, can_change, typed
-from nnapi.model.extension import EXTENSIONS
+from nnapi.model.extension import EXTENSIONS, operation_name
+from nnapi.model.matching import Facet, Fitted, Match
 from nnapi.model.memory import PROTECTIONS, Memory
 from nnapi.model.operand import ChannelQuantization, OperandType, check_type
-from nnapi.model.operation import REGISTRY, Facet, Match
+from nnapi.model.operation import REGISTRY
 from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
 from nnapi.trace import Layer, Phase, Section
 
@@ -37,6 +38,9 @@ class Lifetime(Enum):
     CONSTANT = "constant"
     NO_VALUE = "omitted"
     SUBGRAPH = "model"
+
+
+CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
 @dataclass(slots=True)
@@ -97,6 +101,7 @@ class Model:
         self.notes: tuple[str, ...] = ()
         """What an importer assumed or changed, in sentences."""
         self._state = "building"
+        self._fitted: list[Fitted | None] = []
 
     # Describing
 
@@ -133,7 +138,7 @@ class Model:
         self._need_size(operand, array.nbytes)
         if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and can_change(array):
             array = array.copy()
-        operand.lifetime, operand.in_memory, operand.value = Lifetime.CONSTANT, False, array
+        operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
         """Make an operand a constant that lives in a memory (``ANeuralNetworksModel_setOperandValueFromMemory``).
@@ -148,7 +153,7 @@ class Model:
         self._need_size(operand, length)
         need(offset or length, "offset and length are both 0", BadDataError)
         memory.check_region(offset, length)
-        operand.lifetime, operand.in_memory, operand.value = Lifetime.CONSTANT, True, (memory, offset, length)
+        operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, (memory, offset, length)
 
     def set_operand_value_from_model(self, index: int, model: Model) -> None:
         """Let a MODEL operand refer to a finished model (``ANeuralNetworksModel_setOperandValueFromModel``)."""
@@ -175,10 +180,10 @@ class Model:
         if len(scales) != extent:
             raise BadDataError(f"{len(scales)} scales for {extent} channels of {operand}")
         with np.errstate(over="ignore"):
-            rounded = tuple(float(scale) for scale in np.asarray(scales, np.float32))
-        if not all(scale > 0 for scale in rounded):
+            rounded = np.asarray(scales, np.float32)
+        if not (rounded > 0).all():
             raise BadDataError(f"{operand} has a scale that is not above 0")
-        operand.type = replace(type, channel=ChannelQuantization(int(channel_dim), rounded))
+        operand.type = replace(type, channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
         """Give an operand of an extension's type parameters of its own, None for none
@@ -195,19 +200,30 @@ class Model:
         Types, numbers and ranks of operands are tested here; values only when computing. The order of the calls
         does not matter.
         """
+        self._add_operation(code, inputs, outputs, None)
+
+    def add_fitted_operation(self, known: Fitted, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Append the operation of a match that was made before; it is tested anew unless the types are the same."""
+        self._add_operation(known.code, inputs, outputs, known)
+
+    def _add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: Fitted | None) -> None:
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
         self._need_building("add an operation")
         label = f"{operation_name(code)} (#{len(self.operations)})"
-        known = code in REGISTRY or code == OEM_OPERATION or EXTENSIONS.name(code)
-        if not known:
+        is_known = code in REGISTRY or code == OEM_OPERATION or EXTENSIONS.name(code)
+        if not is_known:
             raise BadDataError(f"{label}: operation code {code} is not one of NeuralNetworks.h nor of an extension")
         if not (len(inputs) and len(outputs)):
             raise BadDataError(f"{label}: needs at least one input and one output")
+        count = len(self.operands)
         for index in (*inputs, *outputs):
-            self._operand(index, label)
-        match = self._match(code, inputs, outputs, label) if code in REGISTRY else None
+            if not 0 <= index < count:
+                self._operand(index, label)
+        fitted = self.fit(code, inputs, outputs, label, known) if code in REGISTRY else None
+        match = None if fitted is None else fitted.match
         call = OperationCall(len(self.operations), code, tuple(map(int, inputs)), tuple(map(int, outputs)), match)
         self._operations.append(call)
+        self._fitted.append(fitted)
 
     def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Name the operands that are the model's inputs and outputs (``..._identifyInputsAndOutputs``)."""
@@ -247,6 +263,7 @@ class Model:
         order = run_order(self)
         self.operations = tuple(trimmed(self, call) for call in order)
         self.operands = tuple(self.operands)
+        self._fitted = []
         self._state = "finished"
         log.debug("finished %s: %d operands, %d operations", self.name, len(self.operands), len(self.operations))
 
@@ -333,15 +350,27 @@ class Model:
             )
         return self.operands[index]
 
-    def _match(self, code: int, inputs: Sequence[int], outputs: Sequence[int], label: str) -> Match:
+    def fit(
+        self, code: int, inputs: Sequence[int], outputs: Sequence[int], label: str, known: Fitted | None = None
+    ) -> Fitted:
+        """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
+
+        Raises BadDataError, placed at ``label``, where they do not.
+        """
         operands = [self.operands[index] for index in inputs]
-        references = [operand.value if operand.lifetime == Lifetime.SUBGRAPH else None for operand in operands]
+        types, results = [operand.type for operand in operands], [self.operands[index].type for index in outputs]
+        references = [operand.value if operand.lifetime is SUBGRAPH else None for operand in operands]
+        if known is not None and known.holds(code, types, results, references):
+            return known
         try:
-            return REGISTRY[code].match(
-                [operand.type for operand in operands], [self.operands[index].type for index in outputs], references
-            )
+            return Fitted(REGISTRY[code].match(types, results, references), code, types, results, references)
         except NnapiError as error:
             raise error.at(label) from None
+
+    def fit_again(self, call: OperationCall) -> None:
+        """Raise BadDataError where an operation no longer fits, because operands were changed after it was added."""
+        if call.code in REGISTRY:
+            self.fit(call.code, call.inputs, call.outputs, str(call), self._fitted[call.number])
 
     def _need_size(self, operand: Operand, length: int) -> None:
         type = operand.type
@@ -353,7 +382,7 @@ class Model:
     def _bind_constants(self) -> None:
         """Turn constants into arrays of their type and shape; what a caller could still write to is copied."""
         for operand in self.operands:
-            if operand.lifetime == Lifetime.CONSTANT and operand.in_memory:
+            if operand.lifetime is CONSTANT and operand.in_memory:
                 memory, _, _ = operand.value
                 if not memory.size:
                     raise BadDataError(f"{operand} lives in a memory of size 0")
@@ -362,14 +391,5 @@ class Model:
                     raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
                 with suppress(UnmappableError):  # the fault of whoever compiles
                     operand.value = typed(operand, memory.view(*operand.value[1:]))
-            elif operand.lifetime == Lifetime.CONSTANT:
+            elif operand.lifetime is CONSTANT:
                 operand.value = typed(operand, operand.value.copy() if can_change(operand.value) else operand.value)
-
-
-def operation_name(code: int) -> str:
-    """Name of an operation code, or its number where the header has none."""
-    if code in OperationCode.__members__.values():
-        return OperationCode(code).name
-    if extension := EXTENSIONS.name(code):
-        return f"operation {code & 0xFFFF} of {extension}"
-    return "OEM_OPERATION" if code == OEM_OPERATION else f"operation {code}"

@@ -57,6 +57,7 @@ SCALARS = {
 }
 """Codes of scalars, those of extensions as in :data:`DTYPES`."""
 
+PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 ZERO_POINTS: Mapping[int, tuple[int, int]] = {
     OperandCode.TENSOR_QUANT8_ASYMM: (0, 255),
     OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: (-128, 127),
@@ -85,6 +86,9 @@ TYPE_LEVELS: Mapping[int, int] = {
 }
 """Feature level from which an operand type exists; types not listed exist from level 1, those of extensions from 3."""
 
+SCALED_LATER = (OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE)
+"""Types whose scale is tested when the model is finished: biases carry one."""
+
 LAST_BUILT_IN = 0xFFFF
 """Codes above it are those of extensions."""
 
@@ -105,7 +109,7 @@ class ChannelQuantization:
         return np.array(self.scales, np.float32).reshape(shape)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class OperandType:
     """Type, extents and quantisation of an operand (``ANeuralNetworksOperandType``).
 
@@ -120,10 +124,22 @@ class OperandType:
     channel: ChannelQuantization | None = None
     data: bytes = b""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dimensions", tuple(map(int, self.dimensions)))
-        if self.scale:
-            object.__setattr__(self, "scale", as_float32(self.scale))
+    def __init__(
+        self,
+        code: int,
+        dimensions: Sequence[int] = (),
+        scale: float = 0.0,
+        zero_point: int = 0,
+        channel: ChannelQuantization | None = None,
+        data: bytes = b"",
+    ) -> None:
+        put = object.__setattr__  # as a frozen dataclass does it, but each field once
+        put(self, "code", code)
+        put(self, "dimensions", tuple(map(int, dimensions)))
+        put(self, "scale", as_float32(scale) if scale else scale)
+        put(self, "zero_point", zero_point)
+        put(self, "channel", channel)
+        put(self, "data", data)
 
     @property
     def shape(self) -> Shape:
@@ -141,7 +157,7 @@ class OperandType:
 
     @property
     def is_quantized(self) -> bool:
-        return self.code in ZERO_POINTS or self.code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+        return self.code in ZERO_POINTS or self.code == PER_CHANNEL
 
     @property
     def is_extension(self) -> bool:
@@ -250,15 +266,21 @@ def check_type(type: OperandType) -> None:
         _learn(code)
     elif not (code in DTYPES or code in SCALARS):
         raise BadDataError(f"operand type {code} is not one of NeuralNetworks.h and no driver defines it")
-    if type.is_scalar and type.dimensions:
-        raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(type.dimensions)}")
-    if not all(extent >= 0 for extent in type.dimensions):
-        raise BadDataError(f"{type.name} has a negative extent: {list(type.dimensions)}")
-    known = math.prod(extent for extent in type.dimensions if extent)
+    if type.dimensions:
+        _check_extents(type)
+    _check_quantization(type)
+
+
+def _check_extents(type: OperandType) -> None:
+    code, extents = type.code, type.dimensions
+    if code in SCALARS:
+        raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(extents)}")
+    if min(extents) < 0:
+        raise BadDataError(f"{type.name} has a negative extent: {list(extents)}")
+    known = math.prod(extents) or math.prod(extent for extent in extents if extent)
     itemsize = DTYPES[code].itemsize if code in DTYPES else 0
     if not (known * itemsize <= MAX_BYTES):
         raise BadDataError(f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}")
-    _check_quantization(type)
 
 
 def _learn(code: int) -> None:
@@ -278,8 +300,8 @@ def stores(type: OperandType, dtype: np.dtype[Any]) -> bool:
 
 
 def _check_quantization(type: OperandType) -> None:
-    if type.code in (OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE):
-        return  # biases carry a scale; tested when the model is finished
+    if type.code in SCALED_LATER:
+        return
     if type.code not in ZERO_POINTS:
         if type.scale != 0:
             raise BadDataError(f"{type.name} has no scale, got {type.scale:g}")

@@ -7,91 +7,22 @@ the feature level a call needs, the :class:`Call` with defaults and padding fill
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from nnapi.codes import OperandCode, OperationCode
-from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.model.operand import OperandType, type_name
-from nnapi.model.parameter import (
-    REQUIRED,
-    AnyParameter,
-    Levels,
-    ModelParameter,
-    Parameter,
-    Several,
-    Slot,
-    TensorParameter,
-)
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, NnapiError
+from nnapi.model.matching import Arguments, Facet, Fit, Form, Kind, Match, Misfit, counted, fit, kind
+from nnapi.model.operand import OperandType
+from nnapi.model.parameter import Levels, Slot
 
-Arguments = dict[str, Any]
-"""Named arguments: tensors as OperandType (or lists of them), scalars and Values as numbers, None where omitted."""
+__all__ = ["REGISTRY", "Arguments", "Facet", "Form", "Kernel", "Match", "Operation", "Registry"]
+
+MOST_REMEMBERED = 256
+"""Combinations of operands whose fit an operation remembers, and operands of one that it does remember."""
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Facet(NamedTuple):
-    """One thing about a call that asks for a feature level."""
-
-    level: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class Form:
-    """One argument list of an operation. ``normal`` turns its arguments into the form every kernel sees.
-
-    ``lengths`` are the legal numbers of inputs where the defaults do not already say them.
-    """
-
-    name: str
-    inputs: tuple[Slot, ...]
-    normal: Callable[[Arguments], Arguments] | None = None
-    lengths: tuple[int, ...] | None = None
-
-    def legal_lengths(self) -> tuple[int, ...]:
-        if self.lengths:
-            return self.lengths
-        required = sum(isinstance(slot, Several) or slot.default is REQUIRED for slot in self.inputs)
-        return tuple(range(required, len(self.inputs) + 1))
-
-    @property
-    def is_variadic(self) -> bool:
-        return any(isinstance(slot, Several) for slot in self.inputs)
-
-    def spread(self, count: int) -> list[tuple[Slot, slice]]:
-        """Which of ``count`` positions each slot takes; BadDataError where the number does not fit."""
-        if not self.is_variadic:
-            legal = self.legal_lengths()
-            if count not in legal:
-                raise BadDataError(f"takes {_counted(legal, 'input')}, got {count}")
-            return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.inputs[:count])]
-        spare = count - (len(self.inputs) - 1)
-        least = next(slot.least for slot in self.inputs if isinstance(slot, Several))
-        if spare < least:
-            raise BadDataError(f"takes at least {len(self.inputs) - 1 + least} inputs, got {count}")
-        spread, at = [], 0
-        for slot in self.inputs:
-            width = spare if isinstance(slot, Several) else 1
-            spread.append((slot, slice(at, at + width)))
-            at += width
-        return spread
-
-
-@dataclass(frozen=True)
-class Match:
-    """A call that fits a form: which positions each parameter takes, and what the call asks of a device."""
-
-    form: Form
-    inputs: Mapping[str, tuple[int, ...]]
-    codes: Mapping[str, int]
-    facets: tuple[Facet, ...]
-
-    @property
-    def level(self) -> int:
-        return max((facet.level for facet in self.facets), default=1)
 
 
 @dataclass(frozen=True)
@@ -133,6 +64,7 @@ class Operation:
     shape_function: Callable[..., Any] | None = None
     checks: list[Callable[..., None]] = field(default_factory=list)
     facet_functions: list[Callable[..., Iterable[Facet]]] = field(default_factory=list)
+    _fits: dict[tuple[tuple[Kind, ...], tuple[Kind, ...]], list[Fit | Misfit]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not self.forms:
@@ -200,143 +132,91 @@ class Operation:
 
         ``references`` are the models behind MODEL operands, position by position.
         """
-        references = references or [None] * len(inputs)
-        legal = {length for form in self.forms for length in form.legal_lengths()}
-        if not (len(inputs) in legal or any(form.is_variadic for form in self.forms)):
-            raise BadDataError(f"takes {_counted(tuple(legal), 'input')}, got {len(inputs)}")
-        best: tuple[int, NnapiError] | None = None
-        for form in self.forms:
-            progress = [0]
+        best: Misfit | None = None
+        cause: BadDataError | None = None
+        for fitted in self._fitted(tuple(map(kind, inputs)), tuple(map(kind, outputs))):
             try:
-                return self._match_form(form, inputs, outputs, references, progress)
-            except BadDataError as error:
-                if best is None or progress[0] > best[0]:
-                    best = (progress[0], error)
+                if isinstance(fitted, Fit):
+                    return self._checked(fitted, inputs, outputs, references or [None] * len(inputs))
+                misfit, error = fitted, None
+            except BadDataError as caught:
+                misfit, error = Misfit(caught.sentence, fitted.progress), caught
+            if best is None or misfit.progress > best.progress:
+                best, cause = misfit, error
         assert best is not None
-        raise best[1]
+        raise cause or BadDataError(best.sentence)
 
-    def _match_form(
-        self,
-        form: Form,
-        inputs: Sequence[OperandType],
-        outputs: Sequence[OperandType],
-        references: Sequence[Any],
-        progress: list[int],
+    def _fitted(self, inputs: tuple[Kind, ...], outputs: tuple[Kind, ...]) -> list[Fit | Misfit]:
+        """What each form says to operands of these kinds; remembered, because real models have few combinations."""
+        key = (inputs, outputs)
+        found = self._fits.get(key)
+        if found is None:
+            legal = {length for form in self.forms for length in form.legal_lengths()}
+            if not (len(inputs) in legal or any(form.is_variadic for form in self.forms)):
+                raise BadDataError(f"takes {counted(tuple(legal), 'input')}, got {len(inputs)}")
+            found = [fit(form, inputs, outputs, self.outputs, self.output_lengths) for form in self.forms]
+            if len(inputs) + len(outputs) <= MOST_REMEMBERED:
+                if len(self._fits) >= MOST_REMEMBERED:
+                    self._fits.clear()
+                self._fits[key] = found
+        return found
+
+    def _checked(
+        self, fitted: Fit, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any]
     ) -> Match:
-        codes: dict[str, int] = {}
-        facets: list[Facet] = []
-        spread = form.spread(len(inputs))
-        progress[0] += 1  # a wrong type says more than a number that another form takes
-        for slot, where in spread:
-            facets += _match_slot(slot, inputs[where], codes)
-            progress[0] += 1
-        for slot, where in self._spread_outputs(len(outputs), facets):
-            facets += _match_slot(slot, outputs[where], codes)
-        named = {
-            slot.name: _named(slot, references[where] if isinstance(slot, ModelParameter) else inputs[where])
-            for slot, where in spread
-        }
-        named |= {slot.name: _named(slot, outputs[where]) for slot, where in self._spread_outputs(len(outputs), [])}
+        """The match of a call that fits a form, once the operation's own checks have passed."""
+        if not (self.checks or self.facet_functions):
+            return fitted.match
+        given = (inputs, outputs, references)
         for check in self.checks:
-            check(**_wanted(check, named))
-        for function in self.facet_functions:
-            facets += function(**_wanted(function, named))
-        positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
-        return Match(form, positions, codes, tuple(facets))
-
-    def _spread_outputs(self, count: int, facets: list[Facet]) -> list[tuple[Slot, slice]]:
-        if self.outputs and isinstance(self.outputs[0], Several):
-            need(count >= 1, "takes at least 1 output, got 0", BadDataError)
-            return [(self.outputs[0], slice(0, count))]
-        legal = {len(self.outputs): 1} if not self.output_lengths else self.output_lengths
-        if count not in legal:
-            raise BadDataError(f"has {_counted(tuple(legal), 'output')}, got {count}")
-        if legal[count] > 1:
-            facets.append(Facet(legal[count], f"{count} outputs"))
-        return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.outputs[:count])]
+            check(**fitted.named(_wanted(check), *given))
+        facets = [facet for f in self.facet_functions for facet in f(**fitted.named(_wanted(f), *given))]
+        match = fitted.match
+        return Match(match.form, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
 
 
 class Registry(Mapping[int, Operation]):
-    """Operations by code. They are declared above this layer, in a package that is imported at the first look-up:
-    a program that only asks for devices, say, does not pay for them."""
+    """Operations by code. They are declared above this layer, in a package whose modules are imported when one of
+    their operations is first asked for: a program pays for those that its models hold."""
 
     def __init__(self, package: str) -> None:
-        self._package: str | None = package
-        self._operations: dict[int, Operation] = {}
-        self._lock = threading.RLock()
+        self._package = package
+        self._added: dict[int, Operation] = {}
+        self._complete: dict[int, Operation] = {}
 
     def add(self, operation: Operation) -> None:
-        self._operations[operation.code] = operation
-
-    def _filled(self) -> dict[int, Operation]:
-        if self._package is not None:
-            with self._lock:  # others wait for the whole; the importing thread itself comes back here and passes
-                if self._package is not None:
-                    import_module(self._package)
-                    self._package = None
-        return self._operations
+        """Take an operation whose module is being imported."""
+        self._added[operation.code] = operation
 
     def __getitem__(self, code: int) -> Operation:
-        return self._filled()[code]
+        found = self._complete.get(code)
+        return self._imported(code) if found is None else found
+
+    def _imported(self, code: int) -> Operation:
+        if code not in self:
+            raise KeyError(code)
+        name = OperationCode(code).name
+        home = import_module(self._package).HOMES.get(name, name.lower())
+        import_module(f"{self._package}.{home}")  # waits where another thread is at it: no operation is seen half made
+        operation = self._complete[code] = self._added[code]
+        return operation
+
+    def __contains__(self, code: object) -> bool:
+        return code in CODES
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._filled())
+        return iter(OperationCode)
 
     def __len__(self) -> int:
-        return len(self._filled())
+        return len(OperationCode)
 
 
+CODES = frozenset(map(int, OperationCode))
 REGISTRY = Registry("nnapi.ops")
 """Every declared operation by code."""
 
 
-def _need_channel(label: str, type: OperandType, dimension: int) -> None:
-    """Per-channel scales must be given before the operation is added, along the dimension it wants."""
-    if type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
-        return
-    if not type.channel:
-        raise BadDataError(f"{label} was not given its scales")
-    assert type.channel is not None
-    if type.channel.dimension != dimension:
-        raise BadDataError(f"{label} has its scales along dimension {type.channel.dimension}, must be {dimension}")
-
-
-def _counted(legal: Sequence[int], noun: str) -> str:
-    return f"{' or '.join(map(str, sorted(legal)))} {noun}{'' if tuple(legal) == (1,) else 's'}"
-
-
-def _named(slot: Slot, types: Sequence[Any]) -> Any:
-    return list(types) if isinstance(slot, Several) else types[0]
-
-
-def _wanted(function: Callable[..., Any], named: Arguments) -> Arguments:
-    """Those arguments that the function asks for; what the form does not have is None."""
+def _wanted(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the arguments that a function asks for."""
     code = function.__code__
-    return {name: named.get(name) for name in code.co_varnames[: code.co_argcount]}
-
-
-def _match_slot(slot: Slot, types: Sequence[OperandType], codes: dict[str, int]) -> list[Facet]:
-    parameter: Parameter = slot.parameter if isinstance(slot, Several) else slot
-    facets: list[Facet] = []
-    for position, type in enumerate(types):
-        label = f"{slot.name} {position}" if isinstance(slot, Several) else slot.name
-        if isinstance(parameter, ModelParameter | AnyParameter) and not parameter.types:
-            continue
-        accepted = parameter.accepts(codes)
-        if type.code not in accepted:
-            raise BadDataError(f"{label} is {type_name(type.code)}, must be {parameter.describe(codes)}")
-        if not (isinstance(parameter, AnyParameter) or position):
-            codes[parameter.name] = type.code
-        elif not isinstance(parameter, AnyParameter) and type.code != codes[parameter.name]:
-            raise BadDataError(f"{label} is {type.name}, the first is {type_name(codes[parameter.name])}")
-        level = max(accepted[type.code], parameter.since)
-        is_extra = parameter.default is not REQUIRED and level == parameter.since
-        facets.append(Facet(level, f"{label} is given" if is_extra else f"{label} is {type.name}"))
-        if isinstance(parameter, TensorParameter) and type.rank and not parameter.late_rank:
-            rank_level = parameter.rank_level(type.rank)
-            if rank_level is None:
-                raise BadDataError(f"{label} has rank {type.rank}, must have rank {parameter.describe_ranks()}")
-            facets.append(Facet(rank_level or 1, f"{label} has rank {type.rank}"))
-        if isinstance(parameter, TensorParameter) and parameter.channel is not None:
-            _need_channel(label, type, parameter.channel)
-    return facets
+    return code.co_varnames[: code.co_argcount]

@@ -10,12 +10,14 @@ import numpy as np
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS, LEGAL_NAME
-from nnapi.model.operand import TYPE_LEVELS, OperandType
-from nnapi.model.operation import REGISTRY, Facet, Match
+from nnapi.model.matching import Facet
+from nnapi.model.operand import PER_CHANNEL, TYPE_LEVELS
 from nnapi.model.parameter import REQUIRED, Several
 
+INT32 = OperandCode.TENSOR_INT32
+
 if TYPE_CHECKING:
-    from nnapi.model.model import Model, OperationCall
+    from nnapi.model.model import Model, Operand, OperationCall
 
 
 def check_graph(model: Model) -> None:
@@ -24,11 +26,13 @@ def check_graph(model: Model) -> None:
 
     need(model.operands, "the model has no operand", BadDataError)
     need(model.operations, "the model has no operation", BadDataError)
+    computed, ends = (Lifetime.TEMPORARY, Lifetime.OUTPUT), (Lifetime.INPUT, Lifetime.OUTPUT)
+    reference, model_code = Lifetime.SUBGRAPH, OperandCode.MODEL
     writers: dict[int, OperationCall] = {}
     for call in model.operations:
         for index in call.outputs:
             operand = model.operands[index]
-            if operand.lifetime not in (Lifetime.TEMPORARY, Lifetime.OUTPUT):
+            if operand.lifetime not in computed:
                 raise BadDataError(f"{call} writes {operand}, which is {operand.lifetime.value}")
             if index in writers:
                 raise BadDataError(f"{call} writes {operand}, as {writers.get(index)} does")
@@ -36,36 +40,33 @@ def check_graph(model: Model) -> None:
     roles = {**dict.fromkeys(model.inputs, Lifetime.INPUT), **dict.fromkeys(model.outputs, Lifetime.OUTPUT)}
     for operand in model.operands:
         type, lifetime = operand.type, operand.lifetime
-        if lifetime in (Lifetime.TEMPORARY, Lifetime.OUTPUT) and operand.index not in writers:
+        if lifetime in computed and operand.index not in writers:
             raise BadDataError(f"{operand} is neither a model input nor a constant, and no operation writes it")
-        if not (
-            roles.get(operand.index, lifetime) == lifetime
-            and (lifetime not in (Lifetime.INPUT, Lifetime.OUTPUT) or operand.index in roles)
-        ):
+        if not (roles.get(operand.index, lifetime) == lifetime and (lifetime not in ends or operand.index in roles)):
             raise BadDataError(
                 f"{operand} is {lifetime.value}, but listed otherwise among the model's inputs and outputs"
             )
-        if (type.code == OperandCode.MODEL) != (lifetime == Lifetime.SUBGRAPH):
+        if (type.code == model_code) != (lifetime is reference):
             raise BadDataError(f"{operand} must be given a model exactly when its type is MODEL")
-        _check_type_at_finish(type, str(operand))
+        _check_type_at_finish(operand)
     for call in model.operations:
         extension = EXTENSIONS.name(call.code)
         if extension is not None and not LEGAL_NAME.fullmatch(extension):
             raise BadDataError(
                 f"{call}: an extension's name has lower-case letters, digits, _ and at least one dot, got {extension!r}"
             )
-        if call.code in REGISTRY:
-            model._match(call.code, call.inputs, call.outputs, str(call))
+        model.fit_again(call)
 
 
-def _check_type_at_finish(type: OperandType, label: str) -> None:
-    if type.code == OperandCode.TENSOR_INT32:
+def _check_type_at_finish(operand: Operand) -> None:
+    type = operand.type
+    if type.code == INT32:
         if not (type.scale >= 0):
-            raise BadDataError(f"{label} has a negative scale")
+            raise BadDataError(f"{operand} has a negative scale")
         if type.zero_point != 0:
-            raise BadDataError(f"{label} has zero point {type.zero_point}, TENSOR_INT32 has none")
-    if not (type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL or type.channel):
-        raise BadDataError(f"{label} was not given its scales")
+            raise BadDataError(f"{operand} has zero point {type.zero_point}, TENSOR_INT32 has none")
+    if type.code == PER_CHANNEL and not type.channel:
+        raise BadDataError(f"{operand} was not given its scales")
 
 
 def run_order(model: Model) -> list[OperationCall]:
@@ -75,10 +76,11 @@ def run_order(model: Model) -> list[OperationCall]:
     """
     from nnapi.model.model import Lifetime
 
+    operands, computed = model.operands, (Lifetime.TEMPORARY, Lifetime.OUTPUT)
     readers: dict[int, list[int]] = defaultdict(list)
     missing = []
     for call in model.operations:
-        awaited = [i for i in call.inputs if model.operands[i].lifetime in (Lifetime.TEMPORARY, Lifetime.OUTPUT)]
+        awaited = [index for index in call.inputs if operands[index].lifetime in computed]
         missing.append(len(awaited))
         for index in awaited:
             readers[index].append(call.number)
@@ -112,8 +114,8 @@ def trimmed(model: Model, call: OperationCall) -> OperationCall:
     if count == len(call.inputs):
         return call
     inputs = call.inputs[:count]
-    match: Match = model._match(call.code, inputs, call.outputs, str(call))
-    return type(call)(call.number, call.code, inputs, call.outputs, match)
+    fitted = model.fit(call.code, inputs, call.outputs, str(call))
+    return type(call)(call.number, call.code, inputs, call.outputs, fitted.match)
 
 
 def _is_default(model: Model, index: int, slot: object) -> bool:

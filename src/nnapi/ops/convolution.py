@@ -6,8 +6,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from nnapi.codes import OperandCode
-from nnapi.errors import need
-from nnapi.model.operand import Array, OperandType
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import Array, OperandType, as_float32
 from nnapi.model.operation import Arguments, Facet
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
 from nnapi.ops.shapes import Padding, Pair, spatial
@@ -53,13 +53,14 @@ def check_bias(
     bias: OperandType, channels: int, input: OperandType, filter: OperandType, filter_name: str = "filter"
 ) -> None:
     """Raise OpFailedError unless the bias has ``channels`` numbers in units of the product of the other scales."""
-    need(bias.shape == (channels,), f"bias has shape {list(bias.shape)}, must be [{channels}]")
+    if bias.dimensions != (channels,):
+        raise OpFailedError(f"bias has shape {list(bias.shape)}, must be [{channels}]")
     if input.is_quantized and not filter.channel:
-        product = float(np.float32(input.scale) * np.float32(filter.scale))
-        need(
-            abs(product - bias.scale) <= 1e-6 * min(product, bias.scale),
-            f"bias has scale {bias.scale:g}, must be input scale × {filter_name} scale = {product:g}",
-        )
+        product = as_float32(input.scale * filter.scale)
+        if not abs(product - bias.scale) <= 1e-6 * min(product, bias.scale):
+            raise OpFailedError(
+                f"bias has scale {bias.scale:g}, must be input scale × {filter_name} scale = {product:g}"
+            )
 
 
 def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> list[Facet]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import PaddingCode
-from nnapi.errors import need
+from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import Arguments
 
@@ -19,13 +19,15 @@ PAD_NAMES = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
 
 def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
     """Extents of two tensors of these names combined element by element, aligned at the last axis."""
+    if a == b:
+        return a
     rank = max(len(a), len(b))
     long, short = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    need(
-        all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)),
-        f"{names[0]} of shape {list(a)} and {names[1]} of shape {list(b)} do not broadcast: from the last axis on, "
-        "extents must be equal or 1",
-    )
+    if not all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)):
+        raise OpFailedError(
+            f"{names[0]} of shape {list(a)} and {names[1]} of shape {list(b)} do not broadcast: from the last axis on, "
+            "extents must be equal or 1"
+        )
     return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
 
 
@@ -37,16 +39,16 @@ def axis_of(axis: int, rank: int, name: str = "axis") -> int:
 
 def need_shape(name: str, type: OperandType | None, want: Shape) -> None:
     """Raise OpFailedError unless a tensor that is given has exactly the extents it must have."""
-    need(
-        type is None or type.shape == want,
-        f"{name} has shape {list(type.shape if type else ())}, must be {list(want)}",
-    )
+    if type is not None and type.shape != want:
+        raise OpFailedError(f"{name} has shape {list(type.shape)}, must be {list(want)}")
 
 
 def need_image(name: str, image: OperandType) -> Shape:
     """The extents of an image, of which only the number of batches may be 0."""
-    need(0 not in image.shape[1:], f"{name} has shape {list(image.shape)}, only the number of batches may be 0")
-    return image.shape
+    shape = image.dimensions
+    if 0 in shape[1:]:
+        raise OpFailedError(f"{name} has shape {list(shape)}, only the number of batches may be 0")
+    return shape
 
 
 def same_padding(extent: int, size: int, stride: int, dilation: int = 1) -> Pair:
@@ -69,11 +71,11 @@ def slide(
 ) -> Pair:
     """How many windows fit, down and across; OpFailedError where none does."""
     rows, columns = map(windows, image, size, stride, padding, dilation)
-    need(
-        rows and columns,
-        f"no window of {_reach(size[0], dilation[0])} × {_reach(size[1], dilation[1])} fits input of {image[0]} × "
-        f"{image[1]} cells with {describe_padding(padding)}",
-    )
+    if not (rows and columns):
+        raise OpFailedError(
+            f"no window of {_reach(size[0], dilation[0])} × {_reach(size[1], dilation[1])} fits input of {image[0]} × "
+            f"{image[1]} cells with {describe_padding(padding)}"
+        )
     return rows, columns
 
 
@@ -128,7 +130,7 @@ def spatial(
 def _check_padding(padding: Padding, size: Pair, dilation: Pair) -> None:
     for names, pair, reach, extent in zip(PAD_NAMES, padding, map(_reach, size, dilation), size, strict=True):
         for name, cells in zip(names, pair, strict=True):
-            need(
-                0 <= cells < reach or extent == 0,
-                f"{name} is {cells}, must not be negative and be below the {reach} cells that the window reaches",
-            )
+            if not (0 <= cells < reach or extent == 0):
+                raise OpFailedError(
+                    f"{name} is {cells}, must not be negative and be below the {reach} cells that the window reaches"
+                )

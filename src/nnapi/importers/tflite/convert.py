@@ -12,6 +12,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.importers.tflite.build import build
 from nnapi.importers.tflite.graph import Allowance, Graph, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.reader import File, Operator, Subgraph, Tensor
@@ -105,19 +106,18 @@ class Conversion:
 
     def read(self, index: int) -> Value:
         """The value of a tensor: computed before, a model input, or a constant of the file."""
-        if index not in self._values:
+        value = self._values.get(index)
+        if value is None:
             tensor = self.subgraph.tensors[index]
-            if tensor.is_variable:
-                self._values[index] = self._state(tensor)
-            else:
-                self._values[index] = self._constant(tensor)
-        return self._values[index]
+            value = self._values[index] = self._state(tensor) if tensor.is_variable else self._constant(tensor)
+        return value
 
     def written(self, index: int) -> Value:
         """A new value for a tensor that an operator writes."""
         need(index >= 0, "an operator leaves out an output", BadDataError)
         tensor = self.subgraph.tensors[index]
-        need(index not in self._values, f"{tensor} is written twice", BadDataError)
+        if index in self._values:
+            raise BadDataError(f"{tensor} is written twice")
         self._note_type(tensor)
         return Value(operand_type(tensor), tensor.name)
 
@@ -174,7 +174,7 @@ class Conversion:
         """The finished model of the subgraph."""
         inputs = [self._values[index] for index in self.subgraph.inputs]
         model.notes = tuple(self.whole.notes)
-        return self.graph.build(model, memory, inputs, outputs)
+        return build(self.graph, model, memory, inputs, outputs)
 
     def _refuse(self, operator: Operator, reason: str) -> None:
         tensors = self.subgraph.tensors
@@ -195,7 +195,8 @@ class Conversion:
         type = operand_type(tensor)
         if tensor.region is None and 0 in tensor.shape:
             return Value(type, tensor.name, np.zeros(tensor.shape, type.dtype))
-        need(tensor.region, f"{tensor} is neither an input nor a constant, and nothing writes it", BadDataError)
+        if not tensor.region:
+            raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
         array, is_view = stored(tensor, self.whole.file.bytes_at)
         return Value(type, tensor.name, array, tensor.region if is_view else None)
 

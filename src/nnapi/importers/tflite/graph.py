@@ -18,16 +18,17 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.tflite.tensors import Refused, expressible
 from nnapi.model.call import UNKNOWN, NotYetKnown, normalise
-from nnapi.model.memory import Memory
+from nnapi.model.matching import Fitted, Match
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
-from nnapi.model.operation import REGISTRY, Match, Operation
+from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several, TensorParameter
 from nnapi.ops.evaluate import evaluate
 from nnapi.ops.quantization import dequantize
 
 FLOAT32, INT32, BOOL8 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32, OperandCode.TENSOR_BOOL8
 QUANT8 = OperandCode.TENSOR_QUANT8_ASYMM
+FLOATS = (FLOAT32, OperandCode.TENSOR_FLOAT16)
 
 MADE_UP = 64 << 20
 """Bytes of constants that the importer may make up or compute, besides those in proportion to the file."""
@@ -81,7 +82,7 @@ class Value:
 
     @property
     def is_float(self) -> bool:
-        return self.type.code in (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
+        return self.type.code in FLOATS
 
     @property
     def is_quantized(self) -> bool:
@@ -96,11 +97,12 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One NNAPI operation."""
+    """One NNAPI operation, and how it fits its signature, where that has been found out."""
 
     code: OperationCode
     inputs: list[Value]
     outputs: list[Value]
+    fitted: Fitted | None = None
 
 
 class Allowance:
@@ -166,7 +168,8 @@ class Graph:
 
     def emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """Append an operation that writes ``outputs``; Refused, with NNAPI's sentence, where it cannot be expressed."""
-        expressible(code in REGISTRY, f"NNAPI's {code.name} is not available")
+        if code not in REGISTRY:
+            raise Refused(f"NNAPI's {code.name} is not available")
         try:
             self._emit(code, inputs, outputs)
         except BadDataError as error:
@@ -177,22 +180,27 @@ class Graph:
 
     def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """As the signature of the operation has it; BadDataError where that does not take the operands."""
-        operation = REGISTRY[code]
+        operation, is_open, is_known = REGISTRY[code], False, True
+        for value in inputs:
+            is_open = is_open or value.open_extents
+            is_known = is_known and ((value.array is not None and value.array.size > 0) or value.is_known)
         types, declared = [value.type for value in inputs], [value.type for value in outputs]
-        match = operation.match(types, declared, [value.model for value in inputs])
+        references = [value.model for value in inputs]
+        match = operation.match(types, declared, references)
         settled = _settled(operation, match, types, declared)
-        if operation.shape_function and all(value.is_known for value in inputs):
+        if operation.shape_function and is_known:
             settled = self._computed(operation, match, inputs, outputs, settled)
         for value, type in zip(outputs, settled, strict=True):
             value.type = type
-        if any(value.open_extents for value in inputs):
+        if is_open:
             passed = code in MOVES and all(value.array is not None for value in outputs)
             passed = passed or (code == OperationCode.RESHAPE and not inputs[0].open_extents)
             expressible(passed, "it computes with extents that only a run knows")
         for value in outputs:
-            value.open_extents = value.array is not None and any(source.open_extents for source in inputs)
+            value.open_extents = is_open and value.array is not None
         if any(value.array is None for value in outputs):
-            self.steps.append(Step(code, list(inputs), list(outputs)))
+            fitted = Fitted(match, code, types, declared, references)
+            self.steps.append(Step(code, list(inputs), list(outputs), fitted))
             self.written.update(outputs)
 
     def _computed(
@@ -204,12 +212,12 @@ class Graph:
         declared: Sequence[OperandType],
     ) -> list[OperandType]:
         """The types with the extents that NNAPI computes; results of constants are computed altogether."""
-        numbers = range(len(inputs))
         arrays = {i: value.array for i, value in enumerate(inputs) if value.array is not None}
+        types = [None if value.omitted else value.type for value in inputs]
         try:
             call = normalise(
-                operation, match, tuple(numbers), tuple(range(len(inputs), len(inputs) + len(outputs))),
-                tuple(declared), lambda i: None if inputs[i].omitted else inputs[i].type, arrays.get,
+                operation, match, tuple(range(len(inputs))), tuple(range(len(inputs), len(inputs) + len(outputs))),
+                tuple(declared), types.__getitem__, arrays.get,
             )  # fmt: skip
         except NotYetKnown:
             return list(declared)
@@ -217,8 +225,7 @@ class Graph:
             type if UNKNOWN in result.dimensions or type.is_scalar else type.with_dimensions(result.dimensions)
             for type, result in zip(declared, call.stored_results(), strict=True)
         ]
-        is_constant = all(value.omitted or value.array is not None for value in inputs)
-        is_constant = is_constant and operation.code in FOLDED
+        is_constant = operation.code in FOLDED and all(value.omitted or value.array is not None for value in inputs)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
             for value, type, array in zip(outputs, results, evaluate(call, arrays), strict=True):
                 value.array = _frozen(array.astype(type.dtype, copy=False))
@@ -293,60 +300,6 @@ class Graph:
         self._emit(OperationCode.SELECT, [value, self.filled(type, 1), self.filled(type, 0)], [result])
         return result
 
-    # The finished model
-
-    def build(self, model: Model, memory: Memory, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
-        """Describe the steps that the outputs depend on to ``model`` and finish it."""
-        outputs = self._written(inputs, outputs)
-        indices = {value: model.add_operand(value.type, value.name) for value in inputs}
-        for step in self._needed(outputs):
-            for value in (*step.inputs, *step.outputs):
-                if value not in indices:
-                    indices[value] = _describe(model, memory, value)
-            reads, writes = ([indices[value] for value in values] for values in (step.inputs, step.outputs))
-            model.add_operation(step.code, reads, writes)
-        model.identify_inputs_and_outputs(*([indices[value] for value in values] for values in (inputs, outputs)))
-        model.finish()
-        return model
-
-    def _written(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
-        """The outputs, each written by an operation of its own: NNAPI has no output that is an input or constant."""
-        taken = set(inputs)
-        written = []
-        for value in outputs:
-            if value in taken or value.array is not None:
-                copy = Value(value.type, f"{value.name}:copy")
-                self.steps.append(Step(OperationCode.CAST, [value], [copy]))
-                value = copy
-            taken.add(value)
-            written.append(value)
-        return written
-
-    def _needed(self, outputs: Sequence[Value]) -> list[Step]:
-        wanted = set(outputs)
-        needed = []
-        for step in reversed(self.steps):
-            if any(value in wanted for value in step.outputs):
-                wanted.update(step.inputs)
-                needed.append(step)
-        return needed[::-1]
-
-
-def _describe(model: Model, memory: Memory, value: Value) -> int:
-    index = model.add_operand(replace(value.type, channel=None), value.name)
-    if value.type.channel:
-        channel = value.type.channel
-        model.set_operand_symm_per_channel_quant_params(index, channel.dimension, channel.scales)
-    if value.model is not None:
-        model.set_operand_value_from_model(index, value.model)
-    elif value.omitted:
-        model.set_operand_value(index, None)
-    elif value.region is not None:
-        model.set_operand_value_from_memory(index, memory, *value.region)
-    elif value.array is not None:
-        model.set_operand_value(index, value.array)
-    return index
-
 
 def _settled(
     operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
@@ -372,7 +325,7 @@ def _same_quantization(type: OperandType, scale: float, zero_point: int) -> Oper
             f"gives scale {scale:.9g} and zero point {zero_point}, "
             f"the file wants {type.scale:.9g} and {type.zero_point}"
         )
-    return replace(type, scale=scale)
+    return type if type.scale == scale else replace(type, scale=scale)
 
 
 def _byte_type(shape: Shape) -> OperandType:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperandCode, OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.tflite.graph import FLOAT32, INT32, SAME_SCALE, Graph, Value
-from nnapi.importers.tflite.reader import OMITTED, Operator, Tensor
-from nnapi.importers.tflite.tensors import expressible
+from nnapi.importers.tflite.reader import OMITTED, Operator, Options, Tensor
+from nnapi.importers.tflite.tensors import Refused, expressible
 from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.shapes import axis_of
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from nnapi.importers.tflite.convert import Conversion
 
 FLOAT16 = OperandCode.TENSOR_FLOAT16
+I32, FLAG, REAL, HALF = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32, OperandCode.FLOAT16
 TANH, SIGN_BIT = 4, 5
 """Fused activations of TFLite that NNAPI has no FuseCode for; 0 to 3 are the same in both."""
 
@@ -30,16 +30,19 @@ class Node:
         self.conversion = conversion
         self.operator = operator
         self.graph: Graph = conversion.graph
-        self._options = options
+        self._kind = options or "AddOptions"
+        self._options: Options | None = None
         self._after: OperationCode | None = None
         self.outputs: list[Value] = [conversion.written(index) for index in operator.outputs]
 
     # What the file says
 
-    @cached_property
-    def options(self) -> Any:
-        """The parameters, an object of the generated class that the rule names."""
-        return self.operator.options(self._options or "AddOptions")
+    @property
+    def options(self) -> Options:
+        """The parameters, as the schema's table that the rule names has them."""
+        if self._options is None:
+            self._options = self.operator.options(self._kind)
+        return self._options
 
     @property
     def count(self) -> int:
@@ -52,12 +55,16 @@ class Node:
 
     def tensor(self, i: int) -> Tensor:
         """Input ``i`` as the file describes it."""
-        expressible(self.has(i), f"input {i} is not given")
+        if not self.has(i):
+            raise Refused(f"input {i} is not given")
         return self.conversion.subgraph.tensors[self.operator.inputs[i]]
 
     def input(self, i: int) -> Value:
         """Input ``i``; Refused where it is not given."""
-        return self.conversion.read(self.tensor(i).index)
+        indices = self.operator.inputs
+        if i >= len(indices) or indices[i] == OMITTED:
+            raise Refused(f"input {i} is not given")
+        return self.conversion.read(indices[i])
 
     @property
     def inputs(self) -> list[Value]:
@@ -70,11 +77,12 @@ class Node:
     def numbers(self, i: int) -> list[int]:
         """The integers of a constant input; Refused where it is computed."""
         value = self.input(i)
-        expressible(value.array is not None, f"{value.name} is computed, NNAPI needs a constant")
+        if value.array is None:
+            raise Refused(f"{value.name} is computed, NNAPI needs a constant")
         expressible(not value.open_extents, f"{value.name} depends on extents that only a run knows")
-        assert value.array is not None
         expressible(value.array.dtype.kind in "iu", f"{value.name} is not of integers")
-        return [int(number) for number in value.array.reshape(-1)]
+        numbers: list[int] = value.array.reshape(-1).tolist()
+        return numbers
 
     def number(self, i: int) -> int:
         """The one integer of a constant input."""
@@ -89,7 +97,8 @@ class Node:
 
     @property
     def output(self) -> Value:
-        expressible(self.outputs, "it has no output")
+        if not self.outputs:
+            raise Refused("it has no output")
         return self.outputs[0]
 
     def bind(self, i: int, value: Value) -> None:
@@ -103,20 +112,20 @@ class Node:
     # Scalars
 
     def i32(self, value: int) -> Value:
-        expressible(abs(value) < 2**31, f"{value} does not fit 32 bits")
-        return self.graph.scalar(OperandCode.INT32, int(value))
+        if not abs(value) < 2**31:
+            raise Refused(f"{value} does not fit 32 bits")
+        return self.graph.scalar(I32, int(value))
 
     def flag(self, value: object) -> Value:
-        return self.graph.scalar(OperandCode.BOOL, bool(value))
+        return self.graph.scalar(FLAG, bool(value))
 
     def real(self, value: float, like: Value) -> Value:
         """A float scalar beside a tensor: FLOAT16 beside float16."""
-        is_half = like.type.code == FLOAT16
-        return self.graph.scalar(OperandCode.FLOAT16 if is_half else OperandCode.FLOAT32, float(value))
+        return self.graph.scalar(HALF if like.type.code == FLOAT16 else REAL, float(value))
 
     def activation(self, code: int, result: Value | None = None) -> Value:
         """The FuseCode of a fused activation; what NNAPI cannot fuse follows as an operation of its own."""
-        if code == FuseCode.FUSED_NONE:
+        if code == 0:
             return self.i32(0)
         expressible(0 <= code < SIGN_BIT, f"its fused activation {code} is not one of NNAPI's")
         if code == TANH or (result or self.output).type.code == INT32:
@@ -181,7 +190,8 @@ class Node:
 
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         """The same elements under other extents, of which one may be open (0)."""
-        expressible(list(shape).count(0) <= 1, f"several extents of {list(shape)} are open")
+        if list(shape).count(0) > 1:
+            raise Refused(f"several extents of {list(shape)} are open")
         wanted = self.graph.ints([extent or -1 for extent in shape])
         if to is None:
             if tuple(shape) == value.shape:
@@ -191,7 +201,8 @@ class Node:
 
     def known(self, value: Value) -> Shape:
         """The extents of a value; Refused where one is open."""
-        expressible(value.type.is_known, f"{value.name} has open extents {list(value.shape)}")
+        if not value.type.is_known:
+            raise Refused(f"{value.name} has open extents {list(value.shape)}")
         return value.shape
 
     def deliver(self, value: Value, i: int = 0) -> None:

@@ -8,27 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
-
-import numpy as np
+from types import SimpleNamespace
 
 from nnapi.errors import BadDataError, need
-from nnapi.importers.tflite import table
-from nnapi.model.operand import Array, Shape
+from nnapi.importers.tflite import schema
+from nnapi.importers.tflite.table import Record, Source
+from nnapi.model.operand import Shape
 
 IDENTIFIER = b"TFL3"
 """Bytes 4 to 8 of every .tflite file."""
-
-OPERATOR_CODES, SUBGRAPHS, BUFFERS = 6, 8, 12
-TENSORS, OPERATORS = 4, 10
-QUANTIZATION, SPARSITY = 12, 16
-"""Fields of Model, SubGraph and Tensor that hold tables, as the schema numbers them."""
 
 OMITTED = -1
 """Index of an optional input that is not given."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Tensor:
     """A tensor of a subgraph. ``shape`` has 0 for extents that are open; ``scales`` is empty where not quantised.
 
@@ -50,7 +44,11 @@ class Tensor:
         return self.name or f"tensor {self.index}"
 
 
-@dataclass(frozen=True, slots=True)
+class Options(SimpleNamespace):
+    """The parameters of an operator by the names of the schema; vectors are tuples."""
+
+
+@dataclass(slots=True, eq=False)
 class Operator:
     """One operator: ``kind`` is the name of the built-in operation, or ``CUSTOM:`` and the name of another one."""
 
@@ -58,26 +56,27 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...]
-    record: Any = field(repr=False)
+    record: Record = field(repr=False)
 
-    def options(self, kind: str) -> Any:
-        """The parameters as an object of the generated class ``kind``; defaults where the file has others or none."""
-        schema = table.schema(kind)
-        for name in ("BuiltinOptions", "BuiltinOptions2"):
-            number = getattr(table.schema(name), kind, None)
-            if number is not None and getattr(self.record, f"{name}Type")() == number:
-                found = table.member(self.record, name, schema)
-                if found is not None:
-                    return found
-        return table.empty(schema)
+    def options(self, kind: str) -> Options:
+        """The parameters as the schema's table ``kind`` has them; defaults where the file has others or none."""
+        layout, fields, record = schema.layout(kind), schema.Operator, self.record
+        if layout.is_second:
+            member, place = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
+        else:
+            member, place = record.number(fields.BUILTIN_OPTIONS_TYPE, "B"), fields.BUILTIN_OPTIONS
+        found = record.child(place) if member == layout.member else None
+        if found is None:
+            return Options(**{name: field.default for name, field in layout.fields.items()})
+        return Options(**found.values(layout.fields))
 
     @property
     def custom_options(self) -> bytes:
         """The parameters of a custom operation, in whatever form it likes."""
-        return table.numbers(self.record, "CustomOptions").astype(np.uint8).tobytes()
+        return self.record.bytes(schema.Operator.CUSTOM_OPTIONS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Subgraph:
     name: str
     tensors: Sequence[Tensor]
@@ -91,13 +90,13 @@ class File:
 
     def __init__(self, content: memoryview) -> None:
         """Raises BadDataError for what is no .tflite file of version 3, or has no subgraph."""
-        self.source = table.Source(content)
+        self.source = Source(content)
         is_tflite = content[4:8] == IDENTIFIER
         need(is_tflite, f"no .tflite file: bytes 4 to 8 are {bytes(content[4:8])!r}, not {IDENTIFIER!r}", BadDataError)
-        self._model = table.root(self.source, table.schema("Model"))
-        version = self._model.Version()
+        self._model = self.source.root()
+        version = self._model.number(schema.Model.VERSION, "I")
         need(version == 3, f"the file has schema version {version}, must be 3", BadDataError)
-        self.subgraph_count: int = self._model.SubgraphsLength()
+        self.subgraph_count = self._model.length(schema.Model.SUBGRAPHS)
         need(self.subgraph_count, "the file has no subgraph", BadDataError)
         self._read: dict[int, Subgraph] = {}
 
@@ -113,97 +112,83 @@ class File:
         return self.source.content[offset : offset + length]
 
     @cached_property
-    def _graphs(self) -> list[Any]:
-        return list(table.children(self._model, SUBGRAPHS, table.schema("SubGraph")))
+    def _graphs(self) -> list[Record]:
+        return list(self._model.children(schema.Model.SUBGRAPHS))
 
     @cached_property
     def _regions(self) -> list[tuple[int, int] | None]:
-        return [self._region(buffer) for buffer in table.children(self._model, BUFFERS, table.schema("Buffer"))]
+        return [self._region(buffer) for buffer in self._model.children(schema.Model.BUFFERS)]
 
-    def _region(self, buffer: Any) -> tuple[int, int] | None:
-        if buffer.Offset() > 1:  # in files beyond 2 GB constants follow the FlatBuffer
-            offset, length = buffer.Offset(), buffer.Size()
-        elif length := buffer.DataLength():
-            offset = buffer._tab.Vector(buffer._tab.Offset(4))
+    def _region(self, buffer: Record) -> tuple[int, int] | None:
+        fields = schema.Buffer
+        place: int = buffer.number(fields.OFFSET, "Q")
+        if place > 1:  # in files beyond 2 GB constants follow the FlatBuffer
+            offset, length = place, buffer.number(fields.SIZE, "Q")
+            need(offset + length <= self.source.size, "a constant ends after the file", BadDataError)
         else:
-            return None
-        need(offset + length <= self.source.size, "a constant ends after the file", BadDataError)
+            offset, length = buffer.region(fields.DATA) or (0, 0)
         return (offset, length) if length else None
 
     @cached_property
     def _kinds(self) -> list[str]:
         """Name of each operator code of the file."""
-        codes = vars(table.schema("BuiltinOperator"))
-        names = {number: name for name, number in codes.items() if isinstance(number, int)}
-        kinds = []
-        for code in table.children(self._model, OPERATOR_CODES, table.schema("OperatorCode")):
-            number = max(code.DeprecatedBuiltinCode(), code.BuiltinCode())
-            kind = names.get(number, f"operation {number}")
-            kinds.append(f"CUSTOM:{_text(code.CustomCode())}" if kind == "CUSTOM" else kind)
+        kinds, fields = [], schema.OperatorCode
+        for code in self._model.children(schema.Model.OPERATOR_CODES):
+            number = max(code.number(fields.DEPRECATED_BUILTIN_CODE, "b"), code.number(fields.BUILTIN_CODE, "i"))
+            known = 0 <= number < len(schema.OPERATIONS)
+            kind = schema.OPERATIONS[number] if known else f"operation {number}"
+            kinds.append(f"CUSTOM:{code.text(fields.CUSTOM_CODE)}" if kind == "CUSTOM" else kind)
         return kinds
 
-    def _subgraph(self, graph: Any) -> Subgraph:
-        records = table.children(graph, TENSORS, table.schema("Tensor"))
-        tensors = [self._tensor(index, record) for index, record in enumerate(records)]
+    def _subgraph(self, graph: Record) -> Subgraph:
+        fields = schema.SubGraph
+        tensors = [self._tensor(index, record) for index, record in enumerate(graph.children(fields.TENSORS))]
         return Subgraph(
-            _text(graph.Name()),
+            graph.text(fields.NAME),
             tensors,
-            _indices(graph, "Inputs", len(tensors), least=0),
-            _indices(graph, "Outputs", len(tensors), least=0),
+            _indices(graph, fields.INPUTS, "inputs", len(tensors), least=0),
+            _indices(graph, fields.OUTPUTS, "outputs", len(tensors), least=0),
             list(self._operators(graph, len(tensors))),
         )
 
-    def _operators(self, graph: Any, tensors: int) -> Iterator[Operator]:
-        for record in table.children(graph, OPERATORS, table.schema("Operator")):
-            code = record.OpcodeIndex()
-            need(code < len(self._kinds), f"an operator has code {code}, the file has {len(self._kinds)}", BadDataError)
-            inputs, outputs, others = (
-                _indices(record, name, tensors) for name in ("Inputs", "Outputs", "Intermediates")
-            )
-            yield Operator(self._kinds[code], inputs, outputs, others, record)
+    def _operators(self, graph: Record, tensors: int) -> Iterator[Operator]:
+        fields, kinds = schema.Operator, self._kinds
+        for record in graph.children(schema.SubGraph.OPERATORS):
+            code = record.number(fields.OPCODE_INDEX, "I")
+            if code >= len(kinds):
+                raise BadDataError(f"an operator has code {code}, the file has {len(kinds)}")
+            inputs = _indices(record, fields.INPUTS, "inputs", tensors)
+            outputs = _indices(record, fields.OUTPUTS, "outputs", tensors)
+            others = _indices(record, fields.INTERMEDIATES, "intermediates", tensors)
+            yield Operator(kinds[code], inputs, outputs, others, record)
 
-    def _tensor(self, index: int, record: Any) -> Tensor:
-        name = _text(record.Name())
-        shape, signature = table.numbers(record, "Shape"), table.numbers(record, "ShapeSignature")
-        if len(signature) == len(shape):
-            shape = np.maximum(signature, 0)
-        need((shape >= 0).all(), f"tensor {name!r} has shape {shape.tolist()}", BadDataError)
-        buffer = record.Buffer()
-        need(buffer < max(len(self._regions), 1), f"tensor {name!r} lies in buffer {buffer} of none", BadDataError)
-        quantization = table.child(record, QUANTIZATION, table.schema("QuantizationParameters"))
-        return Tensor(
-            index,
-            name,
-            _TYPES.get(record.Type(), f"type {record.Type()}"),
-            tuple(shape.tolist()),
-            self._regions[buffer] if self._regions else None,
-            tuple(_numbers(quantization, "Scale").tolist()),
-            tuple(_numbers(quantization, "ZeroPoint").tolist()),
-            quantization.QuantizedDimension() if quantization else 0,
-            bool(record.IsVariable()),
-            bool(record._tab.Offset(SPARSITY)),
-        )
-
-
-_TYPES = dict(
-    enumerate(
-        ("FLOAT32", "FLOAT16", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT64",
-         "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16")
-    )
-)  # fmt: skip
-"""Names of element types by number."""
+    def _tensor(self, index: int, record: Record) -> Tensor:
+        fields, regions = schema.Tensor, self._regions
+        name = record.text(fields.NAME)
+        shape, signature = record.numbers(fields.SHAPE, "i"), record.numbers(fields.SHAPE_SIGNATURE, "i")
+        if signature and len(signature) == len(shape):
+            shape = tuple([extent if extent > 0 else 0 for extent in signature])
+        elif shape and min(shape) < 0:
+            raise BadDataError(f"tensor {name!r} has shape {list(shape)}")
+        buffer = record.number(fields.BUFFER, "I")
+        if buffer >= (len(regions) or 1):
+            raise BadDataError(f"tensor {name!r} lies in buffer {buffer} of none")
+        type, quantization = record.number(fields.TYPE, "b"), record.child(fields.QUANTIZATION)
+        tensor = Tensor(
+            index, name, schema.TYPES[type] if 0 <= type < len(schema.TYPES) else f"type {type}", shape,
+            regions[buffer] if regions else None,
+        )  # fmt: skip
+        if quantization is not None:
+            tensor.scales = quantization.numbers(schema.QuantizationParameters.SCALE, "f")
+            tensor.zero_points = quantization.numbers(schema.QuantizationParameters.ZERO_POINT, "q")
+            tensor.axis = quantization.number(schema.QuantizationParameters.QUANTIZED_DIMENSION, "i")
+        tensor.is_variable = record.number(fields.IS_VARIABLE, "?", False)
+        tensor.is_sparse = record.has(fields.SPARSITY)
+        return tensor
 
 
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
-
-
-def _numbers(record: Any | None, name: str) -> Array:
-    return np.zeros(0) if record is None else table.numbers(record, name)
-
-
-def _indices(record: Any, name: str, count: int, least: int = OMITTED) -> tuple[int, ...]:
-    found = table.numbers(record, name)
-    legal = bool(((found >= least) & (found < count)).all())
-    need(legal, f"{name.lower()} {found.tolist()} of {count} tensors", BadDataError)
-    return tuple(found.tolist())
+def _indices(record: Record, number: int, name: str, count: int, least: int = OMITTED) -> tuple[int, ...]:
+    found = record.numbers(number, "i")
+    if found and not (min(found) >= least and max(found) < count):
+        raise BadDataError(f"{name} {list(found)} of {count} tensors")
+    return found

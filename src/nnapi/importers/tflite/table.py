@@ -1,44 +1,30 @@
 """Checked access to a FlatBuffer: nothing in the file is trusted before its bounds have been verified.
 
-The generated classes of the ``tflite`` package read through a ``flatbuffers.table.Table``. Here they are given a
-:class:`CheckedTable` instead, which raises BadDataError where a position, a length or a table lies outside the file,
-and counts what is read, so that a file whose parts all refer to each other cannot take more time than its size allows.
+A :class:`Source` gives the tables of a file as :class:`Record`, whose fields are asked for by their number in the
+schema. Whatever lies outside the file raises BadDataError, and what is read is counted, so that a file whose parts all
+refer to each other cannot take more time than its size allows.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-from functools import cache
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from pathlib import Path
+from struct import Struct, error, unpack_from
 from typing import Any
 
-import numpy as np
-from flatbuffers import encode
-from flatbuffers import number_types as N
-from flatbuffers.table import Table
-
-from nnapi.errors import BadDataError, need
-from nnapi.model.operand import Array
+from nnapi.errors import BadDataError
+from nnapi.importers.tflite.schema import Field
 
 READS_PER_BYTE = 4
 """How often a file may refer to each of its bytes, on average; real files do so once."""
+MOST_FIELDS = 16
+"""Fields of a table that are looked at; no table of the schema that is read has more."""
+MOST_DESCRIPTIONS = 4096
+"""Descriptions of tables that are remembered: real files share a few among all their tables."""
 
-
-@cache
-def schema(name: str) -> Any:
-    """The generated class ``name``, from its module alone: the ``tflite`` package loads all of its 180 at once."""
-    package = find_spec("tflite")
-    if package is None or not package.submodule_search_locations:
-        raise ImportError("reading .tflite files needs the package tflite", name="tflite")
-    path = Path(package.submodule_search_locations[0], f"{name}.py")
-    spec = spec_from_file_location(f"{__name__}.{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)
+OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
+NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}
+"""How the numbers of a FlatBuffer are stored, by the letters of the struct module."""
+SIZES = {code: number.size for code, number in NUMBERS.items()}
 
 
 class Source:
@@ -48,118 +34,153 @@ class Source:
         self.content = content
         self.size = len(content)
         self.budget = READS_PER_BYTE * self.size + 4096
+        self._descriptions: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def spend(self, count: int) -> None:
         """Account for reading ``count`` bytes."""
         self.budget -= count
-        need(self.budget >= 0, "its parts refer to each other more often than its size allows", BadDataError)
+        if self.budget < 0:
+            raise BadDataError("its parts refer to each other more often than its size allows")
 
+    def root(self) -> Record:
+        """The file's root table."""
+        if self.size < 8:
+            raise BadDataError(f"{self.size} bytes are too few for a FlatBuffer")
+        return self.table(OFFSET.unpack_from(self.content)[0])
 
-class CheckedTable(Table):  # type: ignore[misc]  # flatbuffers is published without types
-    """A table of which every access stays inside the file."""
+    def table(self, at: int) -> Record:
+        """The table at a position, which is not negative."""
+        try:
+            description = at - DISTANCE.unpack_from(self.content, at)[0]
+        except error:
+            raise BadDataError("a table lies outside the file") from None
+        found = self._descriptions.get(description)
+        size, fields = self._described(description) if found is None else found
+        if size < 4 or at + size > self.size:
+            raise BadDataError("a table ends after the file")
+        self.budget -= size
+        if self.budget < 0:
+            self.spend(0)
+        return Record(self, at, fields)
 
-    __slots__ = ("_fields", "_vtable", "source")
-
-    def __init__(self, source: Source, position: int) -> None:
-        super().__init__(source.content, position)
-        self.source = source
-        self._vtable = position - self._read("<i", position, "a table")
-        need(self._vtable >= 0, "a table's description lies before the file", BadDataError)
-        self._fields, size = (self._read("<H", self._vtable + at, "a table's description") for at in (0, 2))
-        need(self._vtable + self._fields <= source.size, "a table's description ends after the file", BadDataError)
-        need(size >= 4 and position + size <= source.size, "a table ends after the file", BadDataError)
-        source.spend(size)
-
-    def Offset(self, field: int) -> int:
-        """Distance of a field from the table, 0 where the file leaves it out."""
-        return self._read("<H", self._vtable + field, "a field") if field + 2 <= self._fields else 0
-
-    def Indirect(self, position: int) -> int:
-        """The position that the offset stored at ``position`` leads to."""
-        target: int = position + self._read("<I", position, "an offset")
-        need(target + 4 <= self.source.size, "an offset leads outside the file", BadDataError)
+    def follow(self, at: int) -> int:
+        """The position that the offset stored at ``at`` leads to; at least four bytes are there."""
+        try:
+            target: int = at + OFFSET.unpack_from(self.content, at)[0]
+        except error:
+            raise BadDataError("an offset lies outside the file") from None
+        if target + 4 > self.size:
+            raise BadDataError("an offset leads outside the file")
         return target
 
-    def VectorLen(self, field: int) -> int:
-        """Number of elements; a vector of that many bytes at least fits the file."""
-        start = self.Indirect(self.Pos + field)
-        length = self._read("<I", start, "a vector")
-        need(start + 4 + length <= self.source.size, "a vector ends after the file", BadDataError)
-        return length
-
-    def Vector(self, field: int) -> int:
-        """Position of the first element."""
-        return self.Indirect(self.Pos + field) + 4
-
-    def String(self, position: int) -> bytes:
-        start = self.Indirect(position)
-        length = self._read("<I", start, "a string")
-        need(start + 4 + length <= self.source.size, "a string ends after the file", BadDataError)
-        self.source.spend(length)
-        return bytes(self.source.content[start + 4 : start + 4 + length])
-
-    def Get(self, flags: Any, position: int) -> Any:
+    def vector(self, at: int, itemsize: int, what: str = "a vector") -> tuple[int, int]:
+        """Position of the first element and number of elements of the vector that the offset at ``at`` leads to."""
+        content = self.content
         try:
-            return flags.py_type(encode.Get(flags.packer_type, self.Bytes, position))
-        except struct.error:
+            start = at + OFFSET.unpack_from(content, at)[0]
+        except error:
+            raise BadDataError("an offset lies outside the file") from None
+        try:
+            length: int = OFFSET.unpack_from(content, start)[0]
+        except error:
+            raise BadDataError("an offset leads outside the file") from None
+        start += 4
+        if start + length * itemsize > self.size:
+            raise BadDataError(f"{what} ends after the file")
+        return start, length
+
+    def _described(self, at: int) -> tuple[int, tuple[int, ...]]:
+        """Size of the tables that share the description at ``at``, and where in them each field lies, 0 for nowhere."""
+        if at < 0:
+            raise BadDataError("a table's description lies before the file")
+        try:
+            length, size = LENGTHS.unpack_from(self.content, at)
+        except error:
+            raise BadDataError("a table's description lies outside the file") from None
+        if at + length > self.size:
+            raise BadDataError("a table's description ends after the file")
+        count = min(max(length - 4, 0) // 2, MOST_FIELDS)
+        places = unpack_from(f"<{count}H", self.content, at + 4) if count else ()
+        if len(self._descriptions) >= MOST_DESCRIPTIONS:
+            self._descriptions.clear()
+        found = self._descriptions[at] = (size, places + (0,) * (MOST_FIELDS - count))
+        return found
+
+
+class Record:
+    """A table of the file; ``places`` says where in it each field lies, 0 where the file leaves the field out."""
+
+    __slots__ = ("_at", "_places", "_source")
+
+    def __init__(self, source: Source, at: int, places: tuple[int, ...]) -> None:
+        self._source, self._at, self._places = source, at, places
+
+    def has(self, field: int) -> bool:
+        """Whether the file gives the field."""
+        return self._places[field] != 0
+
+    def values(self, fields: dict[str, Field]) -> dict[str, Any]:
+        """Fields by their names, with defaults where the file leaves them out; vectors are tuples."""
+        return {
+            name: self.numbers(number, code) if is_vector else self.number(number, code, default)
+            for name, (number, code, is_vector, default) in fields.items()
+        }
+
+    def number(self, field: int, code: str, default: Any = 0) -> Any:
+        """A number stored as ``code`` of :data:`NUMBERS`."""
+        place = self._places[field]
+        if not place:
+            return default
+        try:
+            return NUMBERS[code].unpack_from(self._source.content, self._at + place)[0]
+        except error:
             raise BadDataError("a field lies outside the file") from None
 
-    def GetVectorAsNumpy(self, flags: Any, field: int) -> Array:
-        start, length, dtype = self.Vector(field), self.VectorLen(field), N.to_numpy_type(flags)
-        bytes_needed = length * np.dtype(dtype).itemsize
-        need(start + bytes_needed <= self.source.size, "a vector ends after the file", BadDataError)
-        self.source.spend(bytes_needed)
-        return np.frombuffer(self.source.content, dtype, length, start)
+    def numbers(self, field: int, code: str) -> tuple[Any, ...]:
+        """A vector of numbers stored as ``code``; empty where the file leaves it out."""
+        place = self._places[field]
+        if not place:
+            return ()
+        source, itemsize = self._source, SIZES[code]
+        start, length = source.vector(self._at + place, itemsize)
+        source.budget -= length * itemsize
+        if source.budget < 0:
+            source.spend(0)
+        return unpack_from(f"<{length}{code}", source.content, start)
 
-    def Union(self, target: Table, field: int) -> None:
-        target.Bytes, target.Pos = self.Bytes, self.Indirect(self.Pos + field)
+    def region(self, field: int) -> tuple[int, int] | None:
+        """Position and length of a vector of bytes, None where the file leaves it out; its bytes are not read."""
+        place = self._places[field]
+        return self._source.vector(self._at + place, 1) if place else None
 
-    def _read(self, layout: str, position: int, what: str) -> int:
-        need(0 <= position <= self.source.size - struct.calcsize(layout), f"{what} lies outside the file", BadDataError)
-        value: int = struct.unpack_from(layout, self.source.content, position)[0]
-        return value
+    def length(self, field: int) -> int:
+        """Number of elements of a vector; 0 where the file leaves it out."""
+        return (self.region(field) or (0, 0))[1]
 
+    def bytes(self, field: int) -> bytes:
+        """A vector of bytes."""
+        start, length = self.region(field) or (0, 0)
+        self._source.spend(length)
+        return bytes(self._source.content[start : start + length])
 
-def root(source: Source, kind: Any) -> Any:
-    """The file's root table, as an object of the generated class ``kind``."""
-    need(source.size >= 8, f"{source.size} bytes are too few for a FlatBuffer", BadDataError)
-    position = struct.unpack_from("<I", source.content, 0)[0]
-    return _view(kind(), source, position)
+    def text(self, field: int) -> str:
+        """A string; what is no UTF-8 in it is replaced."""
+        place = self._places[field]
+        if not place:
+            return ""
+        start, length = self._source.vector(self._at + place, 1, "a string")
+        self._source.spend(length)
+        return str(self._source.content[start : start + length], "utf-8", "replace")
 
+    def child(self, field: int) -> Record | None:
+        """The table that a field refers to, None where the file leaves it out."""
+        place = self._places[field]
+        return self._source.table(self._source.follow(self._at + place)) if place else None
 
-def children(parent: Any, field: int, kind: Any) -> Iterator[Any]:
-    """The tables in the vector at ``field`` (as the schema numbers it) of a generated object, as the class ``kind``."""
-    tab: CheckedTable = parent._tab
-    if place := tab.Offset(field):
-        start = tab.Vector(place)
-        for index in range(tab.VectorLen(place)):
-            yield _view(kind(), tab.source, tab.Indirect(start + 4 * index))
-
-
-def child(parent: Any, field: int, kind: Any) -> Any | None:
-    """The table at ``field`` of a generated object, None where the file leaves it out."""
-    tab: CheckedTable = parent._tab
-    place = tab.Offset(field)
-    return _view(kind(), tab.source, tab.Indirect(tab.Pos + place)) if place else None
-
-
-def member(parent: Any, name: str, kind: Any) -> Any | None:
-    """The union member ``name`` of a generated object, read as the class ``kind``."""
-    found = getattr(parent, name)()
-    return None if found is None else _view(kind(), parent._tab.source, found.Pos)
-
-
-def numbers(parent: Any, name: str) -> Array:
-    """The vector of numbers ``name`` of a generated object; empty where the file leaves it out."""
-    found = getattr(parent, f"{name}AsNumpy")()
-    return found if isinstance(found, np.ndarray) else np.zeros(0, np.int64)
-
-
-def empty(kind: Any) -> Any:
-    """An object of a generated class of which every field has its default."""
-    return _view(kind(), Source(memoryview(b"\4\0\4\0\4\0\0\0")), 4)
-
-
-def _view(target: Any, source: Source, position: int) -> Any:
-    target._tab = CheckedTable(source, position)
-    return target
+    def children(self, field: int) -> Iterator[Record]:
+        """The tables of a vector, in order."""
+        place, source = self._places[field], self._source
+        if place:
+            start, length = source.vector(self._at + place, 1)
+            for at in range(start, start + length * OFFSET.size, OFFSET.size):
+                yield source.table(source.follow(at))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +13,12 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.tflite.reader import Tensor
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
-DTYPES = {
-    "FLOAT32": np.float32, "FLOAT16": np.float16, "INT32": np.int32, "UINT8": np.uint8, "INT64": np.int64,
-    "BOOL": np.uint8, "INT16": np.int16, "INT8": np.int8, "INT4": np.uint8,
+DTYPES: dict[str, np.dtype[Any]] = {
+    "FLOAT32": np.dtype(np.float32), "FLOAT16": np.dtype(np.float16), "INT32": np.dtype(np.int32),
+    "UINT8": np.dtype(np.uint8), "INT64": np.dtype(np.int64), "BOOL": np.dtype(np.uint8), "INT16": np.dtype(np.int16),
+    "INT8": np.dtype(np.int8), "INT4": np.dtype(np.uint8),
 }  # fmt: skip
-"""Storage in the file; two INT4 share a byte."""
+"""Storage in the file, for every type that NNAPI has; two INT4 share a byte."""
 
 PLAIN = {"FLOAT32": O.TENSOR_FLOAT32, "FLOAT16": O.TENSOR_FLOAT16, "INT32": O.TENSOR_INT32, "INT64": O.TENSOR_INT32,
          "BOOL": O.TENSOR_BOOL8}  # fmt: skip
@@ -43,17 +46,21 @@ def operand_type(tensor: Tensor) -> OperandType:
     int64 becomes TENSOR_INT32, a scalar one element. 8-bit integers that the file does not call quantised get scale 1
     and zero point 0, with which they mean themselves.
     """
-    expressible(not tensor.is_sparse, f"{tensor} is stored sparsely, which NNAPI does not know")
+    if tensor.is_sparse:
+        raise Refused(f"{tensor} is stored sparsely, which NNAPI does not know")
     dimensions = tensor.shape or (1,)
-    if tensor.type in PLAIN:
-        return OperandType(PLAIN[tensor.type], dimensions)
-    expressible(tensor.type in QUANTIZED, f"{tensor} is of type {tensor.type}, which NNAPI does not have")
-    code = QUANTIZED[tensor.type]
+    plain = PLAIN.get(tensor.type)
+    if plain is not None:
+        return OperandType(plain, dimensions)
+    code = QUANTIZED.get(tensor.type)
+    if code is None:
+        raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
     if len(tensor.scales) > 1:
         return _per_channel(tensor, dimensions)
-    expressible(tensor.scales or tensor.type != "INT16", f"{tensor} is of type INT16 without a scale")
     scale, zero_point = (tensor.scales or (1.0,))[0], (tensor.zero_points or (0,))[0]
-    expressible(code != O.TENSOR_QUANT16_SYMM or zero_point == 0, f"{tensor} is INT16 with zero point {zero_point}")
+    if code == O.TENSOR_QUANT16_SYMM:
+        expressible(tensor.scales, f"{tensor} is of type INT16 without a scale")
+        expressible(zero_point == 0, f"{tensor} is INT16 with zero point {zero_point}")
     return OperandType(code, dimensions, scale, zero_point)
 
 
@@ -69,11 +76,11 @@ def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
 def stored(tensor: Tensor, content: Callable[[tuple[int, int]], memoryview]) -> tuple[Array, bool]:
     """A constant's value as its operand type stores it, and whether that is a view of the file."""
     assert tensor.region is not None
-    expressible(tensor.type in DTYPES, f"{tensor} is of type {tensor.type}, which NNAPI does not have")
-    dtype, count = np.dtype(DTYPES[tensor.type]), int(np.prod(tensor.shape, dtype=object))
+    dtype, count = DTYPES[tensor.type], math.prod(tensor.shape)
     length = (count + 1) // 2 if tensor.type == "INT4" else count * dtype.itemsize
     have = tensor.region[1]
-    need(have == length, f"{tensor} holds {have} bytes, its type and shape take {length}", BadDataError)
+    if have != length:
+        raise BadDataError(f"{tensor} holds {have} bytes, its type and shape take {length}")
     array: Array = np.frombuffer(content(tensor.region), dtype)
     if tensor.type == "INT4":
         array = _nibbles(array)[:count]

@@ -118,7 +118,7 @@ def cos(node: Node) -> None:
 def gelu(node: Node) -> None:
     """x times the normal distribution's probability of being below x."""
     x = node.graph.real(node.input(0))
-    if node.options.Approximate():
+    if node.options.approximate:
         cube = multiply(node, multiply(node, x, x), x)
         inner = times(node, add(node, x, times(node, cube, 0.044715)), math.sqrt(2 / math.pi))
         spread = node.apply(OperationCode.TANH, inner)
@@ -149,8 +149,8 @@ def cumsum(node: Node) -> None:
     axis = node.axis(node.number(1), x.rank)
     n = shape[axis]
     node.graph.reserve(x.type.dtype.itemsize * n * n)
-    triangle = np.tri(n, n, -1 if o.Exclusive() else 0, x.type.dtype)
-    triangle = triangle if o.Reverse() else triangle.T
+    triangle = np.tri(n, n, -1 if o.exclusive else 0, x.type.dtype)
+    triangle = triangle if o.reverse else triangle.T
     order = [*(i for i in range(x.rank) if i != axis), axis]
     last = x if order == sorted(order) else transpose(node, x, order)
     rows = node.reshape(last, (math.prod(shape) // n, n))

@@ -14,13 +14,13 @@ from nnapi.model.operand import OperandType
 def if_(node: Node) -> None:
     condition, *values = node.inputs
     expressible(values, "its branches have no inputs, NNAPI's models have at least one")
-    branches = (node.options.ThenSubgraphIndex(), node.options.ElseSubgraphIndex())
+    branches = (node.options.then_subgraph_index, node.options.else_subgraph_index)
     _refer(node, OperationCode.IF, [condition], branches, values)
 
 
 @rule("WHILE", options="WhileOptions")
 def while_(node: Node) -> None:
-    parts = (node.options.CondSubgraphIndex(), node.options.BodySubgraphIndex())
+    parts = (node.options.cond_subgraph_index, node.options.body_subgraph_index)
     _refer(node, OperationCode.WHILE, [], parts, node.inputs)
 
 
@@ -38,12 +38,12 @@ def _refer(
 
 @rule("STABLEHLO_COMPOSITE", options="StableHLOCompositeOptions")
 def composite(node: Node) -> None:
-    _inline(node, node.options.DecompositionSubgraphIndex())
+    _inline(node, node.options.decomposition_subgraph_index)
 
 
 @rule("CALL", options="CallOptions")
 def call(node: Node) -> None:
-    _inline(node, node.options.Subgraph())
+    _inline(node, node.options.subgraph)
 
 
 def _inline(node: Node, index: int) -> None:

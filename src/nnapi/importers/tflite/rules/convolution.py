@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode, OperationCode, PaddingCode
 from nnapi.importers.tflite.graph import INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.tensors import expressible
+from nnapi.importers.tflite.tensors import Refused, expressible
 from nnapi.model.operand import OperandType
 
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
@@ -24,10 +24,10 @@ def conv_2d(node: Node) -> None:
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
     bias = bias_of(node, 2, x, filter, filter.shape[0])
     groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
-    place = (padding(node, o.Padding()), node.i32(o.StrideW()), node.i32(o.StrideH()))
-    act = node.activation(o.FusedActivationFunction())
+    place = (padding(node, o.padding), node.i32(o.stride_w), node.i32(o.stride_h))
+    act = node.activation(o.fused_activation_function)
     if groups > 1:
-        dilated = (o.DilationWFactor(), o.DilationHFactor()) != (1, 1)
+        dilated = (o.dilation_w_factor, o.dilation_h_factor) != (1, 1)
         expressible(not dilated, "NNAPI's GROUPED_CONV_2D has no dilation")
         node.emit(OperationCode.GROUPED_CONV_2D, x, filter, bias, *place, node.i32(groups), act, node.flag(False))
     else:
@@ -40,11 +40,11 @@ def depthwise_conv_2d(node: Node) -> None:
     x, filter = weighted(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
     bias = bias_of(node, 2, x, filter, filter.shape[3])
-    multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.DepthMultiplier()
+    multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.depth_multiplier
     node.emit(
-        OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, padding(node, o.Padding()),
-        node.i32(o.StrideW()), node.i32(o.StrideH()), node.i32(multiplier),
-        node.activation(o.FusedActivationFunction()), *dilation(node),
+        OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, padding(node, o.padding),
+        node.i32(o.stride_w), node.i32(o.stride_h), node.i32(multiplier),
+        node.activation(o.fused_activation_function), *dilation(node),
     )  # fmt: skip
 
 
@@ -55,8 +55,8 @@ def transpose_conv(node: Node) -> None:
     expressible(filter.rank == 4, "its filter is not of rank 4")
     bias = bias_of(node, 3, x, filter, filter.shape[0])
     node.emit(
-        OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), padding(node, o.Padding()),
-        node.i32(o.StrideW()), node.i32(o.StrideH()), node.activation(o.FusedActivationFunction()), node.flag(False),
+        OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), padding(node, o.padding),
+        node.i32(o.stride_w), node.i32(o.stride_h), node.activation(o.fused_activation_function), node.flag(False),
     )  # fmt: skip
 
 
@@ -64,15 +64,16 @@ def transpose_conv(node: Node) -> None:
 def fully_connected(node: Node) -> None:
     """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
     o = node.options
-    expressible(o.WeightsFormat() == 0, "its weights are shuffled for one kind of processor")
+    expressible(o.weights_format == 0, "its weights are shuffled for one kind of processor")
     x, weights = weighted(node, 0, 1)
-    expressible(weights.rank == 2, f"its weights are of rank {weights.rank}")
+    if weights.rank != 2:
+        raise Refused(f"its weights are of rank {weights.rank}")
     units, depth = node.known(weights)
     bias = bias_of(node, 2, x, weights, units)
-    act = node.activation(o.FusedActivationFunction())
+    act = node.activation(o.fused_activation_function)
     out = node.output
     batch = math.prod(x.shape) // depth if depth else 0
-    shape = (*x.shape[:-1], units) if o.KeepNumDims() else (batch, units)
+    shape = (*x.shape[:-1], units) if o.keep_num_dims else (batch, units)
     if weights.type.channel:
         pointwise(node, x, weights, bias, act, shape)
         return
@@ -127,18 +128,19 @@ def bias_of(node: Node, i: int, x: Value, weights: Value, channels: int) -> Valu
 
 def retyped(value: Value, type: OperandType) -> Value:
     """The same constant under another type of the same storage."""
-    expressible(value.array is not None, f"{value.name} is computed, NNAPI needs a constant")
-    assert value.array is not None
+    if value.array is None:
+        raise Refused(f"{value.name} is computed, NNAPI needs a constant")
     return Value(type, value.name, value.array.reshape(type.dimensions), value.region)
 
 
 def padding(node: Node, code: int) -> Value:
     """The padding scheme as NNAPI numbers it."""
-    expressible(code in PADDING, f"its padding scheme is {code}, must be 0 (SAME) or 1 (VALID)")
+    if code not in PADDING:
+        raise Refused(f"its padding scheme is {code}, must be 0 (SAME) or 1 (VALID)")
     return node.i32(PADDING[code])
 
 
 def dilation(node: Node) -> tuple[Value, ...]:
     """Layout and dilations, left off where they have their defaults."""
-    across, down = node.options.DilationWFactor(), node.options.DilationHFactor()
+    across, down = node.options.dilation_w_factor, node.options.dilation_h_factor
     return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

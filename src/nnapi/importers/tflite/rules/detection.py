@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
-
-from flatbuffers import flexbuffers
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers.tflite.flexbuffer import read_map
 from nnapi.importers.tflite.graph import FLOAT32, INT32
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
@@ -53,18 +51,13 @@ class Parameters:
 
     def __init__(self, content: bytes) -> None:
         try:
-            self._map: Any = flexbuffers.GetRoot(content).AsMap
-        except (struct.error, LookupError, ValueError, TypeError) as error:
-            raise BadDataError(f"its parameters cannot be read: {error}") from None
+            self._map = read_map(content)
+        except BadDataError as error:
+            raise BadDataError(f"its parameters cannot be read: {error.sentence}") from None
 
     def number(self, name: str, default: float | None = None) -> Any:
         """A number; BadDataError where it is missing without a default, or is none."""
-        try:
-            value = self._map[name].Value
-        except KeyError:
-            need(default is not None, f"its parameters have no {name}", BadDataError)
-            return default
-        except (struct.error, LookupError, ValueError, TypeError) as error:
-            raise BadDataError(f"its parameter {name} cannot be read: {error}") from None
+        need(name in self._map or default is not None, f"its parameters have no {name}", BadDataError)
+        value = self._map.get(name, default)
         need(isinstance(value, int | float), f"its parameter {name} is {value!r}", BadDataError)
         return value

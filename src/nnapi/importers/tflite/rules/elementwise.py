@@ -57,7 +57,7 @@ def fusing(node: Node) -> None:
     if code == OperationCode.DIV and x.type.code == INT32:
         truncated_quotient(node, x, y)
         return
-    node.emit(code, x, y, node.activation(node.options.FusedActivationFunction()))
+    node.emit(code, x, y, node.activation(node.options.fused_activation_function))
 
 
 def truncated_quotient(node: Node, x: Value, y: Value) -> None:
@@ -68,7 +68,7 @@ def truncated_quotient(node: Node, x: Value, y: Value) -> None:
     zero, bool8 = node.like(x, 0), OperandType(BOOL8)
     signs = [node.apply(OperationCode.LESS, value, zero, shape=value.shape, type=bool8) for value in (x, y)]
     differ = node.apply(OperationCode.NOT_EQUAL, *signs, type=bool8)
-    node.activation(node.options.FusedActivationFunction())
+    node.activation(node.options.fused_activation_function)
     node.emit(OperationCode.SELECT, differ, node.apply(OperationCode.NEG, size), size)
 
 
@@ -98,7 +98,7 @@ def binary(node: Node) -> None:
 
 @rule("STABLEHLO_COMPARE", options="StablehloCompareOptions")
 def compare(node: Node) -> None:
-    direction = node.options.ComparisonDirection()
+    direction = node.options.comparison_direction
     expressible(0 <= direction < len(COMPARISONS), f"its direction {direction} is none")
     node.emit(COMPARISONS[direction], node.input(0), node.input(1))
 
@@ -130,7 +130,7 @@ def elu(node: Node) -> None:
 @rule("LEAKY_RELU", options="LeakyReluOptions")
 def leaky_relu(node: Node) -> None:
     """PRELU with one slope for all; of codes, the slope is one code."""
-    x, slope = node.input(0), float(node.options.Alpha())
+    x, slope = node.input(0), float(node.options.alpha)
     if not x.is_quantized:
         node.emit(OperationCode.PRELU, x, node.like(x, slope))
         return
@@ -143,7 +143,7 @@ def leaky_relu(node: Node) -> None:
 @rule("SOFTMAX", options="SoftmaxOptions")
 def softmax(node: Node) -> None:
     x = node.input(0)
-    node.emit(OperationCode.SOFTMAX, x, node.real(node.options.Beta(), x))
+    node.emit(OperationCode.SOFTMAX, x, node.real(node.options.beta, x))
 
 
 @rule("LOG_SOFTMAX")
@@ -198,6 +198,6 @@ def select(node: Node) -> None:
 
 @rule("MULTINOMIAL", options="RandomOptions")
 def multinomial(node: Node) -> None:
-    seeds = [int(seed) & 0x7FFFFFFF for seed in (node.options.Seed(), node.options.Seed2())]
+    seeds = [int(seed) & 0x7FFFFFFF for seed in (node.options.seed, node.options.seed2)]
     count = node.i32(node.number(1))
     node.emit(OperationCode.RANDOM_MULTINOMIAL, node.input(0), count, node.graph.ints(seeds))

@@ -41,8 +41,8 @@ def strided_slice(node: Node) -> None:
     o, x = node.options, node.input(0)
     computed = any(node.input(i).array is None for i in (1, 2, 3))
     if computed:
-        expressible(not (o.EllipsisMask() or o.NewAxisMask() or o.Offset()), "its computed bounds have masks")
-        masks = map(node.i32, (o.BeginMask(), o.EndMask(), o.ShrinkAxisMask()))
+        expressible(not (o.ellipsis_mask or o.new_axis_mask or o.offset), "its computed bounds have masks")
+        masks = map(node.i32, (o.begin_mask, o.end_mask, o.shrink_axis_mask))
         node.emit(OperationCode.STRIDED_SLICE, x, *(node.input(i) for i in (1, 2, 3)), *masks)
         return
     sliced(node, x, *_plan(node, x.rank))
@@ -78,18 +78,18 @@ def _plan(node: Node, rank: int) -> tuple[list[Along], list[int]]:
     position = 0
     for i, stride in enumerate(strides):
         bit = 1 << i
-        if o.EllipsisMask() & bit:
-            later = sum(not o.NewAxisMask() & (1 << j) for j in range(i + 1, len(begin)))
+        if o.ellipsis_mask & bit:
+            later = sum(not o.new_axis_mask & (1 << j) for j in range(i + 1, len(begin)))
             width = max(rank - len(along) - later, 0)
             along += [FULL] * width
             position += width
-        elif o.NewAxisMask() & bit:
+        elif o.new_axis_mask & bit:
             new_axes.append(position)
             position += 1
         else:
-            shrink = bool(o.ShrinkAxisMask() & bit)
-            low = None if o.BeginMask() & bit and not shrink else begin[i]
-            high = None if o.EndMask() & bit else end[i] + (begin[i] if o.Offset() else 0)
+            shrink = bool(o.shrink_axis_mask & bit)
+            low = None if o.begin_mask & bit and not shrink else begin[i]
+            high = None if o.end_mask & bit else end[i] + (begin[i] if o.offset else 0)
             expressible(stride, "its stride is 0")
             along.append(Along(low, high, stride, shrink))
             position += not shrink
@@ -153,8 +153,8 @@ def _dropped(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
 
 @rule("GATHER", options="GatherOptions")
 def gather(node: Node) -> None:
-    x, indices, batch = node.input(0), node.input(1), node.options.BatchDims()
-    axis = node.axis(node.options.Axis(), x.rank)
+    x, indices, batch = node.input(0), node.input(1), node.options.batch_dims
+    axis = node.axis(node.options.axis, x.rank)
     batch += indices.rank if batch < 0 else 0
     if batch:
         gather_in_batches(node, x, indices, axis, batch)
@@ -213,7 +213,7 @@ def flat_places(node: Node, indices: Value, shape: Sequence[int]) -> Value:
 def reverse_sequence(node: Node) -> None:
     """The beginning of each row, as long as its length says, is read backwards."""
     o, x, lengths = node.options, node.input(0), node.input(1)
-    expressible((o.BatchDim(), o.SeqDim()) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
+    expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
     batch, extent, *rest = node.known(x)
     node.graph.reserve(4 * extent + 4 * batch)
     places = node.graph.ints(np.arange(extent).reshape(1, extent))
@@ -262,7 +262,7 @@ def hashtable_lookup(node: Node) -> None:
 @rule("LSH_PROJECTION", options="LSHProjectionOptions")
 def lsh_projection(node: Node) -> None:
     kinds = {1: 3, 2: 2}  # SPARSE and DENSE in TFLite's numbers and in NNAPI's
-    kind = node.options.Type()
+    kind = node.options.type
     expressible(kind in kinds, f"its type is {kind}, must be 1 (SPARSE) or 2 (DENSE)")
     hashes, x = node.input(0), node.input(1)
     node.emit(OperationCode.LSH_PROJECTION, hashes, x, node.optional(2), node.i32(kinds[kind]))

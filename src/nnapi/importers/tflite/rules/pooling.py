@@ -18,21 +18,21 @@ POOLS = {
 @rule(*POOLS, options="Pool2DOptions")
 def pool(node: Node) -> None:
     o = node.options
-    sizes = (o.StrideW(), o.StrideH(), o.FilterWidth(), o.FilterHeight())
-    act = node.activation(o.FusedActivationFunction())
-    node.emit(POOLS[node.operator.kind], node.input(0), padding(node, o.Padding()), *map(node.i32, sizes), act)
+    sizes = (o.stride_w, o.stride_h, o.filter_width, o.filter_height)
+    act = node.activation(o.fused_activation_function)
+    node.emit(POOLS[node.operator.kind], node.input(0), padding(node, o.padding), *map(node.i32, sizes), act)
 
 
 @rule("LOCAL_RESPONSE_NORMALIZATION", options="LocalResponseNormalizationOptions")
 def local_response_normalization(node: Node) -> None:
     o, x = node.options, node.input(0)
-    factors = (node.real(value, x) for value in (o.Bias(), o.Alpha(), o.Beta()))
-    node.emit(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(o.Radius()), *factors)
+    factors = (node.real(value, x) for value in (o.bias, o.alpha, o.beta))
+    node.emit(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(o.radius), *factors)
 
 
 @rule("L2_NORMALIZATION", options="L2NormOptions")
 def l2_normalization(node: Node) -> None:
-    act = node.options.FusedActivationFunction()
+    act = node.options.fused_activation_function
     expressible(act == 0, f"NNAPI's L2_NORMALIZATION has no fused activation, the file wants {act}")
     node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
 
@@ -40,7 +40,7 @@ def l2_normalization(node: Node) -> None:
 @rule("RESIZE_BILINEAR", options="ResizeBilinearOptions")
 def resize_bilinear(node: Node) -> None:
     height, width = node.numbers(1)
-    flags = (node.options.AlignCorners(), node.options.HalfPixelCenters())
+    flags = (node.options.align_corners, node.options.half_pixel_centers)
     tail = [node.flag(flag) for flag in (False, *flags)] if any(flags) else []
     node.emit(OperationCode.RESIZE_BILINEAR, node.input(0), node.i32(width), node.i32(height), *tail)
 
@@ -48,7 +48,7 @@ def resize_bilinear(node: Node) -> None:
 @rule("RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighborOptions")
 def resize_nearest_neighbor(node: Node) -> None:
     height, width = node.numbers(1)
-    flags = (node.options.AlignCorners(), node.options.HalfPixelCenters())
+    flags = (node.options.align_corners, node.options.half_pixel_centers)
     tail = [node.flag(flag) for flag in flags] if any(flags) else []
     x = node.input(0)
     node.emit(OperationCode.RESIZE_NEAREST_NEIGHBOR, x, node.i32(width), node.i32(height), node.flag(False), *tail)
@@ -56,12 +56,12 @@ def resize_nearest_neighbor(node: Node) -> None:
 
 @rule("SPACE_TO_DEPTH", options="SpaceToDepthOptions")
 def space_to_depth(node: Node) -> None:
-    node.emit(OperationCode.SPACE_TO_DEPTH, node.input(0), node.i32(node.options.BlockSize()))
+    node.emit(OperationCode.SPACE_TO_DEPTH, node.input(0), node.i32(node.options.block_size))
 
 
 @rule("DEPTH_TO_SPACE", options="DepthToSpaceOptions")
 def depth_to_space(node: Node) -> None:
-    node.emit(OperationCode.DEPTH_TO_SPACE, node.input(0), node.i32(node.options.BlockSize()))
+    node.emit(OperationCode.DEPTH_TO_SPACE, node.input(0), node.i32(node.options.block_size))
 
 
 @rule("SPACE_TO_BATCH_ND")

@@ -79,8 +79,8 @@ def _as_bytes(node: Node, out: Value) -> Value:
 def fake_quant(node: Node) -> None:
     """Round to the codes of an 8-bit range, and back."""
     o, x = node.options, node.input(0)
-    expressible(o.NumBits() == 8 and not o.NarrowRange(), "NNAPI has codes of the full 8 bits only")
-    low, high = min(float(o.Min()), 0.0), max(float(o.Max()), 0.0)
+    expressible(o.num_bits == 8 and not o.narrow_range, "NNAPI has codes of the full 8 bits only")
+    low, high = min(float(o.min), 0.0), max(float(o.max), 0.0)
     expressible(np.isfinite(high - low) and high > low, f"its range {low:g} to {high:g} is empty")
     scale = (high - low) / 255
     codes = node.temporary(OperandType(QUANT8, x.shape, scale, int(np.clip(round(-low / scale), 0, 255))), "codes")

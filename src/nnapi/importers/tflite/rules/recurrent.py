@@ -28,22 +28,22 @@ MOST_STEPS = 256
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM", options="UnidirectionalSequenceLSTMOptions")
 def sequence_lstm(node: Node) -> None:
     o, x = node.options, node.input(0)
-    expressible(not o.DiagonalRecurrentTensors(), "NNAPI has no diagonal recurrent weights")
-    time_axis = 0 if o.TimeMajor() else 1
+    expressible(not o.diagonal_recurrent_tensors, "NNAPI has no diagonal recurrent weights")
+    time_axis = 0 if o.time_major else 1
     if x.is_quantized and x.rank == 3 and 0 < x.shape[time_axis] <= MOST_STEPS and _is_integer_cell(node):
         integer_steps(node, x, time_axis)
         return
     cell = _cell(node, range(20))
     scalars = _scalars(node, cell[0])
     norms = _cell(node, range(20, 24))
-    node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, *cell, *scalars, node.flag(o.TimeMajor()), *norms)
+    node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, *cell, *scalars, node.flag(o.time_major), *norms)
 
 
 @rule("LSTM", options="LSTMOptions")
 def lstm(node: Node) -> None:
     """One time step. Old files join all weights into one matrix: see :func:`basic_lstm`."""
     o = node.options
-    if o.KernelType() == 1:
+    if o.kernel_type == 1:
         basic_lstm(node)
         return
     cell = _cell(node, range(20))
@@ -68,7 +68,7 @@ def basic_lstm(node: Node) -> None:
     """Gates from one product of the weights with input and last output: input, candidate, forget, output."""
     o = node.options
     x, last, weights, bias, state = node.inputs[:5]
-    expressible(x.is_float and o.FusedActivationFunction() == TANH, "it is quantised or squashes by other than TANH")
+    expressible(x.is_float and o.fused_activation_function == TANH, "it is quantised or squashes by other than TANH")
     both = node.apply(OperationCode.CONCATENATION, x, last, node.i32(1), shape=(x.shape[0], x.shape[1] + last.shape[1]))
     gates = node.apply(
         OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
@@ -94,16 +94,16 @@ def bidirectional_lstm(node: Node) -> None:
     o = node.options
     cell = _cell(node, range(48))
     x = cell[0]
-    flags = (node.flag(o.MergeOutputs()), node.flag(o.TimeMajor()))
+    flags = (node.flag(o.merge_outputs), node.flag(o.time_major))
     norms = [node.graph.omitted(x.type.code) for _ in range(8)]
-    targets = node.outputs[:1] if o.MergeOutputs() else node.outputs
+    targets = node.outputs[:1] if o.merge_outputs else node.outputs
     node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM, *cell, *_scalars(node, x), *flags, *norms, to=targets)
 
 
 @rule("RNN", options="RNNOptions")
 def rnn(node: Node) -> None:
     """NNAPI's cell squashes by RELUs only; TANH is written out."""
-    cell, act = _cell(node, range(5)), node.options.FusedActivationFunction()
+    cell, act = _cell(node, range(5)), node.options.fused_activation_function
     if act == TANH:
         node.deliver(_tanh_step(node, cell[0], *cell[1:5]))
         return
@@ -125,12 +125,12 @@ def _tanh_step(node: Node, x: Value, weights: Value, recurrent: Value, bias: Val
 @rule("UNIDIRECTIONAL_SEQUENCE_RNN", options="SequenceRNNOptions")
 def sequence_rnn(node: Node) -> None:
     o, cell = node.options, _cell(node, range(5))
-    act = o.FusedActivationFunction()
+    act = o.fused_activation_function
     if act != TANH:
-        major = node.i32(bool(o.TimeMajor()))
+        major = node.i32(bool(o.time_major))
         node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, *cell, node.i32(act), major)
         return
-    time_axis = 0 if o.TimeMajor() else 1
+    time_axis = 0 if o.time_major else 1
     x, weights, recurrent, bias, state = cell
     steps = node.known(x)[time_axis]
     expressible(steps <= MOST_STEPS, f"NNAPI's cell has no TANH, and its {steps} steps are too many to write out")
@@ -144,10 +144,10 @@ def sequence_rnn(node: Node) -> None:
 @rule("BIDIRECTIONAL_SEQUENCE_RNN", options="BidirectionalSequenceRNNOptions")
 def bidirectional_rnn(node: Node) -> None:
     o = node.options
-    expressible(o.FusedActivationFunction() != TANH, "NNAPI's cell squashes by RELUs only, not by TANH")
-    act = node.i32(o.FusedActivationFunction())
-    targets = node.outputs[:1] if o.MergeOutputs() else node.outputs
-    flags = (node.flag(o.TimeMajor()), node.flag(o.MergeOutputs()))
+    expressible(o.fused_activation_function != TANH, "NNAPI's cell squashes by RELUs only, not by TANH")
+    act = node.i32(o.fused_activation_function)
+    targets = node.outputs[:1] if o.merge_outputs else node.outputs
+    flags = (node.flag(o.time_major), node.flag(o.merge_outputs))
     node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_RNN, *_cell(node, range(12)), act, *flags, to=targets)
 
 
@@ -158,8 +158,8 @@ def svdf(node: Node) -> None:
     target = node.output
     out = node.temporary(OperandType(FLOAT32, target.shape), "output") if target.is_quantized else target
     kept = node.temporary(OperandType(x.type.code, state.shape), "state")
-    act = node.activation(o.FusedActivationFunction(), out)
-    node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.Rank()), act, to=[kept, out])
+    act = node.activation(o.fused_activation_function, out)
+    node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.rank), act, to=[kept, out])
     if out is not target:
         node.deliver(out)
 
@@ -187,7 +187,7 @@ def _cell(node: Node, positions: Sequence[int]) -> list[Value]:
 def _scalars(node: Node, x: Value) -> tuple[Value, ...]:
     """Activation, which has the same numbers in both, and clips."""
     o = node.options
-    return (node.i32(o.FusedActivationFunction()), node.real(o.CellClip(), x), node.real(o.ProjClip(), x))
+    return (node.i32(o.fused_activation_function), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
 
 
 # An LSTM in integers
@@ -200,7 +200,7 @@ def _is_integer_cell(node: Node) -> bool:
         node.tensor(0).type == "INT8"
         and node.has(19)
         and node.tensor(19).type == "INT16"
-        and node.options.FusedActivationFunction() == TANH
+        and node.options.fused_activation_function == TANH
         and all(not node.has(i) or node.tensor(i).type == "INT8" for i in weights)
         and all(not node.has(i) or len(node.tensor(i).scales) == 1 for i in weights)
     )
@@ -213,7 +213,7 @@ def integer_steps(node: Node, x: Value, time_axis: int) -> None:
     hidden, memory = (node.input(i) for i in STATES)
     norms = [_integer_operand(node, i) for i in range(20, 24)]
     scalars = [
-        *(node.graph.scalar(OperandCode.FLOAT32, clip) for clip in (o.CellClip(), o.ProjClip())),
+        *(node.graph.scalar(OperandCode.FLOAT32, clip) for clip in (o.cell_clip, o.proj_clip)),
         *_intermediate_scales(node, hidden),
     ]
     outputs = []

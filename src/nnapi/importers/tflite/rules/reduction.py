@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite import table
 from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
@@ -23,7 +22,7 @@ REDUCTIONS = {
 @rule(*REDUCTIONS, options="ReducerOptions")
 def reduce(node: Node) -> None:
     """Integers are reduced as float32, which is exact up to 2**24."""
-    code, x, keep = REDUCTIONS[node.operator.kind], node.input(0), bool(node.options.KeepDims())
+    code, x, keep = REDUCTIONS[node.operator.kind], node.input(0), bool(node.options.keep_dims)
     if node.input(1).array is not None and not node.numbers(1):
         node.deliver(x)  # TFLite reduces nothing along no axes
         return
@@ -41,13 +40,13 @@ def reduce(node: Node) -> None:
 @rule("BUCKETIZE", options="BucketizeOptions")
 def bucketize(node: Node) -> None:
     """How many of the boundaries are not above each element."""
-    x, boundaries = node.input(0), table.numbers(node.options, "Boundaries")
-    expressible(len(boundaries), "it has no boundaries")
+    x, boundaries = node.input(0), node.options.boundaries
+    expressible(boundaries, "it has no boundaries")
     shape = node.known(x)
     real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32), shape=shape)
     spread = node.reshape(real, (*shape, 1))
     wide = (*shape, len(boundaries))
-    limits = node.graph.constant(boundaries.astype(np.float32))
+    limits = node.graph.constant(np.asarray(boundaries, np.float32))
     reached = node.apply(OperationCode.GREATER_EQUAL, spread, limits, shape=wide, type=OperandType(BOOL8))
     one, zero = (node.graph.filled(OperandType(FLOAT32, wide), number) for number in (1, 0))
     counted = node.apply(OperationCode.SELECT, reached, one, zero, shape=wide, type=OperandType(FLOAT32))
@@ -67,4 +66,4 @@ def batch_matmul(node: Node) -> None:
     if x.shape[:-2] != y.shape[:-2]:
         batches = np.broadcast_shapes(node.known(x)[:-2], node.known(y)[:-2])
         x, y = (broadcast(node, value, (*batches, *value.shape[-2:])) for value in (x, y))
-    node.emit(OperationCode.BATCH_MATMUL, x, y, node.flag(node.options.AdjX()), node.flag(node.options.AdjY()))
+    node.emit(OperationCode.BATCH_MATMUL, x, y, node.flag(node.options.adj_x), node.flag(node.options.adj_y))

@@ -9,7 +9,6 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.tflite import table
 from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
@@ -27,8 +26,7 @@ def reshape(node: Node) -> None:
         is_constant = shape.array is not None and not shape.open_extents
         node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(node.numbers(1))) if is_constant else shape)
     else:
-        wanted = table.numbers(node.options, "NewShape").tolist()
-        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(wanted)))
+        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(node.options.new_shape)))
 
 
 def _extents(shape: Sequence[int]) -> list[int]:
@@ -39,7 +37,7 @@ def _extents(shape: Sequence[int]) -> list[int]:
 @rule("SQUEEZE", options="SqueezeOptions")
 def squeeze(node: Node) -> None:
     x = node.input(0)
-    axes = {node.axis(int(axis), x.rank) for axis in table.numbers(node.options, "SqueezeDims")}
+    axes = {node.axis(axis, x.rank) for axis in node.options.squeeze_dims}
     axes = axes or {axis for axis, extent in enumerate(x.shape) if extent == 1}
     kept = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
     if kept.count(0) > 1:
@@ -68,8 +66,8 @@ def transpose_axes(node: Node) -> None:
 @rule("CONCATENATION", options="ConcatenationOptions")
 def concatenation(node: Node) -> None:
     values = node.inputs
-    axis = node.axis(node.options.Axis(), values[0].rank)
-    if act := node.options.FusedActivationFunction():
+    axis = node.axis(node.options.axis, values[0].rank)
+    if act := node.options.fused_activation_function:
         node.fused_after(act)
     concatenate(node, values, axis, to=node.output)
 
@@ -77,7 +75,7 @@ def concatenation(node: Node) -> None:
 @rule("PACK", options="PackOptions")
 def pack(node: Node) -> None:
     values = node.inputs
-    axis = node.axis(node.options.Axis(), values[0].rank + (not is_scalar(node, 0)))
+    axis = node.axis(node.options.axis, values[0].rank + (not is_scalar(node, 0)))
     if is_scalar(node, 0):
         concatenate(node, values, 0, to=node.output)
     else:
@@ -87,7 +85,7 @@ def pack(node: Node) -> None:
 @rule("UNPACK", options="UnpackOptions")
 def unpack(node: Node) -> None:
     x = node.input(0)
-    axis = node.axis(node.options.Axis(), x.rank)
+    axis = node.axis(node.options.axis, x.rank)
     count = len(node.outputs)
     need(x.shape[axis] == count, f"{count} outputs from {list(x.shape)} along axis {axis}", BadDataError)
     for piece, out in zip(split(node, x, axis, count), node.outputs, strict=True):
@@ -177,7 +175,7 @@ def pad_integers(node: Node, x: Value, number: int) -> None:
 
 @rule("MIRROR_PAD", options="MirrorPadOptions")
 def mirror_pad(node: Node) -> None:
-    node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.Mode()))
+    node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.mode))
 
 
 # Extents as numbers, and tensors made of a number
@@ -239,7 +237,7 @@ def one_hot(node: Node) -> None:
     node.graph.reserve(4 * depth)
     scalar = is_scalar(node, 0)
     rank = indices.rank + (not scalar)
-    axis = node.axis(node.options.Axis(), rank)
+    axis = node.axis(node.options.axis, rank)
     places = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
     spread = indices if scalar else node.apply(OperationCode.EXPAND_DIMS, indices, node.i32(axis), shape=())
     hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(places))

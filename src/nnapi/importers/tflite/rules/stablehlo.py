@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite import table
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.arithmetic import broadcast
@@ -16,7 +15,7 @@ from nnapi.importers.tflite.tensors import expressible
 
 @rule("STABLEHLO_CONCATENATE", options="StablehloConcatenateOptions")
 def stablehlo_concatenate(node: Node) -> None:
-    concatenate(node, node.inputs, node.axis(node.options.Dimension(), node.input(0).rank), to=node.output)
+    concatenate(node, node.inputs, node.axis(node.options.dimension, node.input(0).rank), to=node.output)
 
 
 @rule("STABLEHLO_RESHAPE")
@@ -26,7 +25,7 @@ def stablehlo_reshape(node: Node) -> None:
 
 @rule("STABLEHLO_TRANSPOSE", options="StablehloTransposeOptions")
 def stablehlo_transpose(node: Node) -> None:
-    x, order = node.input(0), table.numbers(node.options, "Permutation").tolist()
+    x, order = node.input(0), list(node.options.permutation)
     expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
@@ -34,17 +33,16 @@ def stablehlo_transpose(node: Node) -> None:
 @rule("STABLEHLO_SLICE", options="StablehloSliceOptions")
 def stablehlo_slice(node: Node) -> None:
     o = node.options
-    bounds = (table.numbers(o, name).tolist() for name in ("StartIndices", "LimitIndices", "Strides"))
-    along = [Along(begin, end, stride, False) for begin, end, stride in zip(*bounds, strict=True)]
+    bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
+    along = [Along(begin, end, stride, False) for begin, end, stride in bounds]
     sliced(node, node.input(0), along, [])
 
 
 @rule("STABLEHLO_BROADCAST_IN_DIM", options="StablehloBroadcastInDimOptions")
 def stablehlo_broadcast(node: Node) -> None:
     x, shape = node.input(0), node.known(node.output)
-    axes = table.numbers(node.options, "BroadcastDimensions").tolist()
     own = [1] * len(shape)
-    for axis, extent in zip(axes, node.known(x), strict=False):
+    for axis, extent in zip(node.options.broadcast_dimensions, node.known(x), strict=False):
         own[node.axis(axis, len(shape))] = extent
     node.deliver(broadcast(node, node.reshape(x, own), shape))
 
@@ -52,7 +50,7 @@ def stablehlo_broadcast(node: Node) -> None:
 @rule("STABLEHLO_IOTA", options="StablehloIotaOptions")
 def stablehlo_iota(node: Node) -> None:
     out = node.output
-    shape, axis = node.known(out), node.axis(node.options.IotaDimension(), out.rank)
+    shape, axis = node.known(out), node.axis(node.options.iota_dimension, out.rank)
     node.graph.reserve(8 * shape[axis])
     line = np.arange(shape[axis]).astype(out.type.dtype).reshape([-1 if i == axis else 1 for i in range(out.rank)])
     node.deliver(broadcast(node, node.graph.constant(line), shape))
@@ -61,9 +59,10 @@ def stablehlo_iota(node: Node) -> None:
 @rule("STABLEHLO_PAD", options="StablehloPadOptions")
 def stablehlo_pad(node: Node) -> None:
     o, x, value = node.options, node.input(0), node.input(1)
-    low, high, inside = (table.numbers(o, name) for name in ("EdgePaddingLow", "EdgePaddingHigh", "InteriorPadding"))
-    expressible(not inside.any() and (low >= 0).all() and (high >= 0).all(), "it pads between elements or cuts off")
+    pads = list(zip(o.edge_padding_low, o.edge_padding_high, strict=True))
+    cuts = any(cells < 0 for pair in pads for cells in pair)
+    expressible(not (any(o.interior_padding) or cuts), "it pads between elements or cuts off")
     expressible(value.array is not None and x.is_float, "its filler is computed, or its type is not float")
     assert value.array is not None
     filler = node.real(value.array.reshape(-1)[0].item(), x)
-    node.emit(OperationCode.PAD_V2, x, node.graph.ints(np.stack([low, high], 1)), filler)
+    node.emit(OperationCode.PAD_V2, x, node.graph.ints(pads), filler)

@@ -1,0 +1,88 @@
+"""The parameters of custom operations: a FlexBuffer whose root is a map of names to numbers and strings.
+
+A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets lead
+backwards. A map lies behind the offset of its keys, their width, and its size; behind its values follow their types.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from nnapi.errors import BadDataError, need
+
+Value = int | float | bool | str | None
+"""A parameter; None for what is neither a number nor a string."""
+
+INT, UINT, FLOAT, STRING, INDIRECT_INT, INDIRECT_UINT, INDIRECT_FLOAT, MAP, BOOL = 1, 2, 3, 5, 6, 7, 8, 9, 26
+DIRECT = {INDIRECT_INT: INT, INDIRECT_UINT: UINT, INDIRECT_FLOAT: FLOAT}
+"""What lies where the offset of an indirect value leads."""
+STORED = {
+    INT: {1: Struct("<b"), 2: Struct("<h"), 4: Struct("<i"), 8: Struct("<q")},
+    UINT: {1: Struct("<B"), 2: Struct("<H"), 4: Struct("<I"), 8: Struct("<Q")},
+    FLOAT: {2: Struct("<e"), 4: Struct("<f"), 8: Struct("<d")},
+}
+"""How a number of so many bytes is stored."""
+READS_PER_BYTE = 4
+"""How often a text may hold each byte, on average."""
+
+
+def read_map(content: bytes) -> dict[str, Value]:
+    """The root map by its keys. Raises BadDataError for what is damaged, or no map."""
+    need(len(content) >= 3, "there are too few bytes", BadDataError)
+    buffer = _Buffer(content)
+    packed, width = content[-2], content[-1]
+    need(packed >> 2 == MAP, "they are no map", BadDataError)
+    return buffer.map_at(buffer.target(len(content) - 2 - width, width), 1 << (packed & 3))
+
+
+class _Buffer:
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._left = READS_PER_BYTE * len(content)
+
+    def map_at(self, start: int, width: int) -> dict[str, Value]:
+        """The map with its first value at ``start``, where offsets and sizes take ``width`` bytes."""
+        keys = self.target(start - 3 * width, width)
+        key_width, size = (self.number(UINT, start - count * width, width) for count in (2, 1))
+        need(size * width <= len(self.content), "the map ends after the parameters", BadDataError)
+        types = start + int(size) * width
+        found: dict[str, Value] = {}
+        for i in range(int(size)):
+            key = self.target(keys + i * int(key_width), int(key_width))
+            packed = int(self.number(UINT, types + i, 1))
+            found[self.key(key)] = self.value(packed, start + i * width, width)
+        return found
+
+    def value(self, packed: int, at: int, width: int) -> Value:
+        """A value whose place is ``width`` bytes wide."""
+        kind = packed >> 2
+        if kind in DIRECT:
+            return self.number(DIRECT[kind], self.target(at, width), 1 << (packed & 3))
+        if kind == STRING:
+            start, size_width = self.target(at, width), 1 << (packed & 3)
+            size = int(self.number(UINT, start - size_width, size_width))
+            return self.text(start, start + size)
+        if kind == BOOL:
+            return bool(self.number(UINT, at, width))
+        return self.number(kind, at, width) if kind in STORED else None
+
+    def number(self, kind: int, at: int, width: int) -> int | float:
+        stored = STORED[kind].get(width)
+        if stored is None or not 0 <= at <= len(self.content) - width:
+            raise BadDataError(f"a number of {width} bytes at {at} is none, or lies outside")
+        number: int | float = stored.unpack_from(self.content, at)[0]
+        return number
+
+    def target(self, at: int, width: int) -> int:
+        """The position that the offset at ``at`` leads to, which :meth:`number` and :meth:`key` test."""
+        return at - int(self.number(UINT, at, width))
+
+    def key(self, at: int) -> str:
+        return self.text(at, self.content.find(b"\0", at, at + self._left + 1) if at >= 0 else at - 1)
+
+    def text(self, start: int, end: int) -> str:
+        """The characters between two positions; many texts may share their bytes, so what is read is counted."""
+        self._left -= end - start
+        if not 0 <= start <= end <= len(self.content) or self._left < 0:
+            raise BadDataError("a text lies outside, or texts overlap too often")
+        return self.content[start:end].decode("utf-8", "replace")

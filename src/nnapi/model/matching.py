@@ -1,0 +1,239 @@
+"""Fitting operands to an argument list, as far as their codes, ranks and channels decide.
+
+A :class:`Form` is fitted once to each combination of those that occurs; what else a call must fulfil is tested by the
+operation's own checks, call by call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from nnapi.errors import BadDataError
+from nnapi.model.operand import PER_CHANNEL, OperandType, type_name
+from nnapi.model.parameter import (
+    REQUIRED,
+    ActivationParameter,
+    AnyParameter,
+    Levels,
+    ModelParameter,
+    Parameter,
+    Several,
+    Slot,
+    TensorParameter,
+)
+
+Arguments = dict[str, Any]
+"""Named arguments: tensors as OperandType (or lists of them), scalars and Values as numbers, None where omitted."""
+Kind = tuple[int, int, int]
+"""Of an operand: code, rank, and the dimension of the scales per channel, NO_CHANNEL where it has none."""
+NO_CHANNEL = -1
+
+
+class Facet(NamedTuple):
+    """One thing about a call that asks for a feature level."""
+
+    level: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """One argument list of an operation. ``normal`` turns its arguments into the form every kernel sees.
+
+    ``lengths`` are the legal numbers of inputs where the defaults do not already say them.
+    """
+
+    name: str
+    inputs: tuple[Slot, ...]
+    normal: Callable[[Arguments], Arguments] | None = None
+    lengths: tuple[int, ...] | None = None
+
+    def legal_lengths(self) -> tuple[int, ...]:
+        return self._legal_lengths
+
+    @cached_property
+    def _legal_lengths(self) -> tuple[int, ...]:
+        if self.lengths:
+            return self.lengths
+        required = sum(isinstance(slot, Several) or slot.default is REQUIRED for slot in self.inputs)
+        return tuple(range(required, len(self.inputs) + 1))
+
+    @cached_property
+    def is_variadic(self) -> bool:
+        return any(isinstance(slot, Several) for slot in self.inputs)
+
+    @cached_property
+    def fuses(self) -> bool:
+        """Whether the call may name an activation."""
+        return any(isinstance(slot, ActivationParameter) for slot in self.inputs)
+
+    def spread(self, count: int) -> list[tuple[Slot, slice]]:
+        """Which of ``count`` positions each slot takes; BadDataError where the number does not fit."""
+        if not self.is_variadic:
+            legal = self.legal_lengths()
+            if count not in legal:
+                raise BadDataError(f"takes {counted(legal, 'input')}, got {count}")
+            return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.inputs[:count])]
+        spare = count - (len(self.inputs) - 1)
+        least = next(slot.least for slot in self.inputs if isinstance(slot, Several))
+        if spare < least:
+            raise BadDataError(f"takes at least {len(self.inputs) - 1 + least} inputs, got {count}")
+        spread, at = [], 0
+        for slot in self.inputs:
+            width = spare if isinstance(slot, Several) else 1
+            spread.append((slot, slice(at, at + width)))
+            at += width
+        return spread
+
+
+@dataclass(frozen=True)
+class Match:
+    """A call that fits a form: which positions each parameter takes, and what the call asks of a device."""
+
+    form: Form
+    inputs: Mapping[str, tuple[int, ...]]
+    codes: Mapping[str, int]
+    facets: tuple[Facet, ...]
+
+    @property
+    def level(self) -> int:
+        return max((facet.level for facet in self.facets), default=1)
+
+
+class Fitted(NamedTuple):
+    """A match and what it was made from: it holds for every call of that operation on equal types and models."""
+
+    match: Match
+    code: int
+    inputs: list[OperandType]
+    outputs: list[OperandType]
+    references: list[Any]
+
+    def holds(self, code: int, inputs: list[OperandType], outputs: list[OperandType], references: list[Any]) -> bool:
+        """Whether it was made from the same."""
+        return (code, inputs, outputs, references) == self[1:]
+
+
+class Fit(NamedTuple):
+    """What is the same for all calls of the same kinds of operands: a form that takes them, and where each parameter
+    finds its types: in the inputs (0), the outputs (1) or the models referred to (2), at a position or a slice."""
+
+    match: Match
+    places: dict[str, tuple[int, int | slice]]
+    progress: int
+
+    def named(
+        self, names: Sequence[str], inputs: Sequence[Any], outputs: Sequence[Any], references: Sequence[Any]
+    ) -> Arguments:
+        """The types of a call by the names of parameters, models where those are meant; None for what it lacks."""
+        sources, found = (inputs, outputs, references), dict.fromkeys(names)
+        for name in names:
+            place = self.places.get(name)
+            if place is not None:
+                types = sources[place[0]][place[1]]
+                found[name] = list(types) if isinstance(place[1], slice) else types
+        return found
+
+
+class Misfit(NamedTuple):
+    """Why a form does not take operands of such kinds, and how many steps it came: a wrong type says more than a
+    number that another form takes."""
+
+    sentence: str
+    progress: int
+
+
+def kind(type: OperandType) -> Kind:
+    """What decides whether a parameter takes an operand of that type."""
+    return (type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL)
+
+
+def fit(
+    form: Form, inputs: Sequence[Kind], outputs: Sequence[Kind], slots: tuple[Slot, ...], lengths: Levels
+) -> Fit | Misfit:
+    """Try a form on the kinds of a call's operands.
+
+    ``slots`` are the operation's outputs, ``lengths`` the legal numbers of them with their levels.
+    """
+    codes: dict[str, int] = {}
+    facets: list[Facet] = []
+    progress = 0
+    try:
+        spread = form.spread(len(inputs))
+        progress = 1
+        for slot, where in spread:
+            facets += _match_slot(slot, inputs[where], codes)
+            progress += 1
+        spread_outputs = _spread_outputs(slots, lengths, len(outputs), facets)
+        for slot, where in spread_outputs:
+            facets += _match_slot(slot, outputs[where], codes)
+    except BadDataError as error:
+        return Misfit(error.sentence, progress)
+    positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
+    places = {slot.name: _place(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread}
+    places |= {slot.name: _place(1, slot, where) for slot, where in spread_outputs}
+    return Fit(Match(form, positions, codes, tuple(facets)), places, progress)
+
+
+def counted(legal: Sequence[int], noun: str) -> str:
+    """The legal numbers of something, in words."""
+    return f"{' or '.join(map(str, sorted(legal)))} {noun}{'' if tuple(legal) == (1,) else 's'}"
+
+
+def _spread_outputs(
+    slots: tuple[Slot, ...], lengths: Levels, count: int, facets: list[Facet]
+) -> list[tuple[Slot, slice]]:
+    if slots and isinstance(slots[0], Several):
+        if count < 1:
+            raise BadDataError("takes at least 1 output, got 0")
+        return [(slots[0], slice(0, count))]
+    legal = lengths or {len(slots): 1}
+    if count not in legal:
+        raise BadDataError(f"has {counted(tuple(legal), 'output')}, got {count}")
+    if legal[count] > 1:
+        facets.append(Facet(legal[count], f"{count} outputs"))
+    return [(slot, slice(i, i + 1)) for i, slot in enumerate(slots[:count])]
+
+
+def _place(source: int, slot: Slot, where: slice) -> tuple[int, int | slice]:
+    return source, where if isinstance(slot, Several) else where.start
+
+
+def _match_slot(slot: Slot, kinds: Sequence[Kind], codes: dict[str, int]) -> list[Facet]:
+    parameter: Parameter = slot.parameter if isinstance(slot, Several) else slot
+    facets: list[Facet] = []
+    if isinstance(parameter, ModelParameter | AnyParameter) and not parameter.types:
+        return facets
+    for position, (code, rank, channel) in enumerate(kinds):
+        label = f"{slot.name} {position}" if isinstance(slot, Several) else slot.name
+        accepted = parameter.accepts(codes)
+        if code not in accepted:
+            raise BadDataError(f"{label} is {type_name(code)}, must be {parameter.describe(codes)}")
+        if not (isinstance(parameter, AnyParameter) or position):
+            codes[parameter.name] = code
+        elif not isinstance(parameter, AnyParameter) and code != codes[parameter.name]:
+            raise BadDataError(f"{label} is {type_name(code)}, the first is {type_name(codes[parameter.name])}")
+        level = max(accepted[code], parameter.since)
+        is_extra = parameter.default is not REQUIRED and level == parameter.since
+        facets.append(Facet(level, f"{label} is given" if is_extra else f"{label} is {type_name(code)}"))
+        if not isinstance(parameter, TensorParameter):
+            continue
+        if rank and not parameter.late_rank:
+            rank_level = parameter.rank_level(rank)
+            if rank_level is None:
+                raise BadDataError(f"{label} has rank {rank}, must have rank {parameter.describe_ranks()}")
+            facets.append(Facet(rank_level or 1, f"{label} has rank {rank}"))
+        if parameter.channel is not None and code == PER_CHANNEL:
+            _need_channel(label, channel, parameter.channel)
+    return facets
+
+
+def _need_channel(label: str, given: int, wanted: int) -> None:
+    """Per-channel scales must be given before the operation is added, along the dimension it wants."""
+    if given == NO_CHANNEL:
+        raise BadDataError(f"{label} was not given its scales")
+    if given != wanted:
+        raise BadDataError(f"{label} has its scales along dimension {given}, must be {wanted}")
