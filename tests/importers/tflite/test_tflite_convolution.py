@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from against_litert import Case, case, check, loaded, run
 
+import nnapi
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import T, const, f32, s8, u8
+from nnapi.testing.tflite_writer import Graph, T, const, f32, s8, u8, write
 
 rng = np.random.default_rng(1)
 SAME, VALID = 0, 1
@@ -179,3 +180,31 @@ def test_average_of_another_scale_goes_through_real_numbers(tmp_path: Path) -> N
     model = loaded(pooled.content(), tmp_path)
     steps = [OperationCode.DEQUANTIZE, OperationCode.AVERAGE_POOL_2D, OperationCode.QUANTIZE]
     assert operations(model) == steps
+
+
+def with_bias(scheme: int, out: T, parameters: bytes | None = None) -> bytes:
+    """MediaPipe's transposed convolution of a 4 × 3 image with a filter of 3 × 2, at strides of 2 up and 1 across."""
+    image, filter, bias = f32(1, 4, 3, 2), weights(5, 3, 2, 2), weights(5)
+    custom = np.array([scheme, 1, 2], "<i4").tobytes() if parameters is None else parameters
+    graph = Graph().operator("CUSTOM:Convolution2DTransposeBias", [image, filter, bias], [out], custom=custom)
+    return write(graph.between([image], [out]))
+
+
+@pytest.mark.parametrize(("scheme", "out"), [(1, (1, 8, 3, 5)), (2, (1, 9, 4, 5))])
+def test_mediapipes_transposed_convolution_scatters_the_filter(
+    scheme: int, out: tuple[int, ...], tmp_path: Path
+) -> None:
+    model = loaded(with_bias(scheme, f32(*out)), tmp_path)
+    filter, bias = (model.operands[index].value for index in model.operations[0].inputs[1:3])
+    image = rng.uniform(-1, 1, (1, 4, 3, 2)).astype(np.float32)
+    whole = np.zeros((9, 4, 5))
+    for row, column in np.ndindex(4, 3):
+        whole[2 * row : 2 * row + 3, column : column + 2] += np.moveaxis(filter @ image[0, row, column], 0, 2)
+    expected = whole[: out[1], : out[2]] + bias  # SAME cuts what is too much off the end, an odd rest
+    np.testing.assert_allclose(run(model, [image])[0][0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("parameters", [b"", np.array([0, 1, 2], "<i4").tobytes()])
+def test_mediapipes_transposed_convolution_names_bad_parameters(parameters: bytes, tmp_path: Path) -> None:
+    with pytest.raises(nnapi.NnapiError, match="parameters take 0 bytes|padding scheme is 0, must be 1"):
+        loaded(with_bias(1, f32(1, 8, 3, 5), parameters), tmp_path)

@@ -60,6 +60,25 @@ def transpose_conv(node: Node) -> None:
     )  # fmt: skip
 
 
+@rule("CUSTOM:Convolution2DTransposeBias")
+def transpose_conv_with_bias(node: Node) -> None:
+    """MediaPipe's, which segments people; its parameters are the scheme, numbered as NNAPI does, and the strides."""
+    parameters = node.operator.custom_options
+    expressible(len(parameters) >= 12, f"its parameters take {len(parameters)} bytes, must be at least 12")
+    scheme, across, down = np.frombuffer(parameters, "<i4", 3).tolist()
+    expressible(scheme in PADDING.values(), f"its padding scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
+    x, filter = weighted(node, 0, 1)
+    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
+    batches, height, width, _ = node.known(x)
+    units, tall, wide, _ = node.known(filter)
+    overlap = (0, 0) if scheme == PaddingCode.PADDING_SAME else (max(tall - down, 0), max(wide - across, 0))
+    shape = np.array([batches, height * down + overlap[0], width * across + overlap[1], units], np.int32)
+    node.emit(
+        OperationCode.TRANSPOSE_CONV_2D, x, filter, bias_of(node, 2, x, filter, units), node.graph.constant(shape),
+        *map(node.i32, (scheme, across, down)), node.activation(0), node.flag(False),
+    )  # fmt: skip
+
+
 @rule("FULLY_CONNECTED", options="FullyConnectedOptions")
 def fully_connected(node: Node) -> None:
     """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
