@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from nnapi.codes import OperandCode
@@ -46,6 +47,7 @@ class Cell(Generic[T]):
         return "input" not in self.input
 
 
+@cache
 def operand_name(role: str, gate: str) -> str:
     """What the specification calls an operand of a cell: ``operand_name("peephole", "input")``."""
     if role == "bias":
@@ -64,8 +66,8 @@ def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
     """Group a cell's operands, types or arrays, out of a call's arguments."""
 
     def role(name: str) -> dict[str, Any]:
-        found = {gate: operands.get(prefix + operand_name(name, gate)) for gate in GATES}
-        return {gate: operand for gate, operand in found.items() if operand is not None}
+        found = [(gate, operands.get(prefix + operand_name(name, gate))) for gate in GATES]
+        return {gate: operand for gate, operand in found if operand is not None}
 
     return Cell(
         input=role("input"),

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import OperandCode
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 from nnapi.runtime.compilation import compile
@@ -17,19 +17,6 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.xnnpack import XnnpackDriver
 
-RECURRENT = {
-    OperationCode.LSTM,
-    OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM,
-    OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM,
-    OperationCode.RNN,
-    OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN,
-    OperationCode.BIDIRECTIONAL_SEQUENCE_RNN,
-    OperationCode.SVDF,
-    OperationCode.QUANTIZED_LSTM,
-}
-"""Operations whose rules test_xnnpack_recurrent.py tests; the others are tested in test_xnnpack_rules.py."""
-LOOKUPS = {OperationCode.EMBEDDING_LOOKUP, OperationCode.HASHTABLE_LOOKUP, OperationCode.REVERSE, OperationCode.TOPK_V2}
-"""Those that test_xnnpack_lookup.py tests."""
 QUANTISED = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
 
 
@@ -48,10 +35,10 @@ def tolerance(type):
     return STEP if type.is_quantized else SINGLE if type.code == OperandCode.TENSOR_FLOAT32 else EXACT
 
 
-def agree(code, inputs, outputs):
-    """Assert that the engine gives what the reference gives, all tensors but the first constant."""
-    wanted = run_single(code, inputs, outputs, constant=True, devices=[reference()])
-    given = run_single(code, inputs, outputs, constant=True, devices=[engine()])
+def agree(code, inputs, outputs, constant=True):
+    """Assert that the engine gives what the reference gives, all tensors but the first constant, or all computed."""
+    wanted = run_single(code, inputs, outputs, constant=constant, devices=[reference()])
+    given = run_single(code, inputs, outputs, constant=constant, devices=[engine()])
     for type, ours, theirs in zip(outputs, given, wanted, strict=True):
         difference = compare(ours, theirs, tolerance(type))
         assert difference is None, str(difference)

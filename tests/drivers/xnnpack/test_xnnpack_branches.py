@@ -10,8 +10,10 @@ from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack import estimates
 from nnapi.drivers.xnnpack.branches import branched
 from nnapi.drivers.xnnpack.filters import Outside
+from nnapi.drivers.xnnpack.flatbuffer import serialise
 from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrow import narrowed
+from nnapi.model.model import Lifetime
 from nnapi.model.operand import tensor
 
 SAME, RELU6 = 1, 3
@@ -111,6 +113,16 @@ def test_random_chains_agree(seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(estimates, "in_branches", lambda operator, apart: -1.0)
         assert chain.agrees(8)
+
+
+def test_filters_of_the_model_stay_as_they_are(always):
+    chain = Chain(np.random.default_rng(7)).dense(40, wide=[2]).each(wide=[5, 39]).dense(20, wide=[5]).dense(9)
+    model = chain.net.finished(chain.x)
+    constants = [operand for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
+    before = [operand.value.copy() for operand in constants]
+    first, second = (serialise(narrowed(lowered(model).graph)) for _ in range(2))
+    assert all((operand.value == value).all() for operand, value in zip(constants, before, strict=True))
+    assert first == second
 
 
 @pytest.mark.parametrize("depth", [16, 12])

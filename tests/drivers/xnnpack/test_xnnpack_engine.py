@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from engine_cases import Net, engine
 
-from nnapi.codes import OperationCode, PreferenceCode
+from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.engine import Instance, Pool, Program
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
-from nnapi.model.operand import tensor
+from nnapi.model.operand import OperandType, tensor
 
 FLOATS, CODES = tensor("float32", (2, 3)), tensor("uint8", (2, 3), 0.5, 7)
 
@@ -162,3 +162,30 @@ def test_outputs_of_other_extents_are_refused():
     program = prepared()._pool._program
     with pytest.raises(OpFailedError, match="expected are"):
         Instance(Program(program.content, program.flipped, ((3, 3),)), 1)
+
+
+def matrices():
+    """The product of two that are computed."""
+    net, left, right = Net(), tensor("float32", (1, 4, 8)), tensor("float32", (1, 8, 5))
+    factors = [net.call(OperationCode.RELU, [net.input(type)], type) for type in (left, right)]
+    flags = [net.constant(OperandType(OperandCode.BOOL), np.uint8(0)) for _ in range(2)]
+    return net.finished(net.call(OperationCode.BATCH_MATMUL, [*factors, *flags], tensor("float32")))
+
+
+def convolution(is_read_elsewhere):
+    """With a filter that is computed, or an input that something else reads as well."""
+    net, type = Net(), tensor("float32", (5, 3, 3, 8))
+    image, filter, bias = (
+        net.input(tensor("float32", (1, 4, 4, 8))),
+        net.input(type),
+        net.input(tensor("float32", (5,))),
+    )
+    other = net.call(OperationCode.RELU, [filter], type)
+    inputs = [image, filter if is_read_elsewhere else other, bias, *net.numbers(1, 1, 1, 0)]
+    return net.finished(net.call(OperationCode.CONV_2D, inputs, tensor("float32")), other)
+
+
+@pytest.mark.parametrize(("model", "threads"), [(matrices(), 2), (convolution(False), 1), (convolution(True), 1)])
+def test_built_in_kernels_that_sum_products_have_one_thread(model, threads):
+    instance = XnnpackDriver(2).prepare(model, PrepareOptions())._pool.take()
+    assert instance._engine.threads == threads

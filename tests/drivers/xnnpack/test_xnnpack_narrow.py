@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack import channels, estimates, narrow
-from nnapi.drivers.xnnpack.filters import Outside, split
+from nnapi.drivers.xnnpack.filters import Outside, fitting, split
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 from nnapi.drivers.xnnpack.lowering import lowered
+from nnapi.drivers.xnnpack.orders import Order
 from nnapi.model.operand import tensor
 
 IMAGE = tensor("uint8", (1, 8, 8, 6), 0.05, 120)
@@ -19,6 +20,11 @@ SAME = 1
 
 def filter_of(codes, zero_point):
     return Tensor("u8", codes.shape, 0.1, zero_point, data=codes)
+
+
+def listed(channels):
+    """An order of any channels, said one by one."""
+    return Order(range(0), behind=channels)
 
 
 def split_up(codes, zero_point):
@@ -32,14 +38,22 @@ def test_the_parts_of_a_filter_sum_to_it(zero_point, seed):
     codes = random.integers(0, 256, (4, 2, 3, 5), np.uint8)
     parts = split_up(codes, zero_point)
     order = random.permutation([*range(5), *parts.channels, *random.integers(0, 5, 3)]).tolist()
-    joined = parts.joined(order).astype(int)
+    joined = parts.joined(listed(order)).astype(int)
     total = np.stack([joined[..., np.array(order) == channel].sum(-1) for channel in range(5)], -1)
     assert (total == codes.astype(int) - zero_point).all()
     assert joined.min() >= -127
 
 
 def test_a_filter_that_fits_has_no_rest():
-    assert split_up(np.full((1, 1, 1, 2), 255, np.uint8), 128).rest == []
+    assert split_up(np.full((1, 1, 1, 2), 255, np.uint8), 128).channels == []
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_filter_that_fits_is_signed_in_its_place_only_where_it_is_our_own(is_own):
+    codes = np.array([100, 130, 70], np.uint8).reshape(1, 1, 1, 3)
+    result = fitting(filter_of(codes, 100), is_own)
+    assert result.data.reshape(-1).tolist() == [0, 30, -30]
+    assert np.shares_memory(result.data, codes) == is_own
 
 
 def test_a_number_twice_too_large_needs_two_copies():
@@ -57,7 +71,7 @@ def test_a_number_twice_too_large_needs_two_copies():
 )
 def test_joined_puts_the_rest_where_a_channel_comes_again(order, joined):
     codes = np.array([[200, 0, 3], [0, 0, 0]], np.uint8).reshape(2, 1, 1, 3)
-    assert split_up(codes, 0).joined(order).reshape(2, -1).tolist() == joined
+    assert split_up(codes, 0).joined(listed(order)).reshape(2, -1).tolist() == joined
 
 
 def wide_filter(net, shape, random, out_of_reach=3, zero_point=100):
@@ -101,6 +115,10 @@ def ways(monkeypatch, way):
     monkeypatch.setattr(narrow, "ways", lambda operator, wanted, written, joined: {way: 0.0})
 
 
+def types(graph):
+    return {tensor.type for tensor in graph.tensors()}
+
+
 def inverted_residual(random):
     """Expand, filter each channel, project, add: every filter with numbers out of reach."""
     net = Net()
@@ -114,20 +132,21 @@ def inverted_residual(random):
     return net.finished(out)
 
 
-@pytest.mark.parametrize("way", ["copied", "appended", "doubled", "float"])
+@pytest.mark.parametrize("way", ["copied", "appended", "doubled", "float", "unsigned"])
 def test_every_way_of_computing_agrees(way, monkeypatch):
     ways(monkeypatch, way)
     random = np.random.default_rng(3)
     model = inverted_residual(random)
     narrowed = narrow.narrowed(lowered(model).graph)
     kinds = {operator.kind for operator in narrowed.operators}
-    assert {"copied": True, "appended": "SLICE" in kinds, "doubled": "CONCATENATION" in kinds, "float": True}[way]
+    signs = {"appended": "SLICE" in kinds, "doubled": "CONCATENATION" in kinds, "unsigned": "u8" in types(narrowed)}
+    assert signs.get(way, True)
     assert way != "copied" or any(t.shape[-1] > 40 for t in narrowed.tensors())
     (ours,), (theirs,) = both(model, image(random))
     assert np.abs(ours.astype(int) - theirs).max() <= 4  # up to one code in each operation; clipped, it is dozens
 
 
-@pytest.mark.parametrize("way", ["appended", "doubled", "float"])
+@pytest.mark.parametrize("way", ["appended", "doubled", "float", "unsigned"])
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_single_convolution_is_within_one_code(way, size, monkeypatch):
     ways(monkeypatch, way)
@@ -162,12 +181,13 @@ def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero():
     graph, outside = Graph(operators, [x], [z]), Outside()
     splits = {op: split(filter, outside[filter]) for op, filter in zip(operators, filters, strict=True)}
     silence = {y: np.array([False, True, False])}
-    assert channels.ordered(graph, splits, silence, outside) == {y: [0, 2, 2]}
+    orders = channels.ordered(graph, splits, silence, outside)
+    assert {tensor: list(order) for tensor, order in orders.items()} == {y: [0, 2, 2]}
 
 
 def test_no_unsigned_tensor_is_left():
     graph = narrow.narrowed(lowered(inverted_residual(np.random.default_rng(7))).graph)
-    assert {tensor.type for tensor in graph.tensors()} <= {"i8", "i32", "f32"}
+    assert types(graph) <= {"i8", "i32", "f32"}
 
 
 def test_a_graph_without_unsigned_filters_stays_as_it_is():
@@ -200,6 +220,29 @@ def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones():
     assert cheapest == ["float", "appended"]
     assert estimates.appended(deep, 1) < estimates.doubled(deep)
     assert estimates.joined_again(deep, 16) < estimates.appended(deep, 1)
+
+
+def test_a_large_filter_for_a_single_row_stays_as_it_is():
+    def cheapest(rows, depth):
+        operator = _dense((1, 1, rows, depth), (1000, 1, 1, depth))
+        seconds = channels.ways(operator, [*range(20)])
+        return min(seconds, key=seconds.get)
+
+    assert cheapest(1, 1024) == "unsigned"
+    assert cheapest(2, 1024) == cheapest(1, 256) == "doubled"
+
+
+def test_a_large_filter_for_a_single_row_is_within_one_code():
+    random = np.random.default_rng(11)
+    net, type = Net(), tensor("uint8", (1, 1, 1, 640), 0.05, 120)
+    w = wide_filter(net, (800, 1, 1, 640), random, out_of_reach=30)
+    b = bias(net, 800, 0.05, random)
+    out = tensor("uint8", (1, 1, 1, 800), 0.2, 110)
+    y = net.call(OperationCode.CONV_2D, [net.input(type), w, b, *net.numbers(SAME, 1, 1, 0)], out)
+    model = net.finished(y)
+    assert "u8" in types(narrow.narrowed(lowered(model).graph))
+    (ours,), (theirs,) = both(model, image(random, type))
+    assert np.abs(ours.astype(int) - theirs).max() <= 1
 
 
 def _dense(image, filter):

@@ -17,7 +17,7 @@ from cell_cases import (
     reals,
     shapes,
 )
-from engine_cases import RECURRENT, agree, engine, reference, refusal
+from engine_cases import agree, engine, reference, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,14 +27,11 @@ from nnapi.testing.single import run_single, single
 
 FLOAT = tensor("float32")
 NONE, RELU, RELU6, TANH, SIGMOID = 0, 1, 3, 4, 6
-COVERED = set()
-"""Operations that a test below runs."""
 KINDS = st.fixed_dictionaries(dict.fromkeys(FEATURES, st.booleans()))
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def run(code, inputs, results):
-    COVERED.add(code)
     agree(code, inputs, results)
 
 
@@ -144,7 +141,6 @@ def test_quantized_lstm_is_the_same_code_for_code(kind, batch, reach, cell_clip,
     kind = kind | {"peephole": kind["peephole"] and not kind["projection"]}
     values = integers(kind, np.random.default_rng(seed), batch, reach) | {"cell_clip": cell_clip}
     inputs = inputs_of(Op.QUANTIZED_LSTM, values, quant_of(kind))
-    COVERED.add(Op.QUANTIZED_LSTM)
     ours, theirs = (
         run_single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True, devices=[device])
         for device in (engine(), reference())
@@ -181,8 +177,3 @@ def test_lstm_refuses_what_the_engine_squashes_wrongly(activation):
     inputs = inputs_of(Op.LSTM, values | scalars(activation))
     sentence = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
     assert sentence in refusal(single(Op.LSTM, inputs, [FLOAT] * 4, constant=True))
-
-
-def test_every_recurrent_rule_is_tested():
-    """Runs last."""
-    assert COVERED == RECURRENT

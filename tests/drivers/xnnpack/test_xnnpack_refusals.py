@@ -7,7 +7,7 @@ from engine_cases import Net, engine, refusal
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError
-from nnapi.model.operand import OperandType, tensor
+from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.testing.single import scalar, single
 
 FLOATS = tensor("float32", (1, 4, 4, 2))
@@ -60,12 +60,20 @@ def test_products_that_grow_too_much():
     )
 
 
-def test_quantised_filters_that_are_computed():
-    x, w = tensor("uint8", (1, 1, 1, 1), 1, 0), tensor("uint8", (1, 1, 1, 1), 1, 128)
-    b, y = tensor("int32", (1,), 1), tensor("uint8", (1, 1, 1, 1), 2, 0)
+def test_computed_filters_whose_sums_float_cannot_hold():
+    x, w = tensor("uint8", (1, 1, 1, 2), 1, 0), tensor("uint8", (1, 1, 1, 2), 20, 128)
+    b, y = tensor("int32", (1,), 20), tensor("uint8", (1, 1, 1, 1), 2, 0)
     ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
     model = one(OperationCode.CONV_2D, [zeros(x), zeros(w), zeros(b), *ints], y, constant=False)
-    assert refusal(model) == "CONV_2D (#0): filter is computed, the engine needs it constant"
+    assert "filter is computed, and its sums may reach 1300500 codes: too many" in refusal(model)
+
+
+def test_stored_codes_with_a_scale_per_channel():
+    type = tensor("quant8_symm_per_channel", (2, 3), channel=ChannelQuantization(1, (0.1, 0.2, 0.3)))
+    net = Net()
+    net.input(FLOATS)
+    model = net.finished(net.call(OperationCode.DEQUANTIZE, [net.constant(*zeros(type))], tensor("float32", (2, 3))))
+    assert "no numbers for stored codes with a scale per channel" in refusal(model)
 
 
 def test_bad_values_are_left_to_the_device_that_words_them():

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-
-import numpy as np
+from itertools import islice
 
 from nnapi.drivers.xnnpack import estimates
 from nnapi.drivers.xnnpack.channels import alone
-from nnapi.drivers.xnnpack.filters import Outside, is_each_channel, is_plain, taken
+from nnapi.drivers.xnnpack.filters import Outside, is_each_channel, is_plain
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.model.operand import Array
+from nnapi.drivers.xnnpack.orders import Order, taken
 
 
 def branched(graph: Graph, outside: Outside) -> Graph:
@@ -25,7 +24,7 @@ def branched(graph: Graph, outside: Outside) -> Graph:
     apart = _chosen(graph, outside)
     if not apart:
         return graph
-    branching = _Branching(apart)
+    branching = _Branching(apart, outside)
     for operator in graph.operators:
         branching.rewrite(operator)
     return Graph(branching.operators, graph.inputs, graph.outputs)
@@ -65,65 +64,80 @@ def _worth_it(operator: Operator, writer: Operator, readers: Sequence[Operator],
     room = room if len(bad) <= room else estimates.TILE
     wanted = {reader: outside.slices(reader, 3) for reader in readers}
     copied = [channel for channels in wanted.values() for channel in channels]
-    apart = sorted([*dict.fromkeys([*bad, *units, *copied, *range(depth - 1, -1, -1)])][:room])
-    whole = estimates.in_float(operator) + alone(writer, outside.slices(writer, 3))
-    whole += sum(alone(reader, channels) for reader, channels in wanted.items())
-    inputs = [writer.inputs[0], *writer.inputs[1:]]
-    part = writer.outputs[0].like(shape=(*writer.outputs[0].shape[:3], room))
-    made = Operator(writer.kind, inputs, [part], writer.options) if {*units} <= {*apart} else writer
-    parts = estimates.in_branches(operator, room) + alone(made, outside.slices(writer, 3))
+    first = list(dict.fromkeys([*bad, *units, *copied]))[:room]
+    filling = (channel for channel in range(depth - 1, -1, -1) if channel not in first)
+    apart = sorted([*first, *islice(filling, room - len(first))])
+    copies = outside.slices(writer, 3)
+    made = alone(writer, copies)
+    whole = estimates.in_float(operator) + made
+    if {*units} <= {*apart}:
+        part = writer.outputs[0].like(shape=(*writer.outputs[0].shape[:3], room))
+        made = alone(Operator(writer.kind, writer.inputs, [part], writer.options), copies)
+    parts = estimates.in_branches(operator, room) + made
     for reader, channels in wanted.items():
-        parts += alone(reader, channels, room if {*channels} <= {*apart} and len(readers) == 1 else 0)
+        before = alone(reader, channels)
+        is_joined = channels and {*channels} <= {*apart} and len(readers) == 1
+        whole += before
+        parts += min(before, estimates.joined_again(reader, room)) if is_joined else before
     return apart if parts < whole else []
 
 
 class _Branching:
     """The operators as they become. ``apart`` are the channels of tensors that take the slow way."""
 
-    def __init__(self, apart: dict[Tensor, list[int]]) -> None:
+    def __init__(self, apart: dict[Tensor, list[int]], outside: Outside) -> None:
         self.operators: list[Operator] = []
+        self._outside = outside
         self._cuts = {tensor: _cut(tensor.shape[3], slow) for tensor, slow in apart.items()}
         self._parts: dict[Tensor, list[Tensor]] = {}
-        self._joined: dict[Tensor, tuple[Tensor, Array]] = {}
+        self._joined: dict[Tensor, tuple[Tensor, Order]] = {}
 
     def rewrite(self, operator: Operator) -> None:
         x, y = operator.inputs[0], operator.outputs[0]
         if x in self._joined:
             assert x is not None
             joined, order = self._joined[x]
-            operator = _selected(operator, 3, order, [joined, *operator.inputs[1:]], y)
+            operator = self._selected(operator, 3, order, [joined, *operator.inputs[1:]], y)
         if y in self._cuts:
-            self._parts[y] = [self._part(operator, 0, order, operator.inputs[0]) for order in self._cuts[y]]
+            self._parts[y] = [self._part(operator, 0, order, operator.inputs[0]) for order in self._cuts[y][:2]]
         elif x in self._parts:
             assert x is not None
-            ways = zip(self._cuts[x], self._parts[x], strict=True)
+            *orders, whole = self._cuts[x]
+            ways = zip(orders, self._parts[x], strict=True)
             parts: list[Tensor | None] = [self._part(operator, 3, order, part) for order, part in ways]
-            self._joined[y] = y.like(), np.concatenate(self._cuts[x])
+            self._joined[y] = y.like(), whole
             self.operators.append(Operator("CONCATENATION", parts, [self._joined[y][0]], {"axis": 3}))
         else:
             self.operators.append(operator)
 
-    def _part(self, operator: Operator, axis: int, order: Array, x: Tensor | None) -> Tensor:
+    def _part(self, operator: Operator, axis: int, order: Order, x: Tensor | None) -> Tensor:
         """Some of an operator's results, those along an axis of its filter that ``order`` names."""
         y = operator.outputs[0]
         bias = operator.inputs[2]
         assert bias is not None
         part = y.like(shape=(*y.shape[:3], len(order)))
-        self.operators.append(_selected(operator, axis, order, [x, operator.inputs[1], taken(bias, order, 0)], part))
+        inputs = [x, operator.inputs[1], taken(bias, order, 0)]
+        self.operators.append(self._selected(operator, axis, order, inputs, part))
         return part
 
+    def _selected(
+        self, operator: Operator, axis: int, order: Order, inputs: Sequence[Tensor | None], output: Tensor
+    ) -> Operator:
+        """The operator with those inputs and some slices of its filter."""
+        x, filter, bias = inputs
+        assert filter is not None
+        inputs = [x, self._outside.taken(filter, order, axis), bias]
+        return Operator(operator.kind, inputs, [output], operator.options)
 
-def _cut(depth: int, slow: Sequence[int]) -> list[Array]:
-    """Which channels take the fast way, which the slow one: the last ones, but for a few that change places."""
+
+def _cut(depth: int, slow: Sequence[int]) -> tuple[Order, Order, Order]:
+    """Which channels take the fast way, which the slow one: the last ones, but for a few that change places; and all of
+    them, those of the fast way first."""
     begin = depth - len(slow)
-    order = np.arange(depth)
     early, late = [c for c in slow if c < begin], sorted({*range(begin, depth)} - {*slow})
-    order[early], order[late] = late, early
-    return [order[:begin], order[begin:]]
-
-
-def _selected(operator: Operator, axis: int, order: Array, inputs: list[Tensor | None], output: Tensor) -> Operator:
-    """The operator with those inputs and some slices of its filter."""
-    filter = inputs[1]
-    assert filter is not None
-    return Operator(operator.kind, [inputs[0], taken(filter, order, axis), inputs[2]], [output], operator.options)
+    fast, others = dict(zip(early, late, strict=True)), dict(zip(late, early, strict=True))
+    return (
+        Order(range(begin), fast),
+        Order(range(begin, depth), {place - begin: channel for place, channel in others.items()}),
+        Order(range(depth), fast | others),
+    )

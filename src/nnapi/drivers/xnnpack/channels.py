@@ -15,6 +15,7 @@ import numpy as np
 from nnapi.drivers.xnnpack import estimates
 from nnapi.drivers.xnnpack.filters import Outside, Split, is_each_channel, is_plain
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
+from nnapi.drivers.xnnpack.orders import Order
 from nnapi.model.operand import Array
 
 SINGLE = frozenset(
@@ -31,24 +32,23 @@ PAIRS = frozenset({"ADD", "MUL", "SUB"})
 
 def ordered(
     graph: Graph, splits: Mapping[Operator, Split], silence: Mapping[Tensor, Array], outside: Outside
-) -> dict[Tensor, list[int]]:
+) -> dict[Tensor, Order]:
     """For each tensor that should carry copies: the channel of the original that each of its channels holds."""
-    orders: dict[Tensor, list[int]] = {}
+    orders: dict[Tensor, Order] = {}
     for family in _families(graph):
         if not family.is_closed:
             continue
-        readers = [op for op in family.readers if op in splits and splits[op].rest]
+        readers = [op for op in family.readers if op in splits and splits[op].channels]
         wanted = _union(splits[op].channels for op in readers)
         free = [channel for channel in family.free(silence) if channel not in wanted]
         more = max(len(wanted) - len(free), 0)
         if more and family.seconds(more, splits) >= sum(alone(op, splits[op].channels) for op in readers):
             wanted = []
-        order = list(range(family.tensors[0].shape[3]))
-        for channel, place in zip(wanted, free, strict=False):
-            order[place] = channel
-        order += wanted[len(free) :]
-        order += [0] * family.missing(len(order), outside)
-        if order != list(range(family.tensors[0].shape[3])):
+        depth = family.tensors[0].shape[3]
+        behind = wanted[len(free) :]
+        behind += [0] * family.missing(depth + len(behind), outside)
+        if wanted or behind:
+            order = Order(range(depth), dict(zip(free, wanted, strict=False)), behind)
             orders.update(dict.fromkeys(family.tensors, order))
     return orders
 
@@ -56,12 +56,12 @@ def ordered(
 class _Family:
     """Tensors that carry the same copies, and the operators around them."""
 
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self.tensors = tensors
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
         self.writers: list[Operator] = []
         self.readers: list[Operator] = []
         self.inner: list[Operator] = []
-        self.is_closed = all(len(tensor.shape) == 4 and tensor.data is None for tensor in tensors)
+        self.is_closed = True
 
     def free(self, silence: Mapping[Tensor, Array]) -> list[int]:
         """Channels that are zero wherever a convolution reads them."""
@@ -87,7 +87,7 @@ def ways(operator: Operator, channels: Sequence[int], written: int = 0, joined: 
     ``written`` are the copies that its output carries, ``joined`` are the channels of a tensor among those joined as
     its input that holds all the channels wanted.
     """
-    seconds = {"float": estimates.in_float(operator, written)}
+    seconds = {"float": estimates.in_float(operator, written), "unsigned": estimates.unsigned(operator)}
     if len(set(channels)) == len(channels):
         seconds["doubled"] = estimates.doubled(operator)
     if len(channels) <= MOST_SLICES:
@@ -97,13 +97,13 @@ def ways(operator: Operator, channels: Sequence[int], written: int = 0, joined: 
     return seconds
 
 
-def alone(operator: Operator, channels: Sequence[int], joined: int = 0) -> float:
+def alone(operator: Operator, channels: Sequence[int]) -> float:
     """What such an operator costs, computed in the fastest way."""
-    return min(ways(operator, channels, joined=joined).values()) if channels else 0.0
+    return min(ways(operator, channels).values()) if channels else 0.0
 
 
 def _written(operator: Operator, count: int, splits: Mapping[Operator, Split]) -> float:
-    if operator in splits and splits[operator].rest:
+    if operator in splits and splits[operator].channels:
         seconds = ways(operator, splits[operator].channels)
         if min(seconds, key=lambda way: seconds[way]) == "float":
             return estimates.writing(operator, count, estimates.FLOAT_PRODUCT)
@@ -115,31 +115,32 @@ def _families(graph: Graph) -> Iterable[_Family]:
 
     def find(tensor: Tensor) -> Tensor:
         root = tensor
-        while leader.get(root, root) is not root:
-            root = leader[root]
+        while (above := leader.get(root, root)) is not root:
+            root = above
         leader[tensor] = root
         return root
 
-    for operator in graph.operators:
-        tensors = _alike(operator)
+    alike = [_alike(operator) for operator in graph.operators]
+    for tensors in alike:
         for tensor in tensors[1:]:
             leader[find(tensor)] = find(tensors[0])
-    members: dict[Tensor, list[Tensor]] = defaultdict(list)
+    families: dict[Tensor, _Family] = defaultdict(_Family)
     for tensor in graph.tensors():
-        members[find(tensor)].append(tensor)
-    families = {root: _Family(tensors) for root, tensors in members.items()}
-    _meet(graph, lambda tensor: families[find(tensor)])
-    return families.values()
+        if len(tensor.shape) == 4 and tensor.data is None:
+            families[find(tensor)].tensors.append(tensor)
+        elif tensor in leader:
+            families[find(tensor)].is_closed = False
+    _meet(graph, alike, lambda tensor: families[find(tensor)])
+    return [family for family in families.values() if family.tensors]
 
 
-def _meet(graph: Graph, family: Callable[[Tensor], _Family]) -> None:
+def _meet(graph: Graph, alike: Iterable[Sequence[Tensor]], family: Callable[[Tensor], _Family]) -> None:
     """Tell each family which operators surround it, and which of them it cannot pass copies to."""
     for tensor in (*graph.inputs, *graph.outputs):
         family(tensor).is_closed = False
-    for operator in graph.operators:
-        alike = _alike(operator)
-        if alike:
-            family(alike[0]).inner.append(operator)
+    for operator, tensors in zip(graph.operators, alike, strict=True):
+        if tensors:
+            family(tensors[0]).inner.append(operator)
         elif is_plain(operator):
             assert operator.inputs[0] is not None
             family(operator.inputs[0]).readers.append(operator)

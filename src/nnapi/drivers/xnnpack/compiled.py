@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.xnnpack.ends import left_unsigned
 from nnapi.drivers.xnnpack.estimates import products
 from nnapi.drivers.xnnpack.flatbuffer import placed
 from nnapi.drivers.xnnpack.graph import Graph
@@ -20,7 +21,7 @@ from nnapi.drivers.xnnpack.profile import origins
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
-VERSION = 1
+VERSION = 2
 """Of entries: to be raised with every change of what graphs become."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""
@@ -48,12 +49,14 @@ class Compiled:
 def compile_graph(model: Model, graph: Graph, omitted: Sequence[int] = ()) -> Compiled:
     """The graph of a model, serialised. ``omitted`` are inputs of the model that the graph has not."""
     ends = [index for index in (*model.inputs, *model.outputs) if index not in omitted]
-    types = [model.operands[index].type.code for index in ends]
+    unsigned = [model.operands[index].type.code == OperandCode.TENSOR_QUANT8_ASYMM for index in ends]
+    graph = left_unsigned(graph, unsigned)
+    tensors = (*graph.inputs, *graph.outputs)
     content, places = placed(graph)
     known = {id(operand.value): operand.index for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
     return Compiled(
         content,
-        tuple(code == OperandCode.TENSOR_QUANT8_ASYMM for code in types),
+        tuple(turned and tensor.type == "i8" for turned, tensor in zip(unsigned, tensors, strict=True)),
         tuple(tensor.shape for tensor in graph.outputs),
         tuple(origins(graph)),
         products(graph),

@@ -142,10 +142,23 @@ def _interpreter(content: bytes, threads: int) -> Interpreter:
 
 
 def _has_loose_ends(native: Any) -> bool:
-    """Whether heavy operators are left to built-in kernels: XNNPACK's nodes list the weights of theirs."""
+    """Whether heavy operators are left to built-in kernels.
+
+    XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
+    nowhere else is where the operators are that read it.
+    """
     names = [native.NodeName(node) for node in range(native.NumNodes())]
-    taken = {int(tensor) for node, name in enumerate(names) if name == "DELEGATE" for tensor in native.NodeInputs(node)}
-    return any(name in HEAVY and int(native.NodeInputs(node)[1]) not in taken for node, name in enumerate(names))
+    inside = [node for node, name in enumerate(names) if name == "DELEGATE"]
+    taken = {int(tensor) for node in inside for tensor in native.NodeInputs(node)}
+    given = {int(tensor) for node in inside for tensor in native.NodeOutputs(node)}
+    outside = taken.union(map(int, native.OutputIndices()))  # and what operators outside read
+    for node, name in reversed([*enumerate(names)]):
+        results = set(map(int, native.NodeOutputs(node)))
+        if name != "DELEGATE" and results.isdisjoint(given) and not results.isdisjoint(outside):
+            if name in HEAVY:
+                return True
+            outside.update(map(int, native.NodeInputs(node)))
+    return False
 
 
 def _caller_view(view: Array, flip: bool) -> Array:

@@ -5,6 +5,8 @@ The figures were measured on one core of a processor with byte dot products; onl
 
 from __future__ import annotations
 
+import math
+
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 
 SLICED, JOINED = 2.6e-9, 2.1e-9
@@ -12,6 +14,12 @@ SLICED, JOINED = 2.6e-9, 2.1e-9
 MOVED = 8e-12
 """For each byte that is joined."""
 PRODUCT, FLOAT_PRODUCT = 2e-12, 9.5e-12
+UNSIGNED_PRODUCT = 1.3e-11
+"""Of a single row, with the filter as it is."""
+FAR_FILTER = 500_000
+"""Numbers of a filter that, doubled, comes from beyond the caches of a core, at half the speed."""
+TURNED = 3e-7
+"""For turning the codes of a row into unsigned ones, or back."""
 DEPTHWISE_PIXEL, DEPTHWISE_TILE = 1.6e-9, 3.9e-10
 """For each pixel of a depthwise filter, and for each tile of its channels at each of the filter's places."""
 NEAR_TILE, FAR_TILE = 3.2e-10, 3.7e-10
@@ -50,7 +58,7 @@ def _products(operator: Operator) -> int:
 
 def pixels(tensor: Tensor) -> int:
     """Pixels, or rows of a matrix, but at least as many as are computed while a filter comes from memory."""
-    return max(tensor.size // tensor.shape[-1], FEWEST)
+    return max(math.prod(tensor.shape[:-1]), FEWEST)
 
 
 def rounded(extent: int, step: int) -> int:
@@ -94,6 +102,17 @@ def in_float(operator: Operator, copies: int = 0) -> float:
     units = rounded(out.shape[-1] + copies, TILE)
     each = taps * (depth * FLOAT_PRODUCT - rounded(depth, STEP) * PRODUCT) - REQUANTISED
     return pixels(out) * units * each + conversions
+
+
+def unsigned(operator: Operator) -> float:
+    """With the filter as it is, between codes that are turned into unsigned ones and back; infinite where the engine
+    is far slower on such filters: if there are several pixels, or the filter stays in a cache."""
+    taps, depth = _taps(operator)
+    out = operator.outputs[0]
+    numbers = out.shape[-1] * taps * depth
+    if out.size > out.shape[-1] or numbers < FAR_FILTER:
+        return math.inf
+    return numbers * UNSIGNED_PRODUCT + 2 * TURNED - summing(operator)
 
 
 def in_branches(operator: Operator, apart: int) -> float:
@@ -150,8 +169,10 @@ def _converted(numbers: int) -> float:
 
 def _deeper(operator: Operator, copies: int) -> float:
     taps, depth = _taps(operator)
-    units = rounded(operator.outputs[0].shape[-1], TILE)
     steps = rounded(depth + copies, STEP) - rounded(depth, STEP)
+    if not steps:
+        return 0.0
+    units = rounded(operator.outputs[0].shape[-1], TILE)
     return pixels(operator.outputs[0]) * units * taps * steps * PRODUCT
 
 
@@ -165,7 +186,6 @@ def _taps(operator: Operator) -> tuple[int, int]:
     """Places of a filter, and channels that it sums over at each."""
     filter = operator.inputs[1]
     assert filter is not None
-    depth = filter.shape[-1]
     if operator.kind == "DEPTHWISE_CONV_2D":
-        return filter.size // depth, 1
-    return filter.size // (filter.shape[0] * depth), depth
+        return math.prod(filter.shape[:-1]), 1
+    return math.prod(filter.shape[1:-1]), filter.shape[-1]

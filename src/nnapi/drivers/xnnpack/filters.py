@@ -2,139 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from nnapi.drivers.xnnpack.graph import Operator, Tensor
+from nnapi.drivers.xnnpack.orders import Order, taken
 from nnapi.model.operand import Array
 
 REACH = 127
 """Signed filters leave -128 out, so that sums of pairs of products fit 16 bits on every processor."""
+FEW = 32
+"""Numbers that are dealt with faster one by one than all at once."""
+UNCOVERED = "a number that does not fit has too few copies of its channel"
+
+
+Places = list[int] | Array
+"""Of numbers in a filter as one row: a list of few, an array of many."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """An unsigned filter [units, height, width, channels] as a sum of two signed ones.
+    """An unsigned filter [..., channels] as a sum of two signed ones.
 
-    The first is ``filter`` less its zero point, with the numbers at ``outside`` cut to ±127; ``rest`` is what that
-    leaves, each part for another copy of an input channel: (channel, int8 [units, height, width]).
+    The first is ``filter`` less its zero point, with the numbers at ``outside`` cut to ±127; what that leaves is for
+    copies of input channels: ``channels`` are those behind each copy.
     """
 
     filter: Tensor
-    outside: Array = field(repr=False)
-    rest: list[tuple[int, Array]]
+    outside: Places = field(repr=False)
+    channels: list[int]
 
-    @property
-    def channels(self) -> list[int]:
-        """The input channel behind each copy."""
-        return [channel for channel, _ in self.rest]
-
-    def joined(self, order: Sequence[int] | None = None) -> Array:
+    def joined(self, order: Order | None = None) -> Array:
         """The signed filter for an input of which each channel holds the one of the original that ``order`` names.
 
         The first place of a channel has its numbers, later ones have the rests that there are.
         """
-        codes = _codes(self.filter)
-        depth = codes.shape[3]
-        order = range(depth) if order is None else order
-        is_plain = list(order[:depth]) == list(range(depth))
-        source, known = (codes, depth) if is_plain else (_arranged(codes, order), 0)
-        result = np.empty((*codes.shape[:3], len(order)), np.int8)
-        first, further = result[..., : source.shape[3]], result[..., source.shape[3] :]
-        np.subtract(source, np.uint8(self.filter.zero_point), out=first.view(np.uint8))
-        further.fill(0)
-        rest, seen = list(self.rest), set(range(known))
-        for place, channel in enumerate(order[known:], known):
-            if channel in seen:
-                result[..., place] = _popped(rest, channel)
-            seen.add(channel)
-        cut = np.where(codes.reshape(-1)[self.outside] > self.filter.zero_point, REACH, -REACH)
-        *places, channels = (axis.tolist() for axis in np.unravel_index(self.outside, codes.shape))
-        for *at, channel, number in zip(*places, channels, cut, strict=True):
-            if channel in seen:
-                result[(*at, channel if is_plain else order.index(channel))] = number
-        assert not rest, "every rest has a copy of its channel"
+        codes, zero_point = _codes(self.filter), np.uint8(self.filter.zero_point)
+        order = Order(range(codes.shape[-1])) if order is None else order
+        span, depth = order.span, len(order.span)
+        result = np.empty((*codes.shape[:-1], len(order)), np.int8)
+        np.subtract(codes[..., span.start : span.stop], zero_point, out=result[..., :depth].view(np.uint8))
+        result[..., depth:].fill(0)
+        if order.instead or depth < codes.shape[-1]:
+            self._move(result, order)
+        self._settle(result.reshape(-1, len(order)), order)
         return result
 
+    def _move(self, result: Array, order: Order) -> None:
+        """Let the first places of channels have their numbers where those are not at home, and no others."""
+        for channel, (first, *again) in order.departed().items():
+            if first in order.instead or first >= len(order.span):
+                numbers = np.subtract(_codes(self.filter)[..., channel], np.uint8(self.filter.zero_point))
+                result[..., first] = numbers.view(np.int8)
+            result[..., again] = 0
 
-def _popped(rest: list[tuple[int, Array]], channel: int) -> Array | int:
-    """Take the first part of that channel; 0 where there is none left."""
-    for at, (number, part) in enumerate(rest):
-        if number == channel:
-            del rest[at]
-            return part
-    return 0
+    def _settle(self, rows: Array, order: Order) -> None:
+        """Share out the numbers that do not fit among the places of their channels."""
+        if not isinstance(self.outside, list):
+            self._settle_columns(rows, order)
+            return
+        codes = _codes(self.filter).reshape(-1)
+        for place in self.outside:
+            row, channel = divmod(place, self.filter.shape[-1])
+            number, targets = int(codes[place]) - self.filter.zero_point, order.places(channel)
+            for target in targets:
+                rows[row, target] = part = max(-REACH, min(number, REACH))
+                number -= part
+            assert not (targets and number), UNCOVERED
+
+    def _settle_columns(self, rows: Array, order: Order) -> None:
+        codes = _codes(self.filter).reshape(len(rows), -1)
+        for channel in dict.fromkeys(self.channels):
+            numbers, targets = codes[:, channel].astype(np.int16) - self.filter.zero_point, order.places(channel)
+            for target in targets:
+                rows[:, target] = part = numbers.clip(-REACH, REACH)
+                numbers -= part
+            assert not (targets and numbers.any()), UNCOVERED
 
 
-def split(filter: Tensor, places: Array) -> Split:
-    """An unsigned filter [units, height, width, channels], of which numbers at those places do not fit, as a sum."""
-    codes = _codes(filter)
-    rest: list[tuple[int, Array]] = []
-    for channel in sorted(set((places % codes.shape[3]).tolist())):
-        numbers = codes[..., channel].astype(np.int16) - filter.zero_point
-        left = numbers - np.clip(numbers, -REACH, REACH)
-        while left.any():
-            part = np.clip(left, -REACH, REACH)
-            rest.append((channel, part.astype(np.int8)))
-            left -= part
-    return Split(filter, places, rest)
+def split(filter: Tensor, places: Places) -> Split:
+    """An unsigned filter, of which numbers at those places do not fit, as a sum."""
+    codes, depth = _codes(filter).reshape(-1), filter.shape[-1]
+    if isinstance(places, list):
+        once = {place % depth for place in places}
+        twice = {place % depth for place in places if abs(int(codes[place]) - filter.zero_point) > 2 * REACH}
+    else:
+        is_far = abs(codes[places].astype(np.int16) - filter.zero_point) > 2 * REACH
+        once, twice = (set(np.unique(each % depth).tolist()) for each in (places, places[is_far]))
+    return Split(filter, places, sorted([*once, *twice]))
 
 
-class Outside(dict[Tensor, Array]):
-    """Where in unsigned filters, as one row, the numbers are that do not fit: found out when first asked."""
+def _true(row: Array) -> Places:
+    """Where booleans are true, of which mostly one or two are."""
+    count = int(np.count_nonzero(row))
+    if count > FEW:
+        return row.nonzero()[0]
+    places: list[int] = []
+    for _ in range(count):
+        begin = places[-1] + 1 if places else 0
+        places.append(begin + int(row[begin:].argmax()))
+    return places
 
-    def __missing__(self, filter: Tensor) -> Array:
-        codes, low, high = _codes(filter), filter.zero_point - REACH, filter.zero_point + REACH
-        below = np.flatnonzero(codes < low) if low > 0 else np.empty(0, np.intp)
-        places = np.concatenate([below, np.flatnonzero(codes > high)]) if high < 255 else below
-        self[filter] = places
+
+class Outside(dict[Tensor, Places]):
+    """Where in unsigned filters, as one row, the numbers are that do not fit: found out when first asked.
+
+    ``own`` are filters whose codes were put together here, so that nobody else reads them.
+    """
+
+    def __init__(self) -> None:
+        self.own: set[Tensor] = set()
+
+    def __missing__(self, filter: Tensor) -> Places:
+        codes, low, high = _codes(filter).reshape(-1), filter.zero_point - REACH, filter.zero_point + REACH
+        self[filter] = places = _true(codes < low if low > 0 else codes > high)  # only one of both is ever possible
         return places
 
     def slices(self, operator: Operator, axis: int) -> list[int]:
         """The slices of the operator's filter along an axis that have such numbers; none where it is signed."""
         filter = unsigned(operator)
-        places = self[filter] if filter is not None else ()
-        if filter is None or not len(places):
+        if filter is None:
             return []
-        return sorted(set(np.unravel_index(places, filter.shape)[axis].tolist()))
+        extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
+        places = self[filter]
+        if isinstance(places, list):
+            return sorted({place // within % extent for place in places})
+        slices: list[int] = np.unique(places // within % extent).tolist()
+        return slices
+
+    def taken(self, filter: Tensor, order: Order, axis: int) -> Tensor:
+        """The filter with other slices along an axis, and where the numbers are in those."""
+        result = taken(filter, order, axis)
+        if filter.type != "u8":
+            return result
+        self.own.update([result] if order.departures() else [])
+        places = self[filter]
+        if isinstance(places, list):
+            extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
+            self[result] = [
+                (outer * len(order) + new) * within + inner
+                for place in places
+                for outer, inner in [(place // (within * extent), place % within)]
+                for new in order.places(place // within % extent)
+            ]
+        return result
 
 
 def signed(filter: Tensor, codes: Array) -> Tensor:
     """An unsigned filter with those signed codes instead, each channel with a scale of its own."""
-    scales = np.full(codes.shape[filter.axis], filter.scale, np.float32)
+    scales = _repeated(filter.unit, codes.shape[filter.axis])
     return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
 
 
-def fitting(filter: Tensor) -> Tensor:
-    """An unsigned filter whose numbers all fit, as a signed one."""
-    return signed(filter, np.subtract(_codes(filter), np.uint8(filter.zero_point)).view(np.int8))
+def fitting(filter: Tensor, is_own: bool = False) -> Tensor:
+    """An unsigned filter whose numbers all fit, as a signed one; in the place of the former where that is our own."""
+    codes = _codes(filter)
+    return signed(filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8))
 
 
 def per_channel(bias: Tensor) -> Tensor:
     """A bias for a signed filter."""
-    return bias.like(scale=np.full(bias.shape[0], bias.scale, np.float32), data=bias.data)
+    return bias.like(scale=_repeated(bias.scale, bias.shape[0]), data=bias.data)
 
 
-def taken(tensor: Tensor, order: Sequence[int] | Array, axis: int) -> Tensor:
-    """A constant with other slices along ``axis``: those of its own that ``order`` names."""
-    assert tensor.data is not None
-    data = tensor.data.take(order, axis) if axis < 3 else _arranged(tensor.data, order)
-    is_per_slice = not isinstance(tensor.scale, float) and axis == tensor.axis
-    scale = tensor.scale[np.asarray(order)] if is_per_slice else tensor.scale  # type: ignore[index]
-    return tensor.like(shape=data.shape, scale=scale, data=data)
-
-
-def _arranged(data: Array, order: Sequence[int] | Array) -> Array:
-    """Other places of the last axis, of which most are expected to stay where they are."""
-    places = np.asarray(order, np.intp)
-    depth = min(data.shape[-1], len(places))
-    moved = np.flatnonzero(places != np.arange(len(places)))
-    result = np.empty((*data.shape[:-1], len(places)), data.dtype)
-    result[..., :depth] = data[..., :depth]
-    result[..., moved] = data[..., places[moved]]
-    result[..., depth:] = data[..., places[depth:]]
+def _repeated(scale: float | Array, count: int) -> Array:
+    result = np.empty(count, np.float32)
+    result[:] = scale
     return result
 
 

@@ -65,8 +65,10 @@ class Tensor:
 
     def like(self, **changes: Any) -> Tensor:
         """A new tensor, computed rather than constant, that differs in ``changes``."""
-        fields = {"type": self.type, "shape": self.shape, "scale": self.scale, "zero_point": self.zero_point}
-        return Tensor(**(fields | {"axis": self.axis, "name": self.name, "origin": self.origin} | changes))
+        new = Tensor(self.type, self.shape, self.scale, self.zero_point, self.axis, None, self.name, False, self.origin)
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
 
     def __str__(self) -> str:
         return f"{self.name or 'a tensor'} ({self.type}{list(self.shape)})"

@@ -99,6 +99,8 @@ class _Lowering:
         self.types = _Types(model)
         self.values: dict[int, Array] = {}
         self.tensors: dict[int, Tensor] = {}
+        self.findings: dict[Any, Any] = {}
+        """What rules found out about tensors, for other calls that share them."""
         self.sound: set[Tensor] = set()
         """Tensors that were found to be such as the engine takes."""
         for operand in model.operands:
@@ -173,7 +175,7 @@ class _Lowering:
             need(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
             raise Refused("the engine has no operator with this meaning")
         normal = self._normal(call)
-        site = Site(normal, self.values.get, self._tensor)
+        site = Site(normal, self.values.get, self._tensor, self.findings)
         results = rule(site, **self._arguments(normal, site))
         results = [results] if isinstance(results, Tensor) else list(results)
         if normal.nchw:

@@ -5,7 +5,8 @@ point, is within ±127; one or two numbers of a filter are not. Some have no eff
 written as sums of two that fit: the second applies to a copy of the input channel. A copy comes from the operators that
 make the channel, which make it twice (:mod:`channels`), or is sliced off and appended where the filter is; images get
 theirs in rows (:mod:`pairs`). Depthwise filters cannot sum over copies: they are computed in float32, between
-conversions that are exact, if need be for a few of the channels only (:mod:`branches`).
+conversions that are exact, if need be for a few of the channels only (:mod:`branches`). A large filter that sums over a
+single row stays as it is: what counts there are its bytes.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ import numpy as np
 
 from nnapi.drivers.xnnpack.branches import branched
 from nnapi.drivers.xnnpack.channels import MOST_SLICES, ordered, ways
-from nnapi.drivers.xnnpack.filters import Outside, Split, fitting, per_channel, signed, split, taken, unsigned
+from nnapi.drivers.xnnpack.filters import Outside, Split, fitting, per_channel, signed, split, unsigned
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
+from nnapi.drivers.xnnpack.orders import Order, taken
 from nnapi.drivers.xnnpack.pairs import paired
 from nnapi.drivers.xnnpack.silent import silent, without_effect
+from nnapi.drivers.xnnpack.site import SHIFT
 from nnapi.drivers.xnnpack.thin import thickened
 
 
 def narrowed(graph: Graph) -> Graph:
-    """The same graph without unsigned filters."""
+    """The same graph without unsigned filters, where these are slower."""
     if not any(map(unsigned, graph.operators)):
         return thickened(paired(graph))
     silence, outside = silent(graph), Outside()
     graph = branched(paired(without_effect(graph, silence, outside)), outside)
-    filters = {operator: _four(operator) for operator in graph.operators if _is_dense(operator)}
+    filters = {operator: filter for operator in graph.operators if (filter := _dense_filter(operator))}
     splits = {operator: split(filter, outside[filter]) for operator, filter in filters.items()}
     rewriting = _Rewriting(graph, splits, ordered(graph, splits, silence, outside), outside)
     for operator in graph.operators:
@@ -38,31 +41,20 @@ def narrowed(graph: Graph) -> Graph:
     return thickened(Graph(rewriting.operators, graph.inputs, graph.outputs))
 
 
-def _is_dense(operator: Operator) -> bool:
-    """Whether an operator with an unsigned filter sums over all channels of its input."""
+def _dense_filter(operator: Operator) -> Tensor | None:
+    """The unsigned filter of an operator that sums over all channels of its input."""
     filter = unsigned(operator)
     if filter is None or operator.kind not in ("CONV_2D", "FULLY_CONNECTED"):
-        return False
+        return None
     input = operator.inputs[0]
-    return input is not None and filter.shape[-1] == input.shape[-1]
-
-
-def _four(operator: Operator) -> Tensor:
-    """The filter with four axes."""
-    filter = unsigned(operator)
-    assert filter is not None
-    assert filter.data is not None
-    if len(filter.shape) == 4:
-        return filter
-    shape = (filter.shape[0], 1, 1, filter.shape[1])
-    return filter.like(shape=shape, data=filter.data.reshape(shape))
+    return filter if input is not None and filter.shape[-1] == input.shape[-1] else None
 
 
 class _Rewriting:
     """The operators as they become. ``orders`` are the channels that tensors hold which carry copies."""
 
     def __init__(
-        self, graph: Graph, splits: dict[Operator, Split], orders: dict[Tensor, list[int]], outside: Outside
+        self, graph: Graph, splits: dict[Operator, Split], orders: dict[Tensor, Order], outside: Outside
     ) -> None:
         self.splits, self.orders, self._outside = splits, orders, outside
         self.operators: list[Operator] = []
@@ -78,15 +70,20 @@ class _Rewriting:
             self._dense(operator, self.splits[operator])
         elif filter is None:
             self._unchanged(operator)
-        elif self._outside[filter].size:
+        elif len(self._outside[filter]):
             self._in_float(operator, filter)
         else:
-            inputs = [*operator.inputs[:1], fitting(filter), *operator.inputs[2:-1], _signed_bias(operator)]
+            inputs = [
+                *operator.inputs[:1],
+                fitting(filter, filter in self._outside.own),
+                *operator.inputs[2:-1],
+                _signed_bias(operator),
+            ]
             self._unchanged(Operator(operator.kind, inputs, operator.outputs, operator.options))
 
     def _unchanged(self, operator: Operator) -> None:
         """With what it computes left as it is, made to read and to write copies."""
-        if any(tensor in self.orders for tensor in (*operator.inputs, *operator.outputs)):
+        if not self.orders.keys().isdisjoint((*operator.inputs, *operator.outputs)):
             inputs, outputs = self._with_copies(operator), [self._long(tensor) for tensor in operator.outputs]
             operator = Operator(operator.kind, inputs, outputs, operator.options, operator.intermediates)
         if operator.kind == "CONCATENATION" and operator.options["axis"] == len(operator.outputs[0].shape) - 1:
@@ -112,12 +109,13 @@ class _Rewriting:
             inputs[1:3] = self._written(operator, filter, 0 if is_dense else 3), self._written(operator, bias, 0)
         return inputs
 
-    def _read_once(self, filter: Tensor | None, order: Sequence[int]) -> Tensor:
+    def _read_once(self, filter: Tensor | None, order: Order) -> Tensor:
         """The filter for an input of which each channel holds the one that ``order`` names; copies have no effect."""
         assert filter is not None
         result = taken(filter, order, 3)
         assert result.data is not None
-        result.data[..., [channel in order[:place] for place, channel in enumerate(order)]] = 0
+        for _, *again in order.departed().values():
+            result.data[..., again] = result.zero_point
         return result
 
     def _written(self, operator: Operator, tensor: Tensor | None, axis: int) -> Tensor | None:
@@ -131,7 +129,7 @@ class _Rewriting:
         assert x is not None
         assert filter is not None
         assert bias is not None
-        order, long = self.orders.get(x, list(range(x.shape[-1]))), self._long(x)
+        order, long = self.orders.get(x, Order(range(x.shape[-1]))), self._long(x)
         if not _covers(order, parts.channels):
             part = self._part_with(x, parts.channels)
             seconds = ways(operator, parts.channels, self._copies(operator.outputs[0]), len(part[1]) if part else 0)
@@ -139,10 +137,14 @@ class _Rewriting:
             if way == "float":
                 self._in_float(operator, filter)
                 return
+            if way == "unsigned":
+                self._as_it_is(operator, x, filter, bias)
+                return
             long, more = self._more(way, x, order, parts.channels)
-            order = order + more
-        data = parts.joined(order)
-        numbers = signed(filter, data if len(filter.shape) == 4 else data.reshape(-1, len(order)))
+            order = order.longer(more)
+        numbers = signed(filter, parts.joined(order))
+        if filter in self._outside.own:
+            filter.data = None  # its memory serves the next
         inputs = [long, self._written(operator, numbers, 0), self._written(operator, per_channel(bias), 0)]
         outputs = [self._long(tensor) for tensor in operator.outputs]
         self.operators.append(Operator(operator.kind, inputs, outputs, operator.options))
@@ -151,17 +153,17 @@ class _Rewriting:
         """How many channels the tensor holds more than it did."""
         return self._long(tensor).shape[-1] - tensor.shape[-1]
 
-    def _more(self, way: str, x: Tensor, order: Sequence[int], channels: Sequence[int]) -> tuple[Tensor, list[int]]:
+    def _more(self, way: str, x: Tensor, order: Order, channels: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
         """The tensor with more channels behind its own, and the channels which these are copies of."""
         long, part = self._long(x), self._part_with(x, channels)
         if way == "joined" and part is not None:
             join = self._joins.pop(x)
             self.operators.remove(join)
             tensors: list[Tensor | None] = [*join.inputs, join.inputs[part[0]]]
-            return self._concatenated(long, tensors), list(part[1])
+            return self._concatenated(long, tensors), part[1]
         if way == "doubled":
             return self._concatenated(long, [long, long]), list(order)
-        slices = [self._channel(long, order.index(channel)) for channel in channels]
+        slices = [self._channel(long, order.places(channel)[0]) for channel in channels]
         return self._concatenated(long, [long, *slices]), list(channels)
 
     def _part_with(self, x: Tensor, channels: Sequence[int]) -> tuple[int, range] | None:
@@ -211,6 +213,17 @@ class _Rewriting:
         self.operators.append(Operator(operator.kind, inputs, [real], operator.options))
         self.operators.append(Operator("QUANTIZE", [real], [self._long(y)]))
 
+    def _as_it_is(self, operator: Operator, x: Tensor, filter: Tensor, bias: Tensor) -> None:
+        """On unsigned codes, with the filter that it has."""
+        x, y = (self._long(end) for end in (x, operator.outputs[0]))
+        if operator.inputs[0] in self.orders:
+            filter = self._read_once(filter, self.orders[operator.inputs[0]])
+        above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))
+        inputs = [above, self._written(operator, filter, 0), self._written(operator, bias, 0)]
+        self.operators.append(Operator("QUANTIZE", [x], [above]))
+        self.operators.append(Operator(operator.kind, inputs, [below], operator.options))
+        self.operators.append(Operator("QUANTIZE", [below], [y]))
+
     def _real(self, tensor: Tensor) -> Tensor:
         if tensor not in self._reals:
             self._reals[tensor] = tensor.like(type="f32", scale=0.0, zero_point=0)
@@ -224,5 +237,5 @@ def _signed_bias(operator: Operator) -> Tensor:
     return per_channel(bias)
 
 
-def _covers(order: Sequence[int], wanted: Sequence[int]) -> bool:
-    return all(order.count(channel) > wanted.count(channel) for channel in wanted)
+def _covers(order: Order, wanted: Sequence[int]) -> bool:
+    return all(len(order.places(channel)) > wanted.count(channel) for channel in wanted)

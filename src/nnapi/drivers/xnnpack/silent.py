@@ -45,7 +45,7 @@ def _struck(operator: Operator, silence: Mapping[Tensor, Array], outside: Outsid
     filter, x, y = unsigned(operator), operator.inputs[0], operator.outputs[0]
     if filter is None or not (x in silence or y in silence) or not (is_plain(operator) or is_each_channel(operator)):
         return operator
-    if not outside[filter].size:
+    if not len(outside[filter]):
         return operator
     assert x is not None
     assert filter.data is not None
@@ -83,19 +83,22 @@ def _after(operator: Operator, before: Bounds) -> Bounds:
     assert bias is not None
     assert bias.data is not None
     y = operator.outputs[0]
-    numbers = filter.data.astype(np.float64) - (filter.zero_point if filter.type == "u8" else 0)
-    axes = (1, 2) if operator.kind == "CONV_2D" else (0, 1, 2)
-    above, below = np.maximum(numbers, 0).sum(axes), np.minimum(numbers, 0).sum(axes)
+    is_dense, shape = operator.kind == "CONV_2D", filter.shape
+    numbers = np.subtract(filter.data, filter.zero_point if filter.type == "u8" else 0, dtype=np.float64)
+    numbers = numbers.reshape(shape[0] if is_dense else 1, -1, shape[3])
+    above, below = np.maximum(numbers, 0), np.minimum(numbers, 0)
+    above, below = (np.add.reduce(each, 1) if numbers.shape[1] > 1 else each[:, 0] for each in (above, below))
     low, high = before
-    if operator.kind == "CONV_2D":
+    if is_dense:
         least, greatest = above @ low + below @ high, above @ high + below @ low
     else:
+        (above,), (below,) = above, below
         least, greatest = above * low + below * high, above * high + below * low
     factor = np.asarray(filter.scale, np.float64) * x.unit / y.unit
     floor, ceiling = _clamp(y, operator.options["activation"])
-    low = np.ceil((least + bias.data) * factor - 0.5 - SLACK).clip(floor, ceiling)
-    high = np.floor((greatest + bias.data) * factor + 0.5 + SLACK).clip(floor, ceiling)
-    return np.minimum(low, 0), np.maximum(high, 0)
+    low = np.ceil((least + bias.data) * factor - 0.5 - SLACK).clip(min(floor, 0), min(ceiling, 0))
+    high = np.floor((greatest + bias.data) * factor + 0.5 + SLACK).clip(max(floor, 0), max(ceiling, 0))
+    return low, high
 
 
 def _clamp(tensor: Tensor, activation: int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ TYPES: Mapping[int, str] = {
 }
 """Element types in the graph by operand code; unsigned codes become signed ones, halves are computed as singles."""
 UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)
+T = TypeVar("T")
 SHIFT = 128
 """What an unsigned code is above the signed one that means the same number."""
 HIGHEST_RANK = 5
@@ -69,16 +70,32 @@ def signed(codes: Array) -> Array:
 class Site:
     """One call being lowered.
 
-    Tensors of images are NHWC whatever the model's layout; the framework transposes around the rule.
+    Tensors of images are NHWC whatever the model's layout; the framework transposes around the rule. ``findings`` are
+    what rules found out at other calls of the model, too: :meth:`found`.
     """
 
-    def __init__(self, call: Call, value_of: Callable[[int], Array | None], tensor_of: Callable[[int], Tensor]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        value_of: Callable[[int], Array | None],
+        tensor_of: Callable[[int], Tensor],
+        findings: dict[Any, Any],
+    ) -> None:
         self.call = call
         self.operators: list[Operator] = []
         self._value_of, self._tensor_of = value_of, tensor_of
+        self._findings = findings
         self._reals: dict[Tensor, Tensor] = {}
 
     # What the rule is given
+
+    def found(self, look: Callable[..., T], *tensors: Tensor) -> T:
+        """What a look at tensors says, which is taken once for all calls that share them."""
+        key = (look, *tensors)
+        if key not in self._findings:
+            self._findings[key] = look(*tensors)
+        result: T = self._findings[key]
+        return result
 
     def type(self, name: str) -> OperandType:
         """The operand type behind a tensor argument, as NHWC."""
@@ -91,6 +108,10 @@ class Site:
         need(value is not None, f"{name} is computed, the engine needs it constant")
         assert value is not None
         return value
+
+    def is_computed(self, name: str) -> bool:
+        """Whether an argument has no stored value."""
+        return self._value_of(self.call.operands[name][0]) is None
 
     def stored_tensor(self, name: str) -> Tensor:
         """The tensor of an argument that rules are given the type of, constant or computed."""

@@ -13,7 +13,6 @@ from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
 from nnapi.drivers.xnnpack.site import Site, need
-from nnapi.model.operand import Array
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
 
@@ -122,7 +121,7 @@ def quantized_lstm(
     hidden, state = site.result(0), site.result(1)
     scales = [operands[f"{gate}_intermediate_scale"] if cell.norm else GATE_SCALE for gate in GATES]
     for gate, scale in zip(GATES, scales, strict=True):
-        _need_exact(cell, gate, input, output_in, scale)
+        _need_exact(site, cell, gate, input, output_in, scale)
     inputs = [*_cell_inputs(input, operands), output_in, cell_state_in, *_norms(operands)]
     need(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
     intermediates = [Tensor("i16", (1,), float(scale or GATE_SCALE)) for scale in scales]
@@ -132,7 +131,7 @@ def quantized_lstm(
     return hidden, state, hidden
 
 
-def _need_exact(cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
+def _need_exact(site: Site, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
     """Refuse sums that the engine's 32 bits may not hold, before and after they are scaled."""
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:
@@ -142,12 +141,12 @@ def _need_exact(cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: floa
         need(bias.data is not None, f"bias of the {gate} gate is computed, the engine needs it constant")
         factor = source.unit * weights.unit / scale
         shift = max(0, math.frexp(factor)[1])
-        need(_largest(weights.data, bias.data) * 2.0**shift < LARGEST_SUM, f"sums of the {gate} gate may overflow")
+        need(site.found(_largest, weights, bias) * 2.0**shift < LARGEST_SUM, f"sums of the {gate} gate may overflow")
 
 
-def _largest(weights: Array | None, bias: Array | None) -> float:
+def _largest(weights: Tensor, bias: Tensor) -> float:
     """An upper bound of the magnitude of a row's sum over codes of 8 bits less a zero point."""
-    assert weights is not None
-    assert bias is not None
-    rows = np.abs(weights.astype(np.float64)).sum(1) * 255
-    return float((rows + np.abs(bias.astype(np.float64))).max())
+    assert weights.data is not None
+    assert bias.data is not None
+    rows = np.abs(weights.data.astype(np.float64)).sum(1) * 255
+    return float((rows + np.abs(bias.data.astype(np.float64))).max())

@@ -6,6 +6,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.rules.filters import along, times
 from nnapi.drivers.xnnpack.schema import TYPES
 from nnapi.drivers.xnnpack.site import SHIFT, Site, need
 
@@ -17,8 +18,10 @@ def quantize(site: Site, input: Tensor) -> Tensor:
 
 @lower(Op.DEQUANTIZE)
 def dequantize(site: Site, input: Tensor) -> Tensor:
-    need(isinstance(input.scale, float), "the engine has no numbers for codes with a scale per channel")
-    return site.emit("DEQUANTIZE", [input], site.result())
+    if isinstance(input.scale, float):
+        return site.emit("DEQUANTIZE", [input], site.result())
+    need(input.data is None, "the engine has no numbers for stored codes with a scale per channel")
+    return times(site, input, along(input.scale, input.axis, len(input.shape)))
 
 
 @lower(Op.CAST)

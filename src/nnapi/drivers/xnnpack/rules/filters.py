@@ -1,0 +1,136 @@
+"""Filters and biases of sums of products, as the engine is given them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.xnnpack.graph import Tensor
+from nnapi.drivers.xnnpack.schema import TYPES
+from nnapi.drivers.xnnpack.site import SHIFT, Refused, Site, need
+from nnapi.drivers.xnnpack.validate import LARGEST_SCALE, SMALLEST_SCALE
+from nnapi.model.operand import Array, OperandType
+
+LARGEST_WEIGHT = 127
+"""Signed filters leave -128 out, so that the engine's sums of pairs of products cannot overflow anywhere."""
+SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
+"""What a sum of products may be multiplied by to become a code."""
+WIDEST = 255
+"""The most that a code is from its zero point."""
+HALF = 0.499
+"""Of a code, with room for rounding: what is less changes none."""
+MOST_PRODUCTS = 2.0**20
+"""Codes that the largest products of a sum make together, up to which roundings of float32 stay far below one."""
+
+
+def signed_weights(site: Site, name: str, channel: int) -> Tensor:
+    """A filter as the engine is given it.
+
+    A quantised one is signed and symmetric, each channel with a scale of its own, where its numbers allow; where they
+    do not it keeps unsigned codes and a zero point, for :mod:`narrow` to resolve.
+    """
+    type = site.type(name)
+    if not type.is_quantized:
+        return site.stored_tensor(name)
+    codes = site.value(name)
+    if type.channel:
+        return _without_faint(site, type, codes, name)
+    scales = np.full(type.dimensions[channel], type.scale, np.float32)
+    low, high = int(codes.min()), int(codes.max())
+    if high - type.zero_point <= LARGEST_WEIGHT and low - type.zero_point >= -LARGEST_WEIGHT:
+        differences = np.subtract(codes.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
+        return Tensor("i8", type.dimensions, scales, axis=channel, data=differences, name=name)
+    return _unsigned(type, codes, channel, name)
+
+
+def _without_faint(site: Site, type: OperandType, codes: Array, name: str) -> Tensor:
+    """A filter with a scale per channel, where channels whose scales the engine does not take are zeros if that gives
+    the same codes: if no sum of their products and bias can reach half a code.
+
+    Such channels have another scale than the model's, by which :func:`offsets` knows them.
+    """
+    assert type.channel
+    axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
+    per_code = site.type("input").scale / site.call.results[0].scale
+    faint = np.flatnonzero((scales < SMALLEST_SCALE) | (scales * np.float64(per_code) < SMALLEST_FACTOR))
+    if len(faint) and SMALLEST_SCALE <= 1 / per_code <= LARGEST_SCALE:
+        weights = np.abs(np.moveaxis(codes, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
+        sums = WIDEST * weights + np.abs(site.value("bias")[faint].astype(np.int64))
+        faint = faint[sums * scales[faint].astype(np.float64) * per_code < HALF]
+        codes = _zeroed(codes, faint, axis)
+        scales[faint] = 1 / per_code
+    return Tensor("i8", type.dimensions, scales, axis=axis, data=codes, name=name)
+
+
+def _zeroed(codes: Array, slices: Array, axis: int) -> Array:
+    """A copy with those slices along an axis zero."""
+    result = codes.copy()
+    np.moveaxis(result, axis, 0)[slices] = 0
+    return result
+
+
+def _unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
+    zero_point = type.zero_point
+    if type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED:
+        codes, zero_point = np.bitwise_xor(codes.view(np.uint8), np.uint8(SHIFT)), zero_point + SHIFT
+    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name)
+
+
+def offsets(site: Site, filter: Tensor, name: str) -> Tensor:
+    """The bias, in units of the products of input and the filter, which is the tensor of the argument ``name``."""
+    input, out = site.type("input"), site.call.results[0]
+    if not input.is_quantized:
+        return site.stored_tensor("bias")
+    bias = site.value("bias")
+    channel = site.type(name).channel
+    if channel:
+        faint = np.flatnonzero(np.not_equal(filter.scale, np.array(channel.scales, np.float32)))
+        bias = _zeroed(bias, faint, 0) if len(faint) else bias
+    scales = filter.scale if channel else site.type(name).scale
+    low, high = (scales, scales) if isinstance(scales, float) else (float(scales.min()), float(scales.max()))
+    low, high = low * input.scale / out.scale, high * input.scale / out.scale
+    if not (low >= SMALLEST_FACTOR and high <= LARGEST_FACTOR):
+        raise Refused(
+            f"sums of products would be multiplied by {low:g} to {high:g}, "
+            f"the engine takes {SMALLEST_FACTOR:g} to {LARGEST_FACTOR:g}"
+        )
+    units: float | Array
+    if isinstance(scales, float):
+        unit = scales * input.scale
+        units = np.full(bias.shape, unit, np.float32) if filter.type == "i8" else unit
+    else:
+        units = np.multiply(scales, input.scale, dtype=np.float64).astype(np.float32)
+    return Tensor("i32", bias.shape, units, data=bias, name="bias")
+
+
+def computed(site: Site, name: str, channel: int) -> tuple[Tensor, Tensor]:
+    """The numbers behind a filter that is not constant, whose units lie along the axis ``channel``, and behind its
+    bias, as float32."""
+    type, input, out = site.type(name), site.type("input"), site.call.results[0]
+    scales = np.array(type.channel.scales if type.channel else [type.scale], np.float32)
+    count = math.prod(type.dimensions) // type.dimensions[channel]
+    largest = count * WIDEST**2 * float(scales.max()) * input.scale / out.scale
+    need(
+        largest <= MOST_PRODUCTS, f"{name} is computed, and its sums may reach {largest:.0f} codes: too many for float"
+    )
+    units = (scales * np.float64(input.scale)).astype(np.float32)
+    codes = site.stored_tensor(name)
+    filter = times(site, codes, along(scales, channel)) if type.channel else site.real(codes)
+    return filter, times(site, site.stored_tensor("bias"), units)
+
+
+def along(scales: Array, axis: int, rank: int = 4) -> Array:
+    """A number for each slice of a tensor along an axis, for :func:`times`."""
+    return scales.reshape([-1 if place == axis else 1 for place in range(rank)])
+
+
+def times(site: Site, tensor: Tensor, factors: Array) -> Tensor:
+    """Integers as float32, multiplied."""
+    plain = tensor.like(type="f32", scale=0.0, zero_point=0)
+    if tensor.data is not None:
+        plain.data = (tensor.data * factors).astype(np.float32)
+        return plain
+    site.emit("CAST", [tensor], plain, source=TYPES[tensor.type], target=TYPES["f32"])
+    return site.emit("MUL", [plain, Tensor("f32", factors.shape, data=factors)], plain.like(), activation=0)
