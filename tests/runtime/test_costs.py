@@ -4,12 +4,12 @@ import pytest
 from control_cases import branch
 from device_cases import REFERENCE, chain, limited
 
-from nnapi import PreferenceCode
+from nnapi import OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.runtime.costs import NOMINAL, Prices
 from nnapi.runtime.measured import Cost, Table
 from nnapi.runtime.plan import If, Run, Step
-from nnapi.runtime.planner import make_plan
+from nnapi.runtime.planner import CUT, make_plan
 from nnapi.runtime.work import Element, Kind, work_of
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -64,3 +64,11 @@ def step_devices(step: Step) -> tuple[str, ...]:
         return (step.device,)
     assert isinstance(step, If)
     return (*step.then.devices, *step.otherwise.devices)
+
+
+@pytest.mark.parametrize(("gain", "parts"), [(0.5 * CUT, 1), (3.0 * CUT, 2)])
+def test_measured_devices_share_a_model_where_that_gains_more_than_the_cut_costs(gain: float, parts: int) -> None:
+    devices = [limited("first"), limited("second", [OperationCode.ABS])]
+    costs = [Table(0.0, 0.0, {CLASS: Cost(seconds, 0.0, 0.0)}) for seconds in (1e-3 + gain, 1e-3)]
+    tables = dict(zip(("first", "second"), costs, strict=True))
+    assert len(make_plan(chain(2), devices, FAST, None, tables).steps) == parts

@@ -39,12 +39,15 @@ class Flow:
 @dataclass(frozen=True)
 class Problem:
     """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters it and
-    ``per_byte[device]`` for what enters or leaves it."""
+    ``per_byte[device]`` for what enters or leaves it; ``cut`` and ``cut_byte`` come on top of both for a tensor that
+    goes from device to device."""
 
     compute: Sequence[Sequence[float]]
     flows: Sequence[Flow]
     launch: Sequence[float]
     per_byte: Sequence[float]
+    cut: float = 0.0
+    cut_byte: float = 0.0
 
     @property
     def devices(self) -> range:
@@ -55,6 +58,7 @@ class Problem:
         return Problem(
             [[costs[device] for device in order] for costs in self.compute], self.flows,
             [self.launch[device] for device in order], [self.per_byte[device] for device in order],
+            self.cut, self.cut_byte,
         )  # fmt: skip
 
     def move(self, flow: Flow, source: int, target: int) -> float:
@@ -62,6 +66,8 @@ class Problem:
         if source == target:
             return 0.0
         per_byte = sum(self.per_byte[place] for place in (source, target) if place != HOST)
+        if HOST not in (source, target):
+            return (per_byte + self.cut_byte) * flow.nbytes + self.launch[target] + self.cut
         return per_byte * flow.nbytes + (self.launch[target] if target != HOST else 0.0)
 
     def cost(self, assignment: Sequence[int]) -> float:

@@ -9,7 +9,7 @@ from nnapi.codes import DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.runtime.costs import UNMEASURED, Prices
+from nnapi.runtime.costs import NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.measured import Table
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
@@ -25,6 +25,10 @@ OPEN_SHAPES_LEVEL = 3
 
 EXACT, INEXACT = 1e-12, 0.02
 """Shares of a plan's cost that a better one must save: declared costs are taken at their word, measured ones not."""
+
+CUT = 2e-5
+"""Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
+no longer fuse its two sides, and bring the tensor into the host's layout and back."""
 
 Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
@@ -148,7 +152,9 @@ def _problem(
                 for price, answers in zip(prices, verdicts, strict=True)
             ]
         )
-    return Problem(compute, _flows(model), [price.launch for price in prices], [price.byte for price in prices])
+    cut, cut_byte = (CUT, NOMINAL.byte) if any(table.costs for table in tables.values()) else (0.0, 0.0)
+    launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
+    return Problem(compute, _flows(model), launches, bytes_, cut, cut_byte)
 
 
 def _flows(model: Model) -> list[Flow]:

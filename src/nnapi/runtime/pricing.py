@@ -18,6 +18,7 @@ from nnapi.runtime.calibration import BUDGET, Class, calibrate
 from nnapi.runtime.device import Device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.measured import Table, known_costs
+from nnapi.runtime.tuning import has_known_ranks
 from nnapi.runtime.work import Work, work_of
 
 WORTH_SHARING = 3e-4
@@ -46,7 +47,7 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     found = all_devices()
     measurable = [device for device in devices if device in found]
     works = _works(model)
-    may_measure = len(measurable) > 1 and all(model.operands[index].type.is_known for index in model.inputs)
+    may_measure = len(measurable) > 1 and has_known_ranks(model)
     budgets = {device.name: BUDGET for device in measurable}
 
     def tables(threads: int) -> dict[str, Table]:

@@ -9,10 +9,12 @@ from nnapi.runtime.partition import FORBIDDEN, Assignment, Problem
 DIVIDED = 2
 """Rivals at most that use several devices."""
 NEAR = 1.15
-"""A single device that is predicted to take less than this many times the divided plan's time goes first: predictions
-are not better than that, and engines on several threads hinder each other."""
+"""A plan is not divided where a single device is predicted to take less than this many times its time: predictions are
+not better than that, and engines on several threads hinder each other."""
 DEAR = 1.5
 """A divided rival that is predicted to cost this many times the best one is none."""
+MOST = 0.75
+"""A device that takes this share of the operations, if not all, is a rival like one that does, whatever it may cost."""
 LARGEST = 8
 """Groups, the dearest, that are tried on other devices."""
 
@@ -31,7 +33,8 @@ def candidates(problem: Problem, best: Sequence[int]) -> list[Assignment]:
     del found[first]
     costs = {assignment: problem.cost(assignment) for assignment in found}
     ranked = sorted((a for a in found if costs[a] < FORBIDDEN), key=costs.__getitem__)
-    mixed = [a for a in ranked if len(set(a)) > 1 and costs[a] <= DEAR * problem.cost(chosen)][:DIVIDED]
+    dearest = min(DEAR * problem.cost(chosen), problem.cost(single) / NEAR)
+    mixed = [a for a in ranked if len(set(a)) > 1 and (costs[a] < dearest or _is_almost_whole(problem, a))][:DIVIDED]
     return [first, *(a for a in ranked if len(set(a)) == 1 or a in mixed)]
 
 
@@ -39,6 +42,15 @@ def _mostly(problem: Problem, best: Assignment, device: int) -> Assignment:
     """Everything that a device takes on it, and the rest where it is at best."""
     costs = problem.compute
     return tuple(device if costs[o][device] < FORBIDDEN else elsewhere for o, elsewhere in enumerate(best))
+
+
+def _is_almost_whole(problem: Problem, assignment: Assignment) -> bool:
+    """Whether one device has all that it takes, which is most of the model, and others what it refuses."""
+    leader = max(problem.devices, key=assignment.count)
+    has_all = all(
+        d == leader or costs[leader] == FORBIDDEN for costs, d in zip(problem.compute, assignment, strict=True)
+    )
+    return has_all and assignment.count(leader) >= MOST * len(assignment)
 
 
 def _one_group_moved(problem: Problem, best: Assignment) -> Assignment | None:

@@ -1,8 +1,9 @@
 """Choice by measurement: the best candidate plans of a model, run for a moment, and the winner remembered.
 
 Predictions are rarely better than by a fifth. Where several plans are possible, a short comparison on inputs of zeros
-decides: at most :data:`BUDGET` in all and :data:`RUNS` runs of each, taking turns. The outcome is kept by the
-model's content, the devices, their versions and the options, so that it is paid for once per machine.
+decides, extents that are open being 1. The outcome is kept by the model's content, the devices, their versions and the
+options, so that it is paid for once per machine; on a busy one, which engines with several threads suffer from most,
+up to :data:`ATTEMPTS` times, the best of all counting.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import json
 import logging
 import math
 import os
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,25 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
 from nnapi.runtime.digest import content_hash, digest
+from nnapi.runtime.disturbance import Watch
 from nnapi.runtime.measured import default_directory, write_json
 from nnapi.runtime.plan import Alternative, Plan
+from nnapi.runtime.trials import BUDGET, MARGIN, Trial, compare, ranking
 from nnapi.trace import Layer, Phase, muted, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
 
-BUDGET = 0.1
-"""Seconds for the comparison of all plans together."""
-RUNS = 10
 CANDIDATES = 4
 """Plans at most that are made ready for it."""
 HOPELESS = 5.0
-"""A plan that is predicted to take this many times the best one's time is not tried, but for the runner-up."""
+"""A plan that is predicted to take this many times what another was measured to take is not tried, but for the
+runner-up where that takes next to no time."""
+ASSUMED_EXTENT = 1
+"""What an extent counts as that is known at the run only, mostly a batch; the drivers assume the same."""
+FORMAT = 3
+"""Raised whenever what is kept, or how it is measured, is no longer the same."""
+ATTEMPTS = 3
+"""Comparisons of a model, one in each compilation, while other processes disturb them."""
 REMEMBERED = 500
 """Models whose outcomes are kept."""
 
@@ -52,7 +58,13 @@ class Candidate:
 
 def is_worthwhile(model: Model, plans: Sequence[Plan]) -> bool:
     """Whether there is something to compare, and inputs to compare it on can be made up."""
-    return len(plans) > 1 and all(model.operands[index].type.is_known for index in model.inputs)
+    return len(plans) > 1 and has_known_ranks(model)
+
+
+def has_known_ranks(model: Model) -> bool:
+    """Whether every input has a rank, so that a value for it can be made up."""
+    types = [model.operands[index].type for index in model.inputs]
+    return all(type.is_scalar or type.rank for type in types)
 
 
 def fastest(
@@ -69,73 +81,92 @@ def fastest(
     """
     memory = Memory(default_directory() / "plans.json")
     key = _key(model, devices, options)
-    times = memory.times(key) or {}
-    if plans[0].identity not in times:
-        return _compared(model, plans, ready, lambda found: memory.keep(key, found))
-    best = min((plan for plan in plans if plan.identity in times), key=lambda plan: times[plan.identity])
+    known = memory.outcome(key) or Outcome({}, 0)
+    times = known.times
+    if plans[0].identity not in times or 0 < known.disturbed < ATTEMPTS:
+        return _compared(model, plans, ready, known, lambda outcome: memory.keep(key, outcome))
+    order = list(times)
+    best = min((plan for plan in plans if plan.identity in times), key=lambda plan: order.index(plan.identity))
     return Candidate(_with_times(best, plans, times), ready(best))
 
 
 def _compared(
-    model: Model, plans: Sequence[Plan], ready: Callable[[Plan], Prepared], keep: Callable[[dict[str, float]], None]
+    model: Model,
+    plans: Sequence[Plan],
+    ready: Callable[[Plan], Prepared],
+    known: Outcome,
+    keep: Callable[[Outcome], None],
 ) -> Candidate:
-    candidates: list[Candidate] = []
-    times: dict[str, float] = {}
-    failure: NnapiError | None = None
-    for place, plan in enumerate(plans[:CANDIDATES]):
-        is_cheap = place < 2 and 3 * plan.predicted < BUDGET / 2  # so little time that people may as well be told
-        if plan.predicted > HOPELESS * plans[0].predicted and not is_cheap:
-            continue
-        try:
-            candidates.append(Candidate(plan, ready(plan)))
-        except NnapiError as error:
-            log.info("%s: %s is left out: %s", model.name, plan.name, error)
-            failure, times[plan.identity] = error, math.inf
-    if not candidates:
+    watch = Watch()
+    with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans", plans=len(plans)):
+        trials, failure = _tried(model, _in_order(plans), ready)
+        with muted():
+            compare([trial for trial in trials if trial.prepared is not None])
+    disturbed = known.disturbed + 1 if watch.is_disturbed() else 0
+    for trial in trials:
+        if disturbed and trial.seconds < math.inf:
+            trial.seconds = min(trial.seconds, known.times.get(trial.plan.identity, math.inf))
+    ranked = ranking(trials)
+    best = ranked[0]
+    if best.prepared is None:
         assert failure is not None
         raise failure
-    with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans", plans=len(candidates)), muted():
-        times |= _times(candidates, [_zeros(model, index) for index in model.inputs])
-    best = min(candidates, key=lambda candidate: times.get(candidate.plan.identity, math.inf))
-    for candidate in candidates:
-        if candidate is not best:
-            candidate.prepared.close()
-    if times.get(best.plan.identity, math.inf) == math.inf:
-        return best
-    keep(times)
+    for trial in trials:
+        if trial is not best and trial.prepared is not None:
+            trial.prepared.close()
+    times = {trial.plan.identity: trial.seconds for trial in ranked}
+    times |= {plan.identity: math.inf for plan in plans if plan.identity not in times}
+    if best.seconds == math.inf:
+        return Candidate(best.plan, best.prepared)
+    keep(Outcome(times, disturbed))
     return Candidate(_with_times(best.plan, plans, times), best.prepared)
+
+
+def _in_order(plans: Sequence[Plan]) -> list[Plan]:
+    """The plans to try: those of one device first, unless a divided one is predicted to be several times as fast."""
+    near = HOPELESS * min(plan.predicted for plan in plans)
+    return sorted(plans, key=lambda plan: (plan.predicted > near, len(plan.devices) > 1, plan.predicted))[:CANDIDATES]
+
+
+def _tried(
+    model: Model, plans: Sequence[Plan], ready: Callable[[Plan], Prepared]
+) -> tuple[list[Trial], NnapiError | None]:
+    """Each plan made ready and run once, but for those that have no chance against what was measured before; and why
+    the last one failed that did."""
+    request = Request([_zeros(model, index) for index in model.inputs])
+    trials: list[Trial] = []
+    failure: NnapiError | None = None
+    for place, plan in enumerate(plans):
+        trial = Trial(plan, request)
+        trials.append(trial)
+        if not _has_a_chance(plan, place, trials):
+            continue
+        try:
+            trial.prepared = ready(plan)
+        except NnapiError as error:
+            log.info("%s: %s is left out: %s", model.name, plan.name, error)
+            failure = error
+            continue
+        with muted():
+            trial.run()
+    return trials, failure
+
+
+def _has_a_chance(plan: Plan, place: int, trials: Sequence[Trial]) -> bool:
+    """Whether a plan is worth a run: it is not predicted to take several times what another was measured to take, or
+    takes so little that people may as well be told; a divided one is predicted to be faster than any."""
+    measured = [trial for trial in trials if trial.seconds < math.inf]
+    if not measured:
+        return True
+    best = min(measured, key=lambda trial: trial.seconds)
+    if len(plan.devices) > 1:
+        return plan.predicted * MARGIN < best.seconds
+    return plan.predicted <= HOPELESS * best.seconds or (place < 2 and 3 * plan.predicted < BUDGET / 2)
 
 
 def _zeros(model: Model, index: int) -> Array:
     type = model.operands[index].type
-    return np.zeros(type.dimensions, type.dtype)
-
-
-def _times(candidates: Sequence[Candidate], inputs: Sequence[Array]) -> dict[str, float]:
-    """The best seconds of each plan by its identity: infinite for one that fails, none where the time did not do.
-
-    After a first run that does not count they take turns, each twice in a row: other engines' threads may still be
-    waiting for work, and so keeping the processors, when the first begins.
-    """
-    times: dict[str, float] = {}
-    end = time.perf_counter() + BUDGET
-    for turn in range(1 + RUNS // 2):
-        for candidate in candidates:
-            name = candidate.plan.identity
-            for _ in range(2 if turn else 1):
-                needed = candidate is candidates[0] and turn < 2 and times.get(name) is None
-                if times.get(name) == math.inf or (time.perf_counter() > end and not needed):
-                    break
-                start = time.perf_counter()
-                try:
-                    candidate.prepared.execute(Request(inputs))
-                except NnapiError as error:
-                    log.info("%s failed while plans were compared: %s", candidate.plan.name, error)
-                    times[name] = math.inf
-                    break
-                if turn:
-                    times[name] = min(times.get(name, math.inf), time.perf_counter() - start)
-    return times
+    return np.zeros([extent or ASSUMED_EXTENT for extent in type.dimensions], type.dtype)
 
 
 def _with_times(plan: Plan, plans: Sequence[Plan], times: dict[str, float]) -> Plan:
@@ -153,8 +184,17 @@ def _with_times(plan: Plan, plans: Sequence[Plan], times: dict[str, float]) -> P
 def _key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> str:
     versions = [(device.name, device.version) for device in devices]
     cpus = len(os.sched_getaffinity(0))
-    others = repr((versions, int(options.preference), options.threads, cpus)).encode()
+    others = repr((FORMAT, versions, int(options.preference), options.threads, cpus)).encode()
     return digest(content_hash(model), others).hex()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Seconds by the identity of the plan, the one chosen first, infinite for one that failed or had no chance; and how
+    many comparisons were disturbed, 0 where the last was not."""
+
+    times: dict[str, float]
+    disturbed: int
 
 
 class Memory:
@@ -163,16 +203,20 @@ class Memory:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def times(self, key: str) -> dict[str, float] | None:
-        """Seconds by the name of the plan; None for a model that was not measured."""
+    def outcome(self, key: str) -> Outcome | None:
+        """What is known of a model; None where nothing is."""
         found = self._read().get(key)
-        legal = isinstance(found, dict) and all(isinstance(seconds, float) for seconds in found.values())
-        return found if legal else None
+        if not isinstance(found, dict):
+            return None
+        times, disturbed = found.get("times"), found.get("disturbed")
+        if not isinstance(times, dict) or not isinstance(disturbed, int):
+            return None
+        return Outcome(times, disturbed) if all(isinstance(each, float) for each in times.values()) else None
 
-    def keep(self, key: str, times: dict[str, float]) -> None:
+    def keep(self, key: str, outcome: Outcome) -> None:
         everything = self._read()
         everything.pop(key, None)
-        everything[key] = times
+        everything[key] = asdict(outcome)
         latest = dict(list(everything.items())[-REMEMBERED:])
         try:
             write_json(self._path, latest)
