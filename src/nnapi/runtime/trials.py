@@ -15,7 +15,7 @@ log = logging.getLogger("nnapi.ExecutionPlan")
 
 BUDGET = 0.1
 """Seconds for all turns together; exceeded only where a few runs of each plan take longer."""
-TURNS = 5
+TURNS = 12
 SURE = 2
 """Turns that every plan has that is not hopeless, even beyond the budget; one, where even that takes long."""
 LONG = 10 * BUDGET
