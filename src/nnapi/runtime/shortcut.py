@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from numpy import ndarray
+from numpy import dtype, ndarray
 
 from nnapi.drivers.base import Inference, Prepared
 from nnapi.model.model import Model
@@ -20,6 +20,7 @@ from nnapi.runtime.prepared import direct_of
 
 log = logging.getLogger("nnapi.ExecutionBuilder")
 
+DType: TypeAlias = "dtype[Any]"
 Shortcut: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
 """Runs at once what fits exactly; None for what must go the general way."""
 
@@ -42,18 +43,44 @@ def shortcut(
 
 def _fitting(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> Shortcut:
     wanted = [(type.dtype, shape) for type, shape in zip(types, shapes, strict=True)]
+    return _one(*wanted[0], infer) if len(wanted) == 1 else _several(wanted, infer)
+
+
+def _one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
+    """For models of one input: without the loop a tiny one is a tenth faster."""
+
+    def run(inputs: Sequence[Any]) -> list[Array] | None:
+        if len(inputs) != 1:
+            return None
+        array = inputs[0]
+        if array.__class__ is not ndarray or array.dtype is not stored or array.shape != shape:
+            return None
+        try:
+            return infer(inputs)
+        except Exception as error:
+            _tell(error)
+            return None
+
+    return run
+
+
+def _several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> Shortcut:
     count = len(wanted)
 
     def run(inputs: Sequence[Any]) -> list[Array] | None:
         if len(inputs) != count:
             return None
-        for array, (dtype, shape) in zip(inputs, wanted):  # noqa: B905  # strict costs as much as the test
-            if array.__class__ is not ndarray or array.dtype is not dtype or array.shape != shape:
+        for array, (stored, shape) in zip(inputs, wanted):  # noqa: B905  # strict costs as much as the test
+            if array.__class__ is not ndarray or array.dtype is not stored or array.shape != shape:
                 return None
         try:
             return infer(inputs)
         except Exception as error:
-            log.debug("run again, the general way: %s", error)
+            _tell(error)
             return None
 
     return run
+
+
+def _tell(error: Exception) -> None:
+    log.debug("run again, the general way: %s", error)
