@@ -37,7 +37,7 @@ from nnapi.errors import (
     OpFailedError,
     OutputInsufficientSizeError,
 )
-from nnapi.runtime.costs import operation_seconds
+from nnapi.runtime.costs import Prices
 from nnapi.runtime.plan import If, Run, While
 from nnapi.runtime.planner import make_plan
 
@@ -157,7 +157,7 @@ def test_rule_079_chosen_devices_are_kept_to(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def seconds(model: Model, declared: Capabilities, preference: PreferenceCode = FAST) -> float:
-    return operation_seconds(model, model.operations[0], declared, preference)
+    return Prices(declared).seconds(model, model.operations[0], preference)
 
 
 def one(type: OperandType, relaxed: bool = False) -> Model:
@@ -199,12 +199,12 @@ def test_rule_080_ties_go_to_the_cpu_then_to_the_earlier_device() -> None:
 def test_rule_081_control_flow_costs_its_figure_and_what_is_inside() -> None:
     declared = Capabilities(Performance(2), if_=Performance(3), while_=Performance(4))
     nominal = Capabilities()
-    inner = [operation_seconds(m, m.operations[0], declared, FAST) for m in (one(PAIR), one(PAIR))]
+    inner = [Prices(declared).seconds(m, m.operations[0], FAST) for m in (one(PAIR), one(PAIR))]
     own = seconds(branch(), nominal) - sum(inner) / 4  # figures 1: half of both branches at half the cost
     assert seconds(branch(), declared) == pytest.approx(3 * own + sum(inner) / 2)
     loop = counting(5)
     parts = [operand.value for operand in loop.operands if isinstance(operand.value, Model)]
-    whole = sum(operation_seconds(part, call, declared, FAST) for part in parts for call in part.operations)
+    whole = sum(Prices(declared).seconds(part, call, FAST) for part in parts for call in part.operations)
     assert seconds(loop, declared) == pytest.approx(4 * own + whole)
 
 

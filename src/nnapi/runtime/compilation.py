@@ -17,8 +17,6 @@ from nnapi.errors import (
     BadStateError,
     MissedDeadlinePersistentError,
     NnapiError,
-    OpFailedError,
-    OutOfMemoryError,
     UnexpectedNullError,
     need,
 )
@@ -33,6 +31,7 @@ from nnapi.runtime.event import Event
 from nnapi.runtime.explain import as_data, as_text, summary
 from nnapi.runtime.plan import Plan
 from nnapi.runtime.preparation import Partitioning, Ready, partitioning, prepare
+from nnapi.runtime.prepared import escaped
 from nnapi.runtime.shortcut import Shortcut, is_open, shortcut
 from nnapi.trace import Layer, Phase, Section, spans
 
@@ -267,10 +266,8 @@ def execute(prepared: Prepared, request: Request) -> Outcome:
         return prepared.execute(request)
     except NnapiError:
         raise
-    except MemoryError as error:
-        raise OutOfMemoryError(f"no memory left: {error}") from error
     except Exception as error:
-        raise OpFailedError(f"the driver failed: {type(error).__name__}: {error}") from error
+        raise escaped(error, "the plan") from error
 
 
 def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:

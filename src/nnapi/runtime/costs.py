@@ -63,13 +63,6 @@ class Prices:
         return own + inner * (0.5 if is_if else 1.0)
 
 
-def operation_seconds(
-    model: Model, call: OperationCall, capabilities: Capabilities, preference: PreferenceCode
-) -> float:
-    """Predicted seconds, or joules, of one operation on a device of which nothing is measured."""
-    return Prices(capabilities).seconds(model, call, preference)
-
-
 def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:
     """The declared figure for an operation: that of its first input's type."""
     code = model.operands[call.inputs[0]].type.code

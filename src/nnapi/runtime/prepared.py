@@ -195,10 +195,8 @@ class OnDevice:
             return in_time(lambda: self._traced(request), request.deadline, self._device.name)
         except NnapiError:
             raise
-        except MemoryError as error:
-            raise OutOfMemoryError(f"{self._device.name}: no memory left: {error}") from error
         except Exception as error:
-            raise OpFailedError(f"{self._device.name} failed: {type(error).__name__}: {error}") from error
+            raise escaped(error, self._device.name) from error
         finally:
             self._queue.leave()
 
@@ -228,6 +226,13 @@ class OnDevice:
 
     def close(self) -> None:
         self._prepared.close()
+
+
+def escaped(error: Exception, who: str) -> NnapiError:
+    """What a driver is reported with that let anything else than an NnapiError escape."""
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{who}: no memory left: {error}")
+    return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
 
 
 def session_of(prepared: Prepared) -> Prepared:

@@ -17,8 +17,6 @@ from nnapi.ops.quantization import BOUNDS, code_bounds
 FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
 """Where an axis of an NHWC image lies in NCHW."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
-LARGEST_EXACT = 2**24
-"""Integers up to here are exact as float32."""
 
 
 class Refused(Exception):

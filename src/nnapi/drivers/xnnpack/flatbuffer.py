@@ -124,11 +124,6 @@ class Writer:
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
 
-def serialise(graph: Graph) -> bytes:
-    """The graph as a file."""
-    return placed(graph)[0]
-
-
 def placed(graph: Graph) -> tuple[bytes, list[tuple[int, Array]]]:
     """The graph as a file, and where in it each constant lies."""
     tensors = graph.tensors()
