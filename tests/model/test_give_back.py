@@ -36,6 +36,16 @@ def test_pages_go_and_come_back(tmp_path: Path) -> None:
     assert (memory.view() == data).all()
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="the system does not tell")
+def test_a_view_of_a_view_through_a_buffer_is_one_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(SIZE))
+    content = Memory.from_file(tmp_path / "file").view().data.toreadonly()
+    view: np.ndarray = np.ndarray((4, 4), np.float32, content, 64)  # type: ignore[type-arg]
+    assert not np.frombuffer(content, np.uint8).any()
+    give_back([view])
+    assert resident(view) < SIZE / 4
+
+
 def test_what_was_written_to_a_mapped_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(SIZE))

@@ -105,3 +105,12 @@ def test_operands_that_change_after_the_operation_was_added_are_noticed() -> Non
     conv.set_operand_symm_per_channel_quant_params(1, 3, [0.5, 0.5])
     with pytest.raises(BadDataError, match=r"CONV_2D \(#0\): filter has its scales along dimension 3, must be 0"):
         conv.finish()
+
+
+def test_what_no_operation_uses_yet_may_change_without_a_second_test() -> None:
+    model = add_model()
+    model.add_operation(OperationCode.ADD, [0, 1, 2], [3])
+    model.set_operand_value(model.add_operand(ACT), 1)
+    assert not model.is_altered
+    model.set_operand_value(2, 1)
+    assert model.is_altered

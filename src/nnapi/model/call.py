@@ -6,14 +6,14 @@ and dilations as pairs, images as NHWC, defaults in place. Nothing downstream co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
-from nnapi.model.operation import Arguments, Match, Operation
+from nnapi.model.operation import Arguments, Form, Match, Operation
 from nnapi.model.parameter import (
     ActivationParameter,
     AnyParameter,
@@ -31,6 +31,9 @@ from nnapi.model.parameter import (
 
 UNKNOWN = -1
 """An extent that only the data decide; in a normal call 0 is a true zero."""
+FUSE_CODES = {int(code): code for code in FuseCode}
+HIGHEST_RANK = 8
+"""Up to which a rank is looked up instead of being asked for."""
 
 
 class NotYetKnown(Exception):
@@ -41,9 +44,9 @@ class NotYetKnown(Exception):
         self.operand = operand
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Call:
-    """An operation's arguments in normal form and the types of its results.
+    """An operation's arguments in normal form and the types of its results; a value, which nobody changes.
 
     ``operands`` names the operand behind each tensor argument (several for lists); ``results`` have UNKNOWN extents
     where they depend on the data. Image tensors in ``arguments`` and ``results`` are described as NHWC even when
@@ -117,19 +120,29 @@ def _normal_arguments(
     """Arguments in normal form, the operands behind them, the activation, and whether images are stored as NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
-    placed = match.inputs
-    for slot in match.form.inputs:
-        name = slot.name
-        positions = placed.get(name, ())
-        if isinstance(slot, Several):
-            operands[name] = where = tuple([inputs[position] for position in positions])
-            arguments[name] = [_tensor(operation, slot.parameter, index, type_of, value_of) for index in where]
-        elif not positions:
-            arguments[name] = slot.default
-        else:
-            index = inputs[positions[0]]
-            operands[name] = (index,)
-            arguments[name] = _READERS[type(slot)](operation, slot, index, type_of, value_of)
+    for name, slot, where, shortcut, told in _reading(match, len(inputs)):
+        if shortcut == ABSENT:
+            arguments[name] = told
+            continue
+        if shortcut == LISTED:
+            operands[name] = indices = inputs[where[0] : where[1]]
+            arguments[name] = [_tensor(operation, slot, index, type_of, value_of) for index in indices]
+            continue
+        index = inputs[where[0]]
+        operands[name] = (index,)
+        if shortcut == TENSOR:
+            type = type_of(index)
+            if type is not None and 0 not in type.dimensions and (told is None or len(type.dimensions) in told):
+                arguments[name] = type
+                continue
+        elif shortcut == SCALAR:
+            array = value_of(index)
+            if array is not None:
+                value = array.item()
+                if told is None or told(value) is None:
+                    arguments[name] = value
+                    continue
+        arguments[name] = _READERS[slot.__class__](operation, slot, index, type_of, value_of)
     if nchw := bool(arguments.get("layout", False)):
         _describe_as_nhwc(match, arguments)
     if match.form.normal:
@@ -137,6 +150,54 @@ def _normal_arguments(
     arguments.pop("layout", None)
     activation = _fuse_code(arguments.pop("activation", 0)) if match.form.fuses else FuseCode.FUSED_NONE
     return arguments, operands, activation, nchw
+
+
+ABSENT, LISTED, TENSOR, SCALAR, OTHER = range(5)
+"""How an argument is read: from no operand, from several, the usual way for a tensor or a scalar, by its reader."""
+
+Step = tuple[str, Any, tuple[int, ...], int, Any]
+"""An argument's name, its parameter, where among the operands it is, how it is read, and what that needs: a default,
+the legal ranks of a tensor, or the check of a scalar's value (None where everything is legal)."""
+
+
+class _Reading(NamedTuple):
+    """How the arguments of every call of a form with so many operands are read."""
+
+    form: Form
+    steps: list[Step]
+
+
+_readings: dict[tuple[int, int], _Reading] = {}
+
+
+def _reading(match: Match, count: int) -> list[Step]:
+    """What can be said of a call's arguments before their types and values are looked at, which is most."""
+    form = match.form
+    found = _readings.get((id(form), count))
+    if found is None:
+        found = _Reading(form, [_step(slot, match.inputs.get(slot.name, ())) for slot in form.inputs])
+        _readings[id(form), count] = found  # which keeps the form, so that no other has its number
+    return found.steps
+
+
+def _step(slot: Slot, positions: tuple[int, ...]) -> Step:
+    if isinstance(slot, Several):
+        return slot.name, slot.parameter, (positions[0], positions[-1] + 1) if positions else (0, 0), LISTED, None
+    if not positions:
+        return slot.name, slot, positions, ABSENT, slot.default
+    reader = _READERS[type(slot)]
+    if reader is _tensor:
+        return slot.name, slot, positions, TENSOR, _late_ranks(slot)
+    if isinstance(slot, ScalarParameter) and OperandCode.BOOL not in slot.types and slot.like is None:
+        return slot.name, slot, positions, SCALAR, slot.check
+    return slot.name, slot, positions, OTHER, None
+
+
+def _late_ranks(slot: Parameter) -> Sequence[int] | None:
+    """The ranks that a tensor may have, where they are tested when computing."""
+    if not isinstance(slot, TensorParameter) or slot.kind != "tensor" or not slot.late_rank or slot.rank is None:
+        return None
+    return [rank for rank in range(HIGHEST_RANK + 1) if slot.rank_level(rank) is not None]
 
 
 def _tensor(
@@ -229,10 +290,10 @@ def _describe_as_nhwc(match: Match, arguments: Arguments) -> None:
 
 
 def _fuse_code(value: int) -> FuseCode:
-    try:
-        return FuseCode(value)
-    except ValueError:
-        raise OpFailedError(f"activation is {value}, must be a FuseCode 0..3") from None
+    code = FUSE_CODES.get(value)
+    if code is None:
+        raise OpFailedError(f"activation is {value}, must be a FuseCode 0..3")
+    return code
 
 
 def _shapes(operation: Operation, arguments: Arguments) -> list[tuple[int | None, ...]]:
@@ -243,6 +304,8 @@ def _shapes(operation: Operation, arguments: Arguments) -> list[tuple[int | None
 
 def _results(operation: Operation, arguments: Arguments, declared: tuple[OperandType, ...]) -> tuple[OperandType, ...]:
     shapes = _shapes(operation, arguments)
+    if len(shapes) == len(declared) == 1:
+        return (_result(output_slot(operation, 0), arguments, shapes[0], declared[0]),)
     legal = (len(shapes) - operation.optional_outputs, len(shapes))
     if len(declared) not in legal:
         sentence = f"gives {len(shapes)} outputs, {len(declared)} are listed: "
@@ -272,7 +335,7 @@ def _output_name(operation: Operation, arguments: Arguments, position: int) -> s
 
 def output_slot(operation: Operation, position: int) -> TensorParameter:
     """The parameter behind an output; the last one stands for any number where it is a list."""
-    slot = operation.outputs[min(position, len(operation.outputs) - 1)]
+    slot = operation.outputs[position if position < len(operation.outputs) else -1]
     parameter = slot.parameter if isinstance(slot, Several) else slot
     assert isinstance(parameter, TensorParameter | ScalarParameter), parameter
     return parameter  # type: ignore[return-value]  # RANK's scalar has no quantisation either
@@ -281,7 +344,8 @@ def output_slot(operation: Operation, position: int) -> TensorParameter:
 def _result(
     slot: TensorParameter, arguments: Arguments, shape: tuple[int | None, ...], declared: OperandType
 ) -> OperandType:
-    scale, zero_point = fixed_quantization(slot, declared.code, arguments) or (declared.scale, declared.zero_point)
+    free = declared.scale, declared.zero_point
+    scale, zero_point = fixed_quantization(slot, declared.code, arguments) or free
     if shape == declared.dimensions and scale == declared.scale and zero_point == declared.zero_point:
         return declared
     dimensions = tuple([UNKNOWN if extent is None else int(extent) for extent in shape])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import DTYPES, Array, stores
-
-if TYPE_CHECKING:
-    from nnapi.model.model import Operand
+from nnapi.model.parts import Operand
 
 
 def can_change(array: Array) -> bool:

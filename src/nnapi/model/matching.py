@@ -129,12 +129,14 @@ class Fit(NamedTuple):
         self, names: Sequence[str], inputs: Sequence[Any], outputs: Sequence[Any], references: Sequence[Any]
     ) -> Arguments:
         """The types of a call by the names of parameters, models where those are meant; None for what it lacks."""
-        sources, found = (inputs, outputs, references), dict.fromkeys(names)
+        sources, places = (inputs, outputs, references), self.places
+        found: Arguments = {}
         for name in names:
-            place = self.places.get(name)
-            if place is not None:
-                types = sources[place[0]][place[1]]
-                found[name] = list(types) if isinstance(place[1], slice) else types
+            if name not in places:
+                found[name] = None
+                continue
+            source, where = places[name]
+            found[name] = list(sources[source][where]) if isinstance(where, slice) else sources[source][where]
         return found
 
 
@@ -146,9 +148,11 @@ class Misfit(NamedTuple):
     progress: int
 
 
-def kind(type: OperandType) -> Kind:
-    """What decides whether a parameter takes an operand of that type."""
-    return (type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL)
+def kinds(types: Sequence[OperandType]) -> tuple[Kind, ...]:
+    """What decides whether parameters take operands of those types."""
+    return tuple(
+        [(type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL) for type in types]
+    )
 
 
 def fit(

@@ -7,7 +7,9 @@ import mmap
 import os
 import weakref
 from collections.abc import Iterable
+from errno import EISDIR
 from pathlib import Path
+from stat import S_ISDIR
 from types import TracebackType
 
 import numpy as np
@@ -32,10 +34,8 @@ def give_back(arrays: Iterable[Array]) -> None:
     mappings: dict[int, Mapping] = {}
     for array in arrays:
         owner: object = array
-        while isinstance(owner, np.ndarray):
-            owner = owner.base
-        if isinstance(owner, memoryview):
-            owner = owner.obj
+        while isinstance(owner, np.ndarray | memoryview):
+            owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
         if isinstance(owner, Mapping):
             mappings[id(owner)] = owner
     for mapping in mappings.values():
@@ -79,9 +79,13 @@ class Memory:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Memory:
-        """The whole of a file, mapped for reading."""
-        with Path(path).open("rb") as file:
-            return cls.from_fd(os.fstat(file.fileno()).st_size, mmap.PROT_READ, file.fileno())
+        """The whole of a file, mapped for reading; OSError where it cannot be opened."""
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        stat = os.fstat(fd)
+        if S_ISDIR(stat.st_mode):
+            os.close(fd)
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
+        return cls(stat.st_size, mmap.PROT_READ, fd)
 
     @classmethod
     def from_array(cls, array: Array) -> Memory:
@@ -108,6 +112,18 @@ class Memory:
             raise BadDataError(
                 f"region of {length} bytes at offset {offset} is not inside the memory of {self.size} bytes"
             )
+
+    def stat(self) -> os.stat_result | None:
+        """What the system says of the file now; None where there is none."""
+        return None if self._fd is None else os.fstat(self._fd)
+
+    @property
+    def path(self) -> str | None:
+        """A name under which others can open the file that the memory is all of; None where there is no such name."""
+        if self._fd is None or self._offset or not self._finalizer.alive:
+            return None
+        name = f"/proc/self/fd/{self._fd}"
+        return name if os.path.exists(name) else None
 
     @property
     def writable(self) -> bool:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,68 +17,33 @@ import numpy as np
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.constant import as_bytes, can_change, typed
-from nnapi.model.extension import EXTENSIONS, operation_name
-from nnapi.model.matching import Facet, Fitted, Match
+from nnapi.model.extension import EXTENSIONS
+from nnapi.model.matching import Facet, Fitted
 from nnapi.model.memory import PROTECTIONS, Memory
-from nnapi.model.operand import ChannelQuantization, OperandType, check_type
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
+from nnapi.model.parts import Lifetime, Operand, OperationCall, labelled
 from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
 from nnapi.trace import Layer, Phase, Section
 
+__all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Supports"]
+
 log = logging.getLogger("nnapi.ModelBuilder")
 
-
-class Lifetime(Enum):
-    """Where an operand's value comes from."""
-
-    TEMPORARY = "temporary"
-    INPUT = "input"
-    OUTPUT = "output"
-    CONSTANT = "constant"
-    NO_VALUE = "omitted"
-    SUBGRAPH = "model"
-
-
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
-
-
-@dataclass(slots=True)
-class Operand:
-    """One operand of a model: its type, role and, for constants, its value (an array; a Model for references)."""
-
-    index: int
-    type: OperandType
-    name: str
-    lifetime: Lifetime = Lifetime.TEMPORARY
-    value: Any = None
-    in_memory: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name or 'operand'} ({self.index}): {self.type}"
-
-
-@dataclass(frozen=True, slots=True)
-class OperationCall:
-    """One addOperation: code, operand indices, and how they fit the signature (None for OEM and extensions)."""
-
-    number: int
-    code: int
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    match: Match | None
-
-    @property
-    def name(self) -> str:
-        return operation_name(self.code)
-
-    def __str__(self) -> str:
-        return f"{self.name} (#{self.number})"
 
 
 class Supports(Protocol):
     """What a device answers about a model."""
 
     def supports(self, model: Model) -> Sequence[bool]: ...
+
+
+class Origin(Protocol):
+    """Where a model was imported from."""
+
+    def keep(self, model: Model) -> None:
+        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
 
 
 class Model:
@@ -100,8 +64,12 @@ class Model:
         self.relaxed = False
         self.notes: tuple[str, ...] = ()
         """What an importer assumed or changed, in sentences."""
+        self.origin: Origin | None = None
         self._state = "building"
         self._fitted: list[Fitted | None] = []
+        self._used = 0
+        self.is_altered = False
+        """Whether an operand was changed after an operation that may use it was added."""
 
     # Describing
 
@@ -110,11 +78,13 @@ class Model:
 
         ``name`` serves messages only. Raises BadDataError for a type that breaks the rules.
         """
-        need(type is not None, "type is None", UnexpectedNullError)
-        self._need_building("add an operand")
-        check_type(type)
-        operand = Operand(len(self.operands), type, name)
-        self._operands.append(operand)
+        return self._add_operand(type, name).index
+
+    def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
+        """Add an operand whose value is an array of just its extents and storage: a view of a memory that is mapped
+        already. The bytes are not copied, and must not change."""
+        operand = self._add_operand(type, name)
+        operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, array
         return operand.index
 
     def set_operand_value(self, index: int, value: Any, length: int | None = None) -> None:
@@ -125,8 +95,7 @@ class Model:
         """
         if value is None and length:
             raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
-        self._need_building("set a value")
-        operand = self._operand(index)
+        operand = self._changing(index, "set a value")
         if value is None:
             operand.lifetime, operand.value = Lifetime.NO_VALUE, None
             return
@@ -146,8 +115,7 @@ class Model:
         The bytes are not copied: the operand is a view of the memory, which must not change from then on.
         """
         need(memory is not None, "memory is None", UnexpectedNullError)
-        self._need_building("set a value")
-        operand = self._operand(index)
+        operand = self._changing(index, "set a value")
         if operand.type.code == OEM_SCALAR:
             raise BadDataError(f"{operand} cannot live in a memory")
         self._need_size(operand, length)
@@ -161,13 +129,12 @@ class Model:
         self._need_building("set a value")
         if model._state != "finished":
             raise BadStateError(f"the model referred to is {model._state}, not finished")
-        operand = self._operand(index)
+        operand = self._changing(index, "set a value")
         operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
 
     def set_operand_symm_per_channel_quant_params(self, index: int, channel_dim: int, scales: Sequence[float]) -> None:
         """Give a filter one scale per channel (``ANeuralNetworksModel_setOperandSymmPerChannelQuantParams``)."""
-        self._need_building("set scales")
-        operand = self._operand(index)
+        operand = self._changing(index, "set scales")
         type = operand.type
         need(scales is not None, "scales are None", BadDataError)
         if type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
@@ -188,8 +155,7 @@ class Model:
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
         """Give an operand of an extension's type parameters of its own, None for none
         (``ANeuralNetworksModel_setOperandExtensionData``). The bytes are copied."""
-        self._need_building("set extension data")
-        operand = self._operand(index)
+        operand = self._changing(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
         operand.type = replace(operand.type, data=b"" if data is None else bytes(data))
@@ -209,21 +175,20 @@ class Model:
     def _add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: Fitted | None) -> None:
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
         self._need_building("add an operation")
-        label = f"{operation_name(code)} (#{len(self.operations)})"
-        is_known = code in REGISTRY or code == OEM_OPERATION or EXTENSIONS.name(code)
-        if not is_known:
+        number, count, is_registered = len(self.operations), len(self.operands), code in REGISTRY
+        if not (is_registered or code == OEM_OPERATION or EXTENSIONS.name(code)):
+            label = labelled(code, number)
             raise BadDataError(f"{label}: operation code {code} is not one of NeuralNetworks.h nor of an extension")
         if not (len(inputs) and len(outputs)):
-            raise BadDataError(f"{label}: needs at least one input and one output")
-        count = len(self.operands)
+            raise BadDataError(f"{labelled(code, number)}: needs at least one input and one output")
         for index in (*inputs, *outputs):
             if not 0 <= index < count:
-                self._operand(index, label)
-        fitted = self.fit(code, inputs, outputs, label, known) if code in REGISTRY else None
+                self._operand(index, labelled(code, number))
+        fitted = self.fit(code, inputs, outputs, number, known) if is_registered else None
         match = None if fitted is None else fitted.match
-        call = OperationCall(len(self.operations), code, tuple(map(int, inputs)), tuple(map(int, outputs)), match)
-        self._operations.append(call)
+        self._operations.append(OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match))
         self._fitted.append(fitted)
+        self._used = count
 
     def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Name the operands that are the model's inputs and outputs (``..._identifyInputsAndOutputs``)."""
@@ -343,6 +308,21 @@ class Model:
         if self._state != "building":
             raise BadStateError(f"cannot {what}: the model is {self._state}")
 
+    def _add_operand(self, type: OperandType, name: str) -> Operand:
+        need(type is not None, "type is None", UnexpectedNullError)
+        self._need_building("add an operand")
+        check_type(type)
+        operand = Operand(len(self.operands), type, name)
+        self._operands.append(operand)
+        return operand
+
+    def _changing(self, index: int, what: str) -> Operand:
+        """An operand that is about to be given a value, or parameters of its type."""
+        self._need_building(what)
+        operand = self._operand(index)
+        self.is_altered = self.is_altered or index < self._used
+        return operand
+
     def _operand(self, index: int, label: str = "") -> Operand:
         if not (0 <= index < len(self.operands)):
             raise BadDataError(
@@ -351,11 +331,11 @@ class Model:
         return self.operands[index]
 
     def fit(
-        self, code: int, inputs: Sequence[int], outputs: Sequence[int], label: str, known: Fitted | None = None
+        self, code: int, inputs: Sequence[int], outputs: Sequence[int], number: int, known: Fitted | None = None
     ) -> Fitted:
         """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
 
-        Raises BadDataError, placed at ``label``, where they do not.
+        Raises BadDataError, placed at the operation of that number, where they do not.
         """
         operands = [self.operands[index] for index in inputs]
         types, results = [operand.type for operand in operands], [self.operands[index].type for index in outputs]
@@ -365,12 +345,12 @@ class Model:
         try:
             return Fitted(REGISTRY[code].match(types, results, references), code, types, results, references)
         except NnapiError as error:
-            raise error.at(label) from None
+            raise error.at(labelled(code, number)) from None
 
     def fit_again(self, call: OperationCall) -> None:
         """Raise BadDataError where an operation no longer fits, because operands were changed after it was added."""
         if call.code in REGISTRY:
-            self.fit(call.code, call.inputs, call.outputs, str(call), self._fitted[call.number])
+            self.fit(call.code, call.inputs, call.outputs, call.number, self._fitted[call.number])
 
     def _need_size(self, operand: Operand, length: int) -> None:
         type = operand.type
@@ -382,7 +362,9 @@ class Model:
     def _bind_constants(self) -> None:
         """Turn constants into arrays of their type and shape; what a caller could still write to is copied."""
         for operand in self.operands:
-            if operand.lifetime is CONSTANT and operand.in_memory:
+            if operand.lifetime is not CONSTANT or (operand.in_memory and not isinstance(operand.value, tuple)):
+                continue
+            if operand.in_memory:
                 memory, _, _ = operand.value
                 if not memory.size:
                     raise BadDataError(f"{operand} lives in a memory of size 0")
@@ -391,5 +373,5 @@ class Model:
                     raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
                 with suppress(UnmappableError):  # the fault of whoever compiles
                     operand.value = typed(operand, memory.view(*operand.value[1:]))
-            elif operand.lifetime is CONSTANT:
+            else:
                 operand.value = typed(operand, operand.value.copy() if can_change(operand.value) else operand.value)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
-from nnapi.model.matching import Arguments, Facet, Fit, Form, Kind, Match, Misfit, counted, fit, kind
+from nnapi.model.matching import Arguments, Facet, Fit, Form, Kind, Match, Misfit, counted, fit, kinds
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot
 
@@ -134,7 +135,7 @@ class Operation:
         """
         best: Misfit | None = None
         cause: BadDataError | None = None
-        for fitted in self._fitted(tuple(map(kind, inputs)), tuple(map(kind, outputs))):
+        for fitted in self._fitted(kinds(inputs), kinds(outputs)):
             try:
                 if isinstance(fitted, Fit):
                     return self._checked(fitted, inputs, outputs, references or [None] * len(inputs))
@@ -165,13 +166,12 @@ class Operation:
         self, fitted: Fit, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any]
     ) -> Match:
         """The match of a call that fits a form, once the operation's own checks have passed."""
-        if not (self.checks or self.facet_functions):
-            return fitted.match
-        given = (inputs, outputs, references)
-        for check in self.checks:
-            check(**fitted.named(_wanted(check), *given))
-        facets = [facet for f in self.facet_functions for facet in f(**fitted.named(_wanted(f), *given))]
         match = fitted.match
+        facets: list[Facet] = []
+        for check in self.checks:
+            check(**fitted.named(_wanted(check), inputs, outputs, references))
+        for function in self.facet_functions:
+            facets += function(**fitted.named(_wanted(function), inputs, outputs, references))
         return Match(match.form, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
 
 
@@ -216,6 +216,7 @@ REGISTRY = Registry("nnapi.ops")
 """Every declared operation by code."""
 
 
+@cache
 def _wanted(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names of the arguments that a function asks for."""
     code = function.__code__

@@ -11,62 +11,67 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS, LEGAL_NAME
 from nnapi.model.matching import Facet
-from nnapi.model.operand import PER_CHANNEL, TYPE_LEVELS
-from nnapi.model.parameter import REQUIRED, Several
-
-INT32 = OperandCode.TENSOR_INT32
+from nnapi.model.operand import LAST_BUILT_IN, TYPE_LEVELS
+from nnapi.model.parameter import REQUIRED
+from nnapi.model.parts import Lifetime, Operand, OperationCall
 
 if TYPE_CHECKING:
-    from nnapi.model.model import Model, Operand, OperationCall
+    from nnapi.model.model import Model
 
 
 def check_graph(model: Model) -> None:
     """Raise BadDataError unless every operand has exactly one source and every operation still validates."""
-    from nnapi.model.model import Lifetime
-
     need(model.operands, "the model has no operand", BadDataError)
     need(model.operations, "the model has no operation", BadDataError)
     computed, ends = (Lifetime.TEMPORARY, Lifetime.OUTPUT), (Lifetime.INPUT, Lifetime.OUTPUT)
     reference, model_code = Lifetime.SUBGRAPH, OperandCode.MODEL
+    int32, per_channel = OperandCode.TENSOR_INT32, OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
     writers: dict[int, OperationCall] = {}
+    operands = model.operands
     for call in model.operations:
         for index in call.outputs:
-            operand = model.operands[index]
+            operand = operands[index]
             if operand.lifetime not in computed:
                 raise BadDataError(f"{call} writes {operand}, which is {operand.lifetime.value}")
             if index in writers:
                 raise BadDataError(f"{call} writes {operand}, as {writers.get(index)} does")
             writers[index] = call
     roles = {**dict.fromkeys(model.inputs, Lifetime.INPUT), **dict.fromkeys(model.outputs, Lifetime.OUTPUT)}
-    for operand in model.operands:
-        type, lifetime = operand.type, operand.lifetime
-        if lifetime in computed and operand.index not in writers:
+    for operand in operands:
+        type, lifetime, index = operand.type, operand.lifetime, operand.index
+        if lifetime in computed and index not in writers:
             raise BadDataError(f"{operand} is neither a model input nor a constant, and no operation writes it")
-        if not (roles.get(operand.index, lifetime) == lifetime and (lifetime not in ends or operand.index in roles)):
+        if not (roles[index] is lifetime if index in roles else lifetime not in ends):
             raise BadDataError(
                 f"{operand} is {lifetime.value}, but listed otherwise among the model's inputs and outputs"
             )
         if (type.code == model_code) != (lifetime is reference):
             raise BadDataError(f"{operand} must be given a model exactly when its type is MODEL")
-        _check_type_at_finish(operand)
+        if type.code == int32:
+            _check_int32(operand)
+        elif type.code == per_channel and not type.channel:
+            raise BadDataError(f"{operand} was not given its scales")
     for call in model.operations:
-        extension = EXTENSIONS.name(call.code)
-        if extension is not None and not LEGAL_NAME.fullmatch(extension):
-            raise BadDataError(
-                f"{call}: an extension's name has lower-case letters, digits, _ and at least one dot, got {extension!r}"
-            )
-        model.fit_again(call)
+        if call.code > LAST_BUILT_IN:
+            _check_extension(call)
+        if model.is_altered:
+            model.fit_again(call)
 
 
-def _check_type_at_finish(operand: Operand) -> None:
+def _check_int32(operand: Operand) -> None:
     type = operand.type
-    if type.code == INT32:
-        if not (type.scale >= 0):
-            raise BadDataError(f"{operand} has a negative scale")
-        if type.zero_point != 0:
-            raise BadDataError(f"{operand} has zero point {type.zero_point}, TENSOR_INT32 has none")
-    if type.code == PER_CHANNEL and not type.channel:
-        raise BadDataError(f"{operand} was not given its scales")
+    if not (type.scale >= 0):
+        raise BadDataError(f"{operand} has a negative scale")
+    if type.zero_point != 0:
+        raise BadDataError(f"{operand} has zero point {type.zero_point}, TENSOR_INT32 has none")
+
+
+def _check_extension(call: OperationCall) -> None:
+    extension = EXTENSIONS.name(call.code)
+    if extension is not None and not LEGAL_NAME.fullmatch(extension):
+        raise BadDataError(
+            f"{call}: an extension's name has lower-case letters, digits, _ and at least one dot, got {extension!r}"
+        )
 
 
 def run_order(model: Model) -> list[OperationCall]:
@@ -74,13 +79,12 @@ def run_order(model: Model) -> list[OperationCall]:
 
     Raises BadDataError naming an operation that never becomes ready (a cycle).
     """
-    from nnapi.model.model import Lifetime
-
-    operands, computed = model.operands, (Lifetime.TEMPORARY, Lifetime.OUTPUT)
+    lifetimes = (Lifetime.TEMPORARY, Lifetime.OUTPUT)
+    computed = {operand.index for operand in model.operands if operand.lifetime in lifetimes}
     readers: dict[int, list[int]] = defaultdict(list)
     missing = []
     for call in model.operations:
-        awaited = [index for index in call.inputs if operands[index].lifetime in computed]
+        awaited = [index for index in call.inputs if index in computed]
         missing.append(len(awaited))
         for index in awaited:
             readers[index].append(call.number)
@@ -114,20 +118,17 @@ def trimmed(model: Model, call: OperationCall) -> OperationCall:
     if count == len(call.inputs):
         return call
     inputs = call.inputs[:count]
-    fitted = model.fit(call.code, inputs, call.outputs, str(call))
+    fitted = model.fit(call.code, inputs, call.outputs, call.number)
     return type(call)(call.number, call.code, inputs, call.outputs, fitted.match)
 
 
 def _is_default(model: Model, index: int, slot: object) -> bool:
-    from nnapi.model.model import Lifetime
-
-    operand = model.operands[index]
     default = getattr(slot, "default", REQUIRED)
+    if default is REQUIRED or default is None:
+        return False
+    operand = model.operands[index]
     return (
-        not isinstance(slot, Several)
-        and default is not REQUIRED
-        and default is not None
-        and operand.lifetime == Lifetime.CONSTANT
+        operand.lifetime == Lifetime.CONSTANT
         and not operand.in_memory
         and operand.type.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES
         and bool(np.all(operand.value == default))

@@ -46,7 +46,8 @@ def normal_convolution(arguments: Arguments) -> Arguments:
     dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
     size = arguments["filter"].shape[1:3]
     arguments = spatial(arguments, arguments["input"], size, dilation)
-    return arguments | {"dilation": dilation}
+    arguments["dilation"] = dilation
+    return arguments
 
 
 def check_bias(
@@ -65,8 +66,7 @@ def check_bias(
 
 def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> list[Facet]:
     """Before level 3 the output scale had to be above the product of the input scales."""
-    product = np.float32(input.scale) * np.float32(filter.scale)
-    if input.code == QUANT8 and not filter.channel and out.scale <= product:
+    if input.code == QUANT8 and not filter.channel and out.scale <= as_float32(input.scale * filter.scale):
         return [Facet(3, "out has a scale not above input scale × filter scale")]
     return []
 

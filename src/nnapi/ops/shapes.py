@@ -54,13 +54,14 @@ def need_image(name: str, image: OperandType) -> Shape:
 def same_padding(extent: int, size: int, stride: int, dilation: int = 1) -> Pair:
     """Padding (before, after) that makes the output ``ceil(extent / stride)``; the odd one goes after."""
     out = -(-extent // stride)
-    total = max(0, (out - 1) * stride + _reach(size, dilation) - extent)
-    return total // 2, total - total // 2
+    total = (out - 1) * stride + (size - 1) * dilation + 1 - extent
+    return (total // 2, total - total // 2) if total > 0 else (0, 0)
 
 
 def windows(extent: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
     """How many windows fit: the output extent of a convolution or pooling."""
-    return max(0, (extent + sum(padding) - _reach(size, dilation)) // stride + 1)
+    count = (extent + padding[0] + padding[1] - (size - 1) * dilation - 1) // stride + 1
+    return count if count > 0 else 0
 
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
@@ -70,7 +71,8 @@ def slide(
     image: Sequence[int], size: Pair, stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
 ) -> Pair:
     """How many windows fit, down and across; OpFailedError where none does."""
-    rows, columns = map(windows, image, size, stride, padding, dilation)
+    rows = windows(image[0], size[0], stride[0], padding[0], dilation[0])
+    columns = windows(image[1], size[1], stride[1], padding[1], dilation[1])
     if not (rows and columns):
         raise OpFailedError(
             f"no window of {_reach(size[0], dilation[0])} × {_reach(size[1], dilation[1])} fits input of {image[0]} × "
@@ -116,7 +118,7 @@ def spatial(
         if limit:
             _check_padding(padding, size, dilation)
     elif scheme == PaddingCode.PADDING_SAME:
-        height, width = image.shape[1:3]
+        height, width = image.dimensions[1:3]
         padding = (
             same_padding(height, size[0], stride[0], dilation[0]),
             same_padding(width, size[1], stride[1], dilation[1]),
@@ -124,7 +126,8 @@ def spatial(
     else:
         need(scheme == PaddingCode.PADDING_VALID, f"padding_scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
         padding = NO_PADDING
-    return arguments | {"padding": padding, "stride": stride}
+    arguments["padding"], arguments["stride"] = padding, stride
+    return arguments
 
 
 def _check_padding(padding: Padding, size: Pair, dilation: Pair) -> None:

@@ -10,6 +10,7 @@ from against_litert import case, loaded, run
 
 import nnapi
 from nnapi.codes import OperandCode
+from nnapi.errors import BadDataError
 from nnapi.importers import load
 from nnapi.importers.tflite import Refusal, UnsupportedOperationsError
 from nnapi.importers.tflite.rules import rule_for
@@ -135,6 +136,20 @@ def test_weights_stored_as_float16_are_folded(tmp_path: Path) -> None:
     weights = model.operands[call.inputs[1]]
     assert weights.type.code == OperandCode.TENSOR_FLOAT32
     np.testing.assert_array_equal(weights.value, half.array.astype(np.float32))
+
+
+def test_folded_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
+    half, full = T("FLOAT16", (3, 3), data=np.zeros((3, 3))), f32(9)
+    with pytest.raises(UnsupportedOperationsError, match=r"CAST: out has shape \[9\], must have that of input"):
+        loaded(write(Graph().operator("DEQUANTIZE", [half], [full]).between([f32(1)], [full])), tmp_path)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan")])
+def test_a_scale_per_channel_that_is_no_scale(scale: float, tmp_path: Path) -> None:
+    weights = s8(3, 2, scale=(0.5, scale, 0.5), zero_point=0).of(np.ones((3, 2)))
+    dense = case("FULLY_CONNECTED", [s8(1, 2), weights], s8(1, 3), "FullyConnectedOptions")
+    with pytest.raises(BadDataError, match="has a scale that is not above 0"):
+        loaded(dense.content(), tmp_path)
 
 
 def test_eight_bit_weights_of_a_float_operation_become_real_and_say_so(tmp_path: Path) -> None:

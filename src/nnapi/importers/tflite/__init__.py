@@ -15,4 +15,4 @@ def read(memory: Memory, name: str) -> Model:
 
     Raises UnsupportedOperationsError listing the operations that NNAPI cannot express, BadDataError for a damaged file.
     """
-    return Import(File(memory.view().data), memory, name).model()
+    return Import(File(memory.view().data.toreadonly()), name).model()

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from nnapi.codes import OperationCode
 from nnapi.importers.tflite.graph import Graph, Step, Value
-from nnapi.model.memory import Memory
 from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
 
 
-def build(graph: Graph, model: Model, memory: Memory, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
-    """Describe the steps that the outputs depend on to ``model`` and finish it.
-
-    Constants that the file has are views of ``memory``, in which it lies.
-    """
+def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
+    """Describe the steps that the outputs depend on to ``model`` and finish it."""
     outputs = _written(graph, inputs, outputs)
     indices = {value: model.add_operand(value.type, value.name) for value in inputs}
     for step in _needed(graph, outputs):
-        for value in (*step.inputs, *step.outputs):
+        for value in step.inputs:
             if value not in indices:
-                indices[value] = _describe(model, memory, value)
+                indices[value] = _describe(model, value)
+        for value in step.outputs:
+            if value not in indices:
+                indices[value] = _describe(model, value)
         reads, writes = [indices[value] for value in step.inputs], [indices[value] for value in step.outputs]
         if step.fitted is None:
             model.add_operation(step.code, reads, writes)
@@ -50,23 +51,34 @@ def _needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
     wanted = set(outputs)
     needed = []
     for step in reversed(graph.steps):
-        if any(value in wanted for value in step.outputs):
+        if not wanted.isdisjoint(step.outputs):
             wanted.update(step.inputs)
             needed.append(step)
     return needed[::-1]
 
 
-def _describe(model: Model, memory: Memory, value: Value) -> int:
-    channel = value.type.channel
-    index = model.add_operand(replace(value.type, channel=None) if channel else value.type, value.name)
+def _describe(model: Model, value: Value) -> int:
+    type, array = value.type, value.array
+    if value.in_file and array is not None and array.size and _is_plain(type):
+        return model.add_constant(type, array, value.name)
+    channel = type.channel
+    index = model.add_operand(replace(type, channel=None) if channel else type, value.name)
     if channel:
         model.set_operand_symm_per_channel_quant_params(index, channel.dimension, channel.scales)
     if value.model is not None:
         model.set_operand_value_from_model(index, value.model)
     elif value.omitted:
         model.set_operand_value(index, None)
-    elif value.region is not None:
-        model.set_operand_value_from_memory(index, memory, *value.region)
-    elif value.array is not None:
-        model.set_operand_value(index, value.array)
+    elif array is not None:
+        model.set_operand_value(index, array)
     return index
+
+
+def _is_plain(type: OperandType) -> bool:
+    """Whether there are no scales per channel, or nothing is wrong with them."""
+    channel = type.channel
+    return channel is None or (
+        type.dimensions[channel.dimension : channel.dimension + 1] == (len(channel.scales),)
+        and min(channel.scales) > 0
+        and math.isfinite(sum(channel.scales))
+    )

@@ -18,7 +18,6 @@ from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.reader import File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.rules import reason_without_rule, rule_for
 from nnapi.importers.tflite.tensors import Refused, operand_type, stored
-from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
@@ -45,9 +44,8 @@ class UnsupportedOperationsError(BadDataError):
 class Import:
     """What the subgraphs of one file share while they are converted."""
 
-    def __init__(self, file: File, memory: Memory, name: str) -> None:
+    def __init__(self, file: File, name: str) -> None:
         self.file = file
-        self.memory = memory
         self.name = name
         self.refusals: list[Refusal] = []
         self.allowance = Allowance(file.source.size)
@@ -87,7 +85,7 @@ class Import:
             return None
         stem = Path(self.name).stem
         name = stem if index == 0 else f"{stem}:{subgraph.name or index}"
-        return conversion.build(Model(name), self.memory, outputs)
+        return conversion.build(Model(name), outputs)
 
 
 class Conversion:
@@ -170,11 +168,11 @@ class Conversion:
             self.whole.refusals.append(Refusal("model output", self.subgraph.name, refused.reason))
             return []
 
-    def build(self, model: Model, memory: Memory, outputs: Sequence[Value]) -> Model:
+    def build(self, model: Model, outputs: Sequence[Value]) -> Model:
         """The finished model of the subgraph."""
         inputs = [self._values[index] for index in self.subgraph.inputs]
         model.notes = tuple(self.whole.notes)
-        return build(self.graph, model, memory, inputs, outputs)
+        return build(self.graph, model, inputs, outputs)
 
     def _refuse(self, operator: Operator, reason: str) -> None:
         tensors = self.subgraph.tensors
@@ -197,8 +195,8 @@ class Conversion:
             return Value(type, tensor.name, np.zeros(tensor.shape, type.dtype))
         if not tensor.region:
             raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
-        array, is_view = stored(tensor, self.whole.file.bytes_at)
-        return Value(type, tensor.name, array, tensor.region if is_view else None)
+        array, is_view = stored(tensor, self.whole.file.content)
+        return Value(type, tensor.name, array, is_view)
 
     def _state(self, tensor: Tensor) -> Value:
         type = operand_type(tensor)

@@ -59,7 +59,8 @@ SAME_SCALE = 1e-6
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """Something an operation reads or writes. ``array`` is a constant's value, ``region`` where the file has it.
+    """Something an operation reads or writes. ``array`` is a constant's value, ``in_file`` whether it is a view of the
+    file.
 
     ``open_extents``: the array holds extents of a tensor, and -1 for those that only a run knows.
     """
@@ -67,7 +68,7 @@ class Value:
     type: OperandType
     name: str
     array: Array | None = None
-    region: tuple[int, int] | None = None
+    in_file: bool = False
     model: Model | None = None
     omitted: bool = False
     open_extents: bool = False
@@ -92,7 +93,10 @@ class Value:
     @property
     def is_known(self) -> bool:
         """Whether all extents are known, or there is nothing to know."""
-        return self.omitted or self.model is not None or self.type.is_known
+        extents = self.type.dimensions
+        if extents:
+            return 0 not in extents or self.omitted or (self.array is not None and self.array.size > 0)
+        return self.omitted or self.model is not None or self.type.is_scalar
 
 
 @dataclass(eq=False, slots=True)
@@ -133,11 +137,11 @@ class Graph:
 
     def scalar(self, code: OperandCode, value: Any) -> Value:
         """A scalar operand; equal ones are shared."""
-        key = (code, value)
-        if key not in self._scalars:
+        found = self._scalars.get((code, value))
+        if found is None:
             type = OperandType(code)
-            self._scalars[key] = Value(type, "", _frozen(np.asarray(value, type.dtype)))
-        return self._scalars[key]
+            found = self._scalars[code, value] = Value(type, "", _frozen(np.asarray(value, type.dtype)))
+        return found
 
     def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
         """A constant tensor; without ``type`` of the one that the array's own type suggests (int32, float, bool)."""
@@ -183,7 +187,7 @@ class Graph:
         operation, is_open, is_known = REGISTRY[code], False, True
         for value in inputs:
             is_open = is_open or value.open_extents
-            is_known = is_known and ((value.array is not None and value.array.size > 0) or value.is_known)
+            is_known = is_known and value.is_known
         types, declared = [value.type for value in inputs], [value.type for value in outputs]
         references = [value.model for value in inputs]
         match = operation.match(types, declared, references)
@@ -196,8 +200,8 @@ class Graph:
             passed = code in MOVES and all(value.array is not None for value in outputs)
             passed = passed or (code == OperationCode.RESHAPE and not inputs[0].open_extents)
             expressible(passed, "it computes with extents that only a run knows")
-        for value in outputs:
-            value.open_extents = is_open and value.array is not None
+            for value in outputs:
+                value.open_extents = value.array is not None
         if any(value.array is None for value in outputs):
             fitted = Fitted(match, code, types, declared, references)
             self.steps.append(Step(code, list(inputs), list(outputs), fitted))
@@ -209,28 +213,30 @@ class Graph:
         match: Match,
         inputs: Sequence[Value],
         outputs: Sequence[Value],
-        declared: Sequence[OperandType],
+        declared: list[OperandType],
     ) -> list[OperandType]:
         """The types with the extents that NNAPI computes; results of constants are computed altogether."""
-        arrays = {i: value.array for i, value in enumerate(inputs) if value.array is not None}
+        arrays = [value.array for value in inputs]
         types = [None if value.omitted else value.type for value in inputs]
+        count = len(inputs)
         try:
             call = normalise(
-                operation, match, tuple(range(len(inputs))), tuple(range(len(inputs), len(inputs) + len(outputs))),
-                tuple(declared), types.__getitem__, arrays.get,
+                operation, match, tuple(range(count)), tuple(range(count, count + len(outputs))), tuple(declared),
+                types.__getitem__, arrays.__getitem__,
             )  # fmt: skip
         except NotYetKnown:
-            return list(declared)
+            return declared
         results = [
-            type if UNKNOWN in result.dimensions or type.is_scalar else type.with_dimensions(result.dimensions)
+            type if result is type else _with_extents(type, result.dimensions)
             for type, result in zip(declared, call.stored_results(), strict=True)
         ]
         is_constant = operation.code in FOLDED and all(value.omitted or value.array is not None for value in inputs)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
-            for value, type, array in zip(outputs, results, evaluate(call, arrays), strict=True):
+            known = {i: array for i, array in enumerate(arrays) if array is not None}
+            for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):
                 value.array = _frozen(array.astype(type.dtype, copy=False))
             return [
-                type if type.is_scalar else type.with_dimensions(value.array.shape)
+                _with_extents(type, value.array.shape)
                 for type, value in zip(results, outputs, strict=True)
                 if value.array is not None
             ]
@@ -283,6 +289,15 @@ class Graph:
             self._reals[value] = real
         return self._reals[value]
 
+    def widened(self, value: Value, target: Value) -> bool:
+        """Whether ``target`` could be made the float32 constant of another constant's numbers, as CAST would."""
+        if value.array is None or target.type.code != FLOAT32 or target.shape != value.shape:
+            return False
+        granted = self.allowance.grants(target.type.nbytes)
+        if granted:
+            target.array = _frozen(value.array.astype(np.float32))
+        return granted
+
     def quantize(self, real: Value, target: Value) -> None:
         """Write real numbers to ``target`` as codes of its type."""
         expressible(
@@ -317,6 +332,10 @@ def _settled(
             type = _same_quantization(type, *quant[type.code])
         settled.append(type)
     return settled
+
+
+def _with_extents(type: OperandType, extents: Shape) -> OperandType:
+    return type if UNKNOWN in extents or type.is_scalar else type.with_dimensions(extents)
 
 
 def _same_quantization(type: OperandType, scale: float, zero_point: int) -> OperandType:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FLOAT16 = OperandCode.TENSOR_FLOAT16
 I32, FLAG, REAL, HALF = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32, OperandCode.FLOAT16
+LIMIT = 2**31
 TANH, SIGN_BIT = 4, 5
 """Fused activations of TFLite that NNAPI has no FuseCode for; 0 to 3 are the same in both."""
 
@@ -112,7 +113,7 @@ class Node:
     # Scalars
 
     def i32(self, value: int) -> Value:
-        if not abs(value) < 2**31:
+        if not -LIMIT < value < LIMIT:
             raise Refused(f"{value} does not fit 32 bits")
         return self.graph.scalar(I32, int(value))
 

@@ -34,8 +34,8 @@ class Tensor:
     type: str
     shape: Shape
     region: tuple[int, int] | None = None
-    scales: tuple[float, ...] = ()
-    zero_points: tuple[int, ...] = ()
+    scales: Sequence[float] = ()
+    zero_points: Sequence[int] = ()
     axis: int = 0
     is_variable: bool = False
     is_sparse: bool = False
@@ -90,6 +90,7 @@ class File:
 
     def __init__(self, content: memoryview) -> None:
         """Raises BadDataError for what is no .tflite file of version 3, or has no subgraph."""
+        self.content = content
         self.source = Source(content)
         is_tflite = content[4:8] == IDENTIFIER
         need(is_tflite, f"no .tflite file: bytes 4 to 8 are {bytes(content[4:8])!r}, not {IDENTIFIER!r}", BadDataError)
@@ -106,10 +107,6 @@ class File:
         if index not in self._read:
             self._read[index] = self._subgraph(self._graphs[index])
         return self._read[index]
-
-    def bytes_at(self, region: tuple[int, int]) -> memoryview:
-        offset, length = region
-        return self.source.content[offset : offset + length]
 
     @cached_property
     def _graphs(self) -> list[Record]:
@@ -159,13 +156,16 @@ class File:
                 raise BadDataError(f"an operator has code {code}, the file has {len(kinds)}")
             inputs = _indices(record, fields.INPUTS, "inputs", tensors)
             outputs = _indices(record, fields.OUTPUTS, "outputs", tensors)
-            others = _indices(record, fields.INTERMEDIATES, "intermediates", tensors)
+            is_special = record.has(fields.INTERMEDIATES)
+            others = _indices(record, fields.INTERMEDIATES, "intermediates", tensors) if is_special else ()
             yield Operator(kinds[code], inputs, outputs, others, record)
 
     def _tensor(self, index: int, record: Record) -> Tensor:
         fields, regions = schema.Tensor, self._regions
         name = record.text(fields.NAME)
-        shape, signature = record.numbers(fields.SHAPE, "i"), record.numbers(fields.SHAPE_SIGNATURE, "i")
+        shape = record.numbers(fields.SHAPE, "i")
+        is_special = record.has_any(fields.IS_VARIABLE, fields.SHAPE_SIGNATURE)
+        signature = record.numbers(fields.SHAPE_SIGNATURE, "i") if is_special else ()
         if signature and len(signature) == len(shape):
             shape = tuple([extent if extent > 0 else 0 for extent in signature])
         elif shape and min(shape) < 0:
@@ -179,11 +179,12 @@ class File:
             regions[buffer] if regions else None,
         )  # fmt: skip
         if quantization is not None:
-            tensor.scales = quantization.numbers(schema.QuantizationParameters.SCALE, "f")
-            tensor.zero_points = quantization.numbers(schema.QuantizationParameters.ZERO_POINT, "q")
+            tensor.scales = quantization.view(schema.QuantizationParameters.SCALE, "f")
+            tensor.zero_points = quantization.view(schema.QuantizationParameters.ZERO_POINT, "q")
             tensor.axis = quantization.number(schema.QuantizationParameters.QUANTIZED_DIMENSION, "i")
-        tensor.is_variable = record.number(fields.IS_VARIABLE, "?", False)
-        tensor.is_sparse = record.has(fields.SPARSITY)
+        if is_special:
+            tensor.is_variable = record.number(fields.IS_VARIABLE, "?", False)
+            tensor.is_sparse = record.has(fields.SPARSITY)
         return tensor
 
 

@@ -7,7 +7,7 @@ refer to each other cannot take more time than its size allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct, error, unpack_from
 from typing import Any
 
@@ -25,6 +25,8 @@ OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
 NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}
 """How the numbers of a FlatBuffer are stored, by the letters of the struct module."""
 SIZES = {code: number.size for code, number in NUMBERS.items()}
+_offset, _distance = OFFSET.unpack_from, DISTANCE.unpack_from
+_number = {code: number.unpack_from for code, number in NUMBERS.items()}
 
 
 class Source:
@@ -51,7 +53,7 @@ class Source:
     def table(self, at: int) -> Record:
         """The table at a position, which is not negative."""
         try:
-            description = at - DISTANCE.unpack_from(self.content, at)[0]
+            description = at - _distance(self.content, at)[0]
         except error:
             raise BadDataError("a table lies outside the file") from None
         found = self._descriptions.get(description)
@@ -63,27 +65,25 @@ class Source:
             self.spend(0)
         return Record(self, at, fields)
 
-    def follow(self, at: int) -> int:
-        """The position that the offset stored at ``at`` leads to; at least four bytes are there."""
+    def referred(self, at: int) -> Record:
+        """The table that the offset stored at ``at`` leads to."""
         try:
-            target: int = at + OFFSET.unpack_from(self.content, at)[0]
+            target = at + _offset(self.content, at)[0]
         except error:
             raise BadDataError("an offset lies outside the file") from None
         if target + 4 > self.size:
             raise BadDataError("an offset leads outside the file")
-        return target
+        return self.table(target)
 
     def vector(self, at: int, itemsize: int, what: str = "a vector") -> tuple[int, int]:
         """Position of the first element and number of elements of the vector that the offset at ``at`` leads to."""
         content = self.content
         try:
-            start = at + OFFSET.unpack_from(content, at)[0]
+            start = at + _offset(content, at)[0]
+            length: int = _offset(content, start)[0]
         except error:
-            raise BadDataError("an offset lies outside the file") from None
-        try:
-            length: int = OFFSET.unpack_from(content, start)[0]
-        except error:
-            raise BadDataError("an offset leads outside the file") from None
+            verb = "leads" if at + OFFSET.size <= self.size else "lies"
+            raise BadDataError(f"an offset {verb} outside the file") from None
         start += 4
         if start + length * itemsize > self.size:
             raise BadDataError(f"{what} ends after the file")
@@ -119,12 +119,22 @@ class Record:
         """Whether the file gives the field."""
         return self._places[field] != 0
 
+    def has_any(self, first: int, last: int) -> bool:
+        """Whether the file gives one of the fields from ``first`` to ``last``."""
+        return any(self._places[first : last + 1])
+
     def values(self, fields: dict[str, Field]) -> dict[str, Any]:
         """Fields by their names, with defaults where the file leaves them out; vectors are tuples."""
-        return {
-            name: self.numbers(number, code) if is_vector else self.number(number, code, default)
-            for name, (number, code, is_vector, default) in fields.items()
-        }
+        found, content, at, places = {}, self._source.content, self._at, self._places
+        try:
+            for name, (number, code, is_vector, default) in fields.items():
+                if is_vector:
+                    found[name] = self.numbers(number, code)
+                else:
+                    found[name] = _number[code](content, at + places[number])[0] if places[number] else default
+        except error:
+            raise BadDataError("a field lies outside the file") from None
+        return found
 
     def number(self, field: int, code: str, default: Any = 0) -> Any:
         """A number stored as ``code`` of :data:`NUMBERS`."""
@@ -132,7 +142,7 @@ class Record:
         if not place:
             return default
         try:
-            return NUMBERS[code].unpack_from(self._source.content, self._at + place)[0]
+            return _number[code](self._source.content, self._at + place)[0]
         except error:
             raise BadDataError("a field lies outside the file") from None
 
@@ -147,6 +157,18 @@ class Record:
         if source.budget < 0:
             source.spend(0)
         return unpack_from(f"<{length}{code}", source.content, start)
+
+    def view(self, field: int, code: str) -> Sequence[Any]:
+        """As :meth:`numbers`, but each number is read when somebody asks for it."""
+        place = self._places[field]
+        if not place:
+            return ()
+        source, itemsize = self._source, SIZES[code]
+        start, length = source.vector(self._at + place, itemsize)
+        source.budget -= length * itemsize
+        if source.budget < 0:
+            source.spend(0)
+        return source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
 
     def region(self, field: int) -> tuple[int, int] | None:
         """Position and length of a vector of bytes, None where the file leaves it out; its bytes are not read."""
@@ -168,14 +190,17 @@ class Record:
         place = self._places[field]
         if not place:
             return ""
-        start, length = self._source.vector(self._at + place, 1, "a string")
-        self._source.spend(length)
-        return str(self._source.content[start : start + length], "utf-8", "replace")
+        source = self._source
+        start, length = source.vector(self._at + place, 1, "a string")
+        source.budget -= length
+        if source.budget < 0:
+            source.spend(0)
+        return str(source.content[start : start + length], "utf-8", "replace")
 
     def child(self, field: int) -> Record | None:
         """The table that a field refers to, None where the file leaves it out."""
         place = self._places[field]
-        return self._source.table(self._source.follow(self._at + place)) if place else None
+        return self._source.referred(self._at + place) if place else None
 
     def children(self, field: int) -> Iterator[Record]:
         """The tables of a vector, in order."""
@@ -183,4 +208,4 @@ class Record:
         if place:
             start, length = source.vector(self._at + place, 1)
             for at in range(start, start + length * OFFSET.size, OFFSET.size):
-                yield source.table(source.follow(at))
+                yield source.referred(at)

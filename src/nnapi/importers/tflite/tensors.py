@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,27 +65,26 @@ def operand_type(tensor: Tensor) -> OperandType:
 
 def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
     expressible(tensor.type in ("INT8", "INT4"), f"{tensor} is {tensor.type} with one scale per channel")
-    expressible(not any(tensor.zero_points), f"{tensor} has a zero point per channel, NNAPI only scales")
+    expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} has a zero point per channel, NNAPI only scales")
     fits = 0 <= tensor.axis < len(dimensions) and dimensions[tensor.axis] == len(tensor.scales)
     need(fits, f"{tensor} has {len(tensor.scales)} scales for axis {tensor.axis} of {list(dimensions)}", BadDataError)
-    channel = ChannelQuantization(tensor.axis, tensor.scales)
+    channel = ChannelQuantization(tensor.axis, tuple(tensor.scales))
     return OperandType(O.TENSOR_QUANT8_SYMM_PER_CHANNEL, dimensions, channel=channel)
 
 
-def stored(tensor: Tensor, content: Callable[[tuple[int, int]], memoryview]) -> tuple[Array, bool]:
-    """A constant's value as its operand type stores it, and whether that is a view of the file."""
+def stored(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
+    """A constant's value as its operand type stores it, and whether that is a view of the file's content."""
     assert tensor.region is not None
-    dtype, count = DTYPES[tensor.type], math.prod(tensor.shape)
-    length = (count + 1) // 2 if tensor.type == "INT4" else count * dtype.itemsize
-    have = tensor.region[1]
+    type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
+    dtype, count = DTYPES[type], math.prod(shape)
+    length = (count + 1) // 2 if type == "INT4" else count * dtype.itemsize
     if have != length:
         raise BadDataError(f"{tensor} holds {have} bytes, its type and shape take {length}")
-    array: Array = np.frombuffer(content(tensor.region), dtype)
-    if tensor.type == "INT4":
-        array = _nibbles(array)[:count]
-    if tensor.type == "INT64":
-        array = _as_int32(array, str(tensor))
-    return array.reshape(tensor.shape or (1,)), tensor.type not in ("INT4", "INT64")
+    if type == "INT4":
+        packed: Array = np.ndarray(length, dtype, content, offset)
+        return _nibbles(packed)[:count].reshape(shape), False
+    array: Array = np.ndarray(shape, dtype, content, offset)
+    return (_as_int32(array, str(tensor)), False) if type == "INT64" else (array, True)
 
 
 def _nibbles(packed: Array) -> Array:

@@ -131,7 +131,7 @@ def weighted(node: Node, i: int, j: int) -> tuple[Value, Value]:
 def bias_of(node: Node, i: int, x: Value, weights: Value, channels: int) -> Value:
     """The bias, zeros where there is none; of codes with the scale that NNAPI demands: input times weights."""
     is_quantized = x.is_quantized
-    scale = 0.0 if weights.type.channel or not is_quantized else float(np.float32(x.type.scale) * weights.type.scale)
+    scale = 0.0 if weights.type.channel or not is_quantized else x.type.scale * weights.type.scale
     if not node.has(i):
         type = OperandType(INT32 if is_quantized else x.type.code, (channels,), scale)
         return node.graph.filled(type, name=f"{node.output.name}:bias")
@@ -149,7 +149,7 @@ def retyped(value: Value, type: OperandType) -> Value:
     """The same constant under another type of the same storage."""
     if value.array is None:
         raise Refused(f"{value.name} is computed, NNAPI needs a constant")
-    return Value(type, value.name, value.array.reshape(type.dimensions), value.region)
+    return Value(type, value.name, value.array.reshape(type.dimensions), value.in_file)
 
 
 def padding(node: Node, code: int) -> Value:

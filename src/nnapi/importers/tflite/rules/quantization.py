@@ -27,7 +27,8 @@ def dequantize(node: Node) -> None:
     """Weights stored as float16 or codes become float32 here; values that are computed, when the model runs."""
     x = node.input(0)
     if x.is_float:
-        node.emit(OperationCode.CAST, x)
+        if not node.graph.widened(x, node.output):
+            node.emit(OperationCode.CAST, x)
     elif x.array is not None:
         node.bind(0, node.graph.real(x))
     else:

@@ -1,0 +1,60 @@
+"""What a model consists of: operands, each with the role that it has there, and calls of operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from nnapi.model.extension import operation_name
+from nnapi.model.matching import Match
+from nnapi.model.operand import OperandType
+
+
+class Lifetime(Enum):
+    """Where an operand's value comes from."""
+
+    TEMPORARY = "temporary"
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    NO_VALUE = "omitted"
+    SUBGRAPH = "model"
+
+
+@dataclass(slots=True)
+class Operand:
+    """One operand of a model: its type, role and, for constants, its value (an array; a Model for references)."""
+
+    index: int
+    type: OperandType
+    name: str
+    lifetime: Lifetime = Lifetime.TEMPORARY
+    value: Any = None
+    in_memory: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name or 'operand'} ({self.index}): {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCall:
+    """One addOperation: code, operand indices, and how they fit the signature (None for OEM and extensions)."""
+
+    number: int
+    code: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    match: Match | None
+
+    @property
+    def name(self) -> str:
+        return operation_name(self.code)
+
+    def __str__(self) -> str:
+        return labelled(self.code, self.number)
+
+
+def labelled(code: int, number: int) -> str:
+    """An operation as sentences name it: its code, and how many were added before it."""
+    return f"{operation_name(code)} (#{number})"
