@@ -72,3 +72,19 @@ def test_measured_devices_share_a_model_where_that_gains_more_than_the_cut_costs
     costs = [Table(0.0, 0.0, {CLASS: Cost(seconds, 0.0, 0.0)}) for seconds in (1e-3 + gain, 1e-3)]
     tables = dict(zip(("first", "second"), costs, strict=True))
     assert len(make_plan(chain(2), devices, FAST, None, tables).steps) == parts
+
+
+def test_what_the_only_plan_costs_is_worked_out_when_somebody_asks() -> None:
+    model, device, predicted = chain(3), limited(), list[object]()
+
+    def seconds(*arguments: object) -> float:
+        predicted.append(arguments)
+        return 1.0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Prices, "seconds", seconds)
+        plan = make_plan(model, [device], FAST).on_threads(2)
+        assert (plan.devices, plan.threads, plan.alternatives, predicted) == ((device.name,), 2, (), [])
+        assert [decision.chosen for decision in plan.decisions] == [device.name] * 3
+        assert plan.predicted == 3
+        assert len(predicted) == 3

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from nnapi.drivers.base import Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
@@ -78,7 +80,7 @@ class Plan:
 
     model: Model
     steps: tuple[Step, ...]
-    decisions: tuple[Decision, ...]
+    decisions: Sequence[Decision]
     predicted: float
     alternatives: tuple[Alternative, ...] = ()
     notes: tuple[str, ...] = ()
@@ -114,6 +116,46 @@ class Plan:
     def is_simple(self) -> bool:
         """Whether one device runs the whole model unsplit."""
         return len(self.steps) == 1 and isinstance(self.steps[0], Run) and self.steps[0].model is self.model
+
+    def on_threads(self, threads: int | None) -> Plan:
+        """The same plan with its times for so many threads."""
+        return replace(self, threads=threads)
+
+
+Figures = tuple[Sequence[Decision], float]
+"""The decision for each operation, and the predicted seconds of all."""
+
+
+class OnlyPlan(Plan):
+    """The plan of one device where there is no other: its ``figures`` are worked out when somebody asks for them."""
+
+    def __init__(
+        self, model: Model, run: Run, figures: Callable[[], Figures], notes: tuple[str, ...], threads: int | None = None
+    ) -> None:
+        put = object.__setattr__
+        put(self, "model", model)
+        put(self, "steps", (run,))
+        put(self, "notes", notes)
+        put(self, "threads", threads)
+        put(self, "_work_out", figures)
+
+    @cached_property
+    def _figures(self) -> Figures:
+        work_out: Callable[[], Figures] = vars(self)["_work_out"]
+        return work_out()
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        return self._figures[0]
+
+    @property
+    def predicted(self) -> float:
+        return self._figures[1]
+
+    def on_threads(self, threads: int | None) -> Plan:
+        (run,) = self.steps
+        assert isinstance(run, Run)
+        return OnlyPlan(self.model, run, lambda: self._figures, self.notes, threads)
 
 
 def _step_devices(step: Step) -> tuple[str, ...]:

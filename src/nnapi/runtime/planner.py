@@ -13,7 +13,7 @@ from nnapi.runtime.costs import NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.measured import Table
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
-from nnapi.runtime.plan import Alternative, Decision, If, Plan, Run, Step, While, grouped, submodel
+from nnapi.runtime.plan import Alternative, Decision, Figures, If, OnlyPlan, Plan, Run, Step, While, grouped, submodel
 from nnapi.runtime.rivals import candidates
 from nnapi.runtime.work import work_of
 from nnapi.trace import Layer, Phase, Section, span
@@ -29,6 +29,8 @@ EXACT, INEXACT = 1e-12, 0.02
 CUT = 2e-5
 """Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
 no longer fuse its two sides, and bring the tensor into the host's layout and back."""
+
+CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
 
 Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
@@ -62,6 +64,8 @@ def make_plans(
     excluded, measured = exclusions or {}, tables or {}
     verdicts = [_verdicts(model, device, excluded) for device in devices]
     _need_taken(model, devices, verdicts)
+    if len(devices) == 1:
+        return [_only_plan(model, devices[0], verdicts, preference, excluded, measured)]
     problem = _problem(model, devices, verdicts, preference, measured)
     best = _assignment(problem, devices, INEXACT if measured else EXACT)
     wanted = candidates(problem, best) if compared else [best]
@@ -81,28 +85,53 @@ def make_plans(
     return [plan(assignment) for assignment in wanted]
 
 
+def _only_plan(
+    model: Model,
+    device: Device,
+    verdicts: Sequence[Sequence[Verdict]],
+    preference: PreferenceCode,
+    exclusions: Exclusions,
+    tables: Tables,
+) -> Plan:
+    """The plan where there is one device, which takes everything: nothing is predicted before somebody asks."""
+    assignment = [0] * len(model.operations)
+
+    def figures() -> Figures:
+        problem = _problem(model, [device], verdicts, preference, tables)
+        return tuple(_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment)
+
+    _tell(model, [device], assignment)
+    return OnlyPlan(model, _everything(model, device), figures, tuple(dict.fromkeys(exclusions.values())))
+
+
 def whole(model: Model, device: Device) -> Plan:
     """The plan that gives the whole model to one device without asking about costs."""
-    owners: dict[int, object] = dict.fromkeys(range(len(model.operations)), device)
     verdicts = [_verdicts(model, device, {})]
     _need_taken(model, [device], verdicts)
-    steps = _steps(model, [device], owners, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, {}, {})
     decisions = tuple(
         Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
         for call, verdict in zip(model.operations, verdicts[0], strict=True)
     )
-    return Plan(model, tuple(steps), decisions, 0.0)
+    return Plan(model, (_everything(model, device),), decisions, 0.0)
 
 
 def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
     with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
         verdicts = list(device.driver.verdicts(model))
+    if not (exclusions or _may_be_beyond(device, model)):
+        return verdicts
     for position, call in enumerate(model.operations):
         if (device.name, model, call.number) in exclusions:
             verdicts[position] = Verdict(False, exclusions[device.name, model, call.number])
         elif verdicts[position].supported and (reason := _beyond(device, model, call)):
             verdicts[position] = Verdict(False, reason)
     return verdicts
+
+
+def _may_be_beyond(device: Device, model: Model) -> bool:
+    """Whether :func:`_beyond` can have a reason for any operation."""
+    is_old = device.driver.info.feature_level < OPEN_SHAPES_LEVEL
+    return is_old or not {call.code for call in model.operations}.isdisjoint(CONTROL_FLOW)
 
 
 def _beyond(device: Device, model: Model, call: OperationCall) -> str | None:
@@ -125,6 +154,8 @@ def _assignment(problem: Problem, devices: Sequence[Device], slack: float) -> Se
 
 
 def _need_taken(model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]]) -> None:
+    if any(all(verdict.supported for verdict in answers) for answers in verdicts):
+        return
     for position, call in enumerate(model.operations):
         if any(answers[position].supported for answers in verdicts):
             continue
@@ -215,13 +246,12 @@ def _steps(
     split = {
         call.number: object()
         for call in model.operations
-        if len(devices) > 1 and _is_divisible(model, call, owners[call.number])
+        if _is_divisible(model, call, owners[call.number])
     }
     if not split and len(set(map(id, owners.values()))) == 1:
         device = next(iter(owners.values()))
         assert isinstance(device, Device)
-        everything = tuple(range(len(model.operations)))
-        return [Run(device.name, model, everything, model.inputs, model.outputs)]
+        return [_everything(model, device)]
     steps: list[Step] = []
     for owner, calls in grouped(model, owners | split):
         if isinstance(owner, Device):
@@ -232,9 +262,13 @@ def _steps(
     return steps
 
 
+def _everything(model: Model, device: Device) -> Run:
+    return Run(device.name, model, tuple(range(len(model.operations))), model.inputs, model.outputs)
+
+
 def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
     return (
-        call.code in (OperationCode.IF, OperationCode.WHILE)
+        call.code in CONTROL_FLOW
         and isinstance(owner, Device)
         and owner.type == DeviceTypeCode.DEVICE_CPU
         and not _has_open_control_flow(model, call)
@@ -243,7 +277,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
 
 def _has_open_control_flow(model: Model, call: OperationCall) -> bool:
     """Whether a control-flow operation has an operand of unknown size, outside or at the border of its models."""
-    if call.code not in (OperationCode.IF, OperationCode.WHILE):
+    if call.code not in CONTROL_FLOW:
         return False
     operands = [model.operands[index] for index in (*call.inputs, *call.outputs)]
     for referenced in [operand.value for operand in operands if isinstance(operand.value, Model)]:

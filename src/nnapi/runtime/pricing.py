@@ -46,8 +46,8 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     """
     found = all_devices()
     measurable = [device for device in devices if device in found]
-    works = _works(model)
     may_measure = len(measurable) > 1 and has_known_ranks(model)
+    works = _works(model) if may_measure else {}
     budgets = {device.name: BUDGET for device in measurable}
 
     def tables(threads: int) -> dict[str, Table]:
@@ -62,6 +62,9 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     single = tables(options.threads or 1)
     if options.threads is not None:
         return Pricing(single, options.threads)
+    if not any(table.costs for table in single.values()):
+        return Pricing(single)
+    works = works or _works(model)
     processors = len(os.sched_getaffinity(0))
     fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
     seconds = _least_seconds(works, single)

@@ -10,7 +10,7 @@ from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack import estimates
 from nnapi.drivers.xnnpack.branches import branched
 from nnapi.drivers.xnnpack.filters import Outside
-from nnapi.drivers.xnnpack.flatbuffer import placed
+from nnapi.drivers.xnnpack.flatbuffer import serialised
 from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrow import narrowed
 from nnapi.model.model import Lifetime
@@ -120,7 +120,7 @@ def test_filters_of_the_model_stay_as_they_are(always):
     model = chain.net.finished(chain.x)
     constants = [operand for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     before = [operand.value.copy() for operand in constants]
-    first, second = (placed(narrowed(lowered(model).graph))[0] for _ in range(2))
+    first, second = (serialised(narrowed(lowered(model).graph)) for _ in range(2))
     assert all((operand.value == value).all() for operand, value in zip(constants, before, strict=True))
     assert first == second
 

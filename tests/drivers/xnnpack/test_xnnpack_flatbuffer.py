@@ -3,7 +3,7 @@
 import numpy as np
 import tflite
 
-from nnapi.drivers.xnnpack.flatbuffer import placed
+from nnapi.drivers.xnnpack.flatbuffer import serialised
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
 from nnapi.drivers.xnnpack.schema import CUSTOM, DETECTION, OPERATORS, TYPES
 
@@ -25,7 +25,7 @@ def small_graph():
 
 
 def read(graph):
-    return tflite.Model.GetRootAsModel(placed(graph)[0], 0)
+    return tflite.Model.GetRootAsModel(serialised(graph), 0)
 
 
 def test_the_graph_is_as_it_was():
@@ -58,7 +58,7 @@ def test_options_are_where_the_schema_has_them():
 
 
 def test_constants_are_aligned_and_whole():
-    content = placed(small_graph())[0]
+    content = serialised(small_graph())
     model = tflite.Model.GetRootAsModel(content, 0)
     for tensor, wanted in ((1, np.arange(6, dtype=np.int8)), (2, np.array([7, 8, 9], np.int32))):
         data = model.Buffers(model.Subgraphs(0).Tensors(tensor).Buffer()).DataAsNumpy()

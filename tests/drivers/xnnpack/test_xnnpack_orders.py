@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnapi.drivers.xnnpack.filters import Outside, split
+from nnapi.drivers.xnnpack.filters import FEW, ROW, Outside, out_of_reach, split
 from nnapi.drivers.xnnpack.graph import Operator, Tensor
 from nnapi.drivers.xnnpack.orders import Order, taken
 
@@ -62,9 +62,43 @@ def test_a_filter_joined_in_an_order_sums_to_what_the_order_holds(order, seed, z
     filter = unsigned((2, 1, 3, DEPTH), seed, zero_point)
     parts, numbers = split(filter, Outside()[filter]), filter.data.astype(int) - zero_point
     order = order.longer([*range(DEPTH), *parts.channels])
-    joined, whole = parts.joined(order), np.array(list(order))
+    joined, whole = np.empty((2, 1, 3, len(order)), np.int8), np.array(list(order))
+    parts.joined(order).write(joined)
     for channel in range(DEPTH):
         assert (joined[..., whole == channel].sum(-1) == numbers[..., channel]).all()
+
+
+def test_a_filter_is_joined_for_an_output_that_holds_units_in_an_order():
+    filter = unsigned((3, 1, 1, DEPTH), 0, 128)
+    parts, order = split(filter, Outside()[filter]), Order(range(DEPTH))
+    order = order.longer(parts.channels)
+    plain, copied = parts.joined(order), parts.joined(order, Order(range(3), {1: 0}, [2, 1]))
+    rows, more = (np.empty(tensor.shape, np.int8) for tensor in (plain, copied))
+    plain.write(rows)
+    copied.write(more)
+    assert copied.shape == (5, 1, 1, len(order))
+    assert len(copied.scale) == 5
+    assert (more == rows[[0, 0, 2, 2, 1]]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("size", [5, ROW, 3 * ROW + 5])
+@pytest.mark.parametrize("count", [0, 1, 3, FEW + 1])
+@pytest.mark.parametrize("is_high", [False, True])
+def test_numbers_out_of_reach_are_found_on_either_side(dtype, size, count, is_high):
+    low = np.iinfo(dtype).min
+    zero_point, wide = low + (100 if is_high else 150), low + (250 if is_high else 3)
+    codes = np.full(size, zero_point, dtype)
+    places = np.random.default_rng(size).choice(size, min(count, size), replace=False)
+    codes[places] = wide
+    found = out_of_reach(codes.reshape(1, -1), zero_point)
+    assert isinstance(found, list) == (len(places) <= FEW)
+    assert list(map(int, found)) == sorted(places.tolist())
+
+
+def test_numbers_out_of_reach_all_over_a_large_filter_are_found():
+    codes = np.random.default_rng(0).integers(0, 256, (FEW + 2) * ROW + 7, np.uint8)
+    assert (out_of_reach(codes, 200) == np.flatnonzero(codes < 73)).all()
 
 
 @pytest.mark.parametrize("count", [0, 1, 32, 33, 48])

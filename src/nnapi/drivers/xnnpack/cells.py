@@ -219,7 +219,8 @@ class _Cell:
         self, kind: str, inputs: list[Any], shape: tuple[int, ...], like: Tensor | None = None, **options: Any
     ) -> Tensor:
         output = self._new(shape) if like is None else like.like(shape=shape)
-        return self._finish(kind, inputs, output, **options)
+        self.written.append(Operator(kind, inputs, [output], options))
+        return output
 
     def _finish(self, kind: str, inputs: list[Any], output: Tensor, **options: Any) -> Tensor:
         self.written.append(Operator(kind, inputs, [output], options))
@@ -236,7 +237,7 @@ class _Cell:
         return x if x.shape == shape else self._emit("RESHAPE", [x, constant(shape)], shape)
 
     def _new(self, shape: tuple[int, ...]) -> Tensor:
-        return Tensor("f32", shape, name=self.out.name, origin=self.out.origin)
+        return Tensor("f32", shape, 0.0, 0, 0, None, self.out.name, False, self.out.origin)
 
     def _number(self, values: Array) -> Tensor:
         return constant(values, "f32")

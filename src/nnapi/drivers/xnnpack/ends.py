@@ -5,7 +5,7 @@ Others are turned into signed codes, and back, outside the engine.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
@@ -15,16 +15,22 @@ from nnapi.drivers.xnnpack.site import SHIFT
 def left_unsigned(graph: Graph, unsigned: Sequence[bool]) -> Graph:
     """The same graph with such inputs and outputs; ``unsigned`` says of each, inputs first, whether its user's codes
     are."""
-    around: dict[Tensor, list[Operator]] = defaultdict(list)
+    sides = zip((*graph.inputs, *graph.outputs), unsigned, strict=True)
+    around: dict[Tensor | None, list[Operator]] = {end: [] for end, turned in sides if turned and end.type == "i8"}
+    if not around:
+        return graph
     for operator in graph.operators:
-        for tensor in filter(None, (*operator.inputs, *operator.outputs)):
-            around[tensor].append(operator)
+        for tensor in (*operator.inputs, *operator.outputs):
+            if tensor in around:
+                around[tensor].append(operator)
     ends = Counter((*graph.inputs, *graph.outputs))
     changed: dict[Tensor, Tensor] = {}
     for tensor, is_unsigned in zip((*graph.inputs, *graph.outputs), unsigned, strict=True):
-        operators = around[tensor]
+        operators = around.get(tensor) if is_unsigned else None
+        if not operators:
+            continue
         is_alone = ends[tensor] == 1 and (tensor in graph.inputs or len(operators) == 1)
-        if is_unsigned and tensor.type == "i8" and is_alone and operators and all(map(_takes_both, operators)):
+        if is_alone and all(map(_takes_both, operators)):
             changed[tensor] = tensor.like(type="u8", zero_point=tensor.zero_point + SHIFT)
             same = [other for operator in operators for other in _ends(operator) if other.same_codes(changed[tensor])]
             changed.update(dict.fromkeys(same, changed[tensor]))

@@ -58,7 +58,7 @@ def _products(operator: Operator) -> int:
 
 def pixels(tensor: Tensor) -> int:
     """Pixels, or rows of a matrix, but at least as many as are computed while a filter comes from memory."""
-    return max(math.prod(tensor.shape[:-1]), FEWEST)
+    return max(tensor.size // tensor.shape[-1], FEWEST)
 
 
 def rounded(extent: int, step: int) -> int:
@@ -107,10 +107,12 @@ def in_float(operator: Operator, copies: int = 0) -> float:
 def unsigned(operator: Operator) -> float:
     """With the filter as it is, between codes that are turned into unsigned ones and back; infinite where the engine
     is far slower on such filters: if there are several pixels, or the filter stays in a cache."""
-    taps, depth = _taps(operator)
     out = operator.outputs[0]
+    if out.size > out.shape[-1]:
+        return math.inf
+    taps, depth = _taps(operator)
     numbers = out.shape[-1] * taps * depth
-    if out.size > out.shape[-1] or numbers < FAR_FILTER:
+    if numbers < FAR_FILTER:
         return math.inf
     return numbers * UNSIGNED_PRODUCT + 2 * TURNED - summing(operator)
 
@@ -172,8 +174,8 @@ def _deeper(operator: Operator, copies: int) -> float:
     steps = rounded(depth + copies, STEP) - rounded(depth, STEP)
     if not steps:
         return 0.0
-    units = rounded(operator.outputs[0].shape[-1], TILE)
-    return pixels(operator.outputs[0]) * units * taps * steps * PRODUCT
+    out = operator.outputs[0]
+    return pixels(out) * rounded(out.shape[-1], TILE) * taps * steps * PRODUCT
 
 
 def _input(operator: Operator) -> Tensor:
@@ -186,6 +188,7 @@ def _taps(operator: Operator) -> tuple[int, int]:
     """Places of a filter, and channels that it sums over at each."""
     filter = operator.inputs[1]
     assert filter is not None
+    shape = filter.shape
     if operator.kind == "DEPTHWISE_CONV_2D":
-        return math.prod(filter.shape[:-1]), 1
-    return math.prod(filter.shape[1:-1]), filter.shape[-1]
+        return math.prod(shape[:-1]), 1
+    return (1 if len(shape) == 2 else math.prod(shape[1:-1])), shape[-1]

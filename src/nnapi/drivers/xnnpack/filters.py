@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.graph import Operator, Tensor
+from nnapi.drivers.xnnpack.graph import Operator, Places, Tensor
 from nnapi.drivers.xnnpack.orders import Order, taken
 from nnapi.model.operand import Array
 
@@ -16,10 +17,8 @@ REACH = 127
 FEW = 32
 """Numbers that are dealt with faster one by one than all at once."""
 UNCOVERED = "a number that does not fit has too few copies of its channel"
-
-
-Places = list[int] | Array
-"""Of numbers in a filter as one row: a list of few, an array of many."""
+ROW = 16384
+"""Numbers of which the least or greatest is looked for at a time."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +33,35 @@ class Split:
     outside: Places = field(repr=False)
     channels: list[int]
 
-    def joined(self, order: Order | None = None) -> Array:
+    def joined(self, order: Order, units: Order | None = None) -> Tensor:
         """The signed filter for an input of which each channel holds the one of the original that ``order`` names.
 
-        The first place of a channel has its numbers, later ones have the rests that there are.
+        The first place of a channel has its numbers, later ones have the rests that there are. ``units`` names those
+        that the output holds. It is written where it is used, so that the codes are moved once.
         """
+        filter = self.filter
+        count = len(units) if units else filter.shape[0]
+        scales = _repeated(filter.unit, count)
+        numbers = filter.like(type="i8", shape=(count, *filter.shape[1:-1], len(order)), scale=scales, zero_point=0)
+        numbers.write = partial(self._write, order, units)
+        return numbers
+
+    def _write(self, order: Order, units: Order | None, result: Array) -> None:
+        own = result[: self.filter.shape[0]]
+        self._write_rows(own, order)
+        departures = units.departures() if units else []
+        if departures:
+            places, held = zip(*departures, strict=True)
+            result[list(places)] = own[list(held)]
+
+    def _write_rows(self, result: Array, order: Order) -> None:
         codes, zero_point = _codes(self.filter), np.uint8(self.filter.zero_point)
-        order = Order(range(codes.shape[-1])) if order is None else order
         span, depth = order.span, len(order.span)
-        result = np.empty((*codes.shape[:-1], len(order)), np.int8)
         np.subtract(codes[..., span.start : span.stop], zero_point, out=result[..., :depth].view(np.uint8))
         result[..., depth:].fill(0)
         if order.instead or depth < codes.shape[-1]:
             self._move(result, order)
         self._settle(result.reshape(-1, len(order)), order)
-        return result
 
     def _move(self, result: Array, order: Order) -> None:
         """Let the first places of channels have their numbers where those are not at home, and no others."""
@@ -94,16 +107,34 @@ def split(filter: Tensor, places: Places) -> Split:
     return Split(filter, places, sorted([*once, *twice]))
 
 
-def _true(row: Array) -> Places:
-    """Where booleans are true, of which mostly one or two are."""
-    count = int(np.count_nonzero(row))
-    if count > FEW:
-        return row.nonzero()[0]
+def out_of_reach(codes: Array, zero_point: int) -> Places:
+    """Where the codes of one byte, as one row, are that differ too much from the zero point.
+
+    Only on one side can there be any, and mostly there are one or two: rows without one are passed over at the speed
+    at which memory is read.
+    """
+    codes, lowest = codes.reshape(-1), 0 if codes.dtype == np.uint8 else -128
+    is_low = zero_point - REACH > lowest
+    bound = codes.dtype.type(zero_point - REACH if is_low else zero_point + REACH)
+    whole = codes.size // ROW * ROW
+    if not whole:
+        return _few((codes < bound if is_low else codes > bound).nonzero()[0])
+    rows = codes[:whole].reshape(-1, ROW)
+    extremes = np.minimum.reduce(rows, 1) if is_low else np.maximum.reduce(rows, 1)
+    suspects = (extremes < bound if is_low else extremes > bound).nonzero()[0]
+    if len(suspects) > FEW:
+        return _few((codes < bound if is_low else codes > bound).nonzero()[0])
     places: list[int] = []
-    for _ in range(count):
-        begin = places[-1] + 1 if places else 0
-        places.append(begin + int(row[begin:].argmax()))
-    return places
+    for start in (*(suspects * ROW).tolist(), whole):
+        row = codes[start : start + ROW]
+        found = (row < bound if is_low else row > bound).nonzero()[0]
+        if len(found):
+            places += (found + start).tolist()
+    return places if len(places) <= FEW else np.array(places)
+
+
+def _few(places: Array) -> Places:
+    return places.tolist() if len(places) <= FEW else places
 
 
 class Outside(dict[Tensor, Places]):
@@ -116,8 +147,8 @@ class Outside(dict[Tensor, Places]):
         self.own: set[Tensor] = set()
 
     def __missing__(self, filter: Tensor) -> Places:
-        codes, low, high = _codes(filter).reshape(-1), filter.zero_point - REACH, filter.zero_point + REACH
-        self[filter] = places = _true(codes < low if low > 0 else codes > high)  # only one of both is ever possible
+        places = filter.outside
+        self[filter] = places = out_of_reach(_codes(filter), filter.zero_point) if places is None else places
         return places
 
     def slices(self, operator: Operator, axis: int) -> list[int]:

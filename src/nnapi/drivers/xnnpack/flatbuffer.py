@@ -8,15 +8,15 @@ in one call. Only the bytes of constants are large; they are joined once, at the
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from io import SEEK_CUR, BytesIO
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 from nnapi.drivers.xnnpack.schema import CUSTOM, OPERATORS, TYPES
-from nnapi.model.operand import Array
 
 LARGEST = 2**31 - 2**16
 """Offsets are 32-bit, signed to some readers: a file must be smaller."""
@@ -108,11 +108,11 @@ class Writer:
         self.out += struct.pack(f"<I{len(values)}{code}", len(values), *values)
         return len(self.out) - 4 * len(values)
 
-    def children(self, field: int, count: int, write: Callable[[], Iterator[int]]) -> None:
-        """Append a vector of references that ``field`` refers to, and what it refers to: that many things, each of
-        which ``write`` appends after it gave its place."""
+    def children(self, field: int, count: int, write: Callable[[], Sequence[int]]) -> None:
+        """Append a vector of references that ``field`` refers to, and what it refers to: that many things, which
+        ``write`` appends and gives the places of."""
         start = self.vector(field, bytes(count))
-        places = [place - start - 4 * i for i, place in enumerate(write())]
+        places = [place - at for place, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
         struct.pack_into(f"<{count}I", self.out, start, *places)
 
     def align(self, alignment: int) -> None:
@@ -124,11 +124,11 @@ class Writer:
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
 
-def placed(graph: Graph) -> tuple[bytes, list[tuple[int, Array]]]:
-    """The graph as a file, and where in it each constant lies."""
+def serialised(graph: Graph) -> bytes:
+    """The graph as a file."""
     tensors = graph.tensors()
     index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
-    constants = [tensor.data for tensor in tensors if tensor.data is not None]
+    constants = [tensor for tensor in tensors if tensor.is_constant]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for op in graph.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
@@ -149,59 +149,73 @@ def placed(graph: Graph) -> tuple[bytes, list[tuple[int, Array]]]:
     return _with_buffers(writer, root + MODEL.at["buffers"], constants)
 
 
-def _codes(writer: Writer, kinds: Iterable[str]) -> Iterator[int]:
+def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
+    places = []
     for kind in kinds:
         code = OPERATORS[kind][0]
         table = writer.table(CUSTOM_CODE if code == CUSTOM else CODE, old=min(code, 127), version=1, code=code)
-        yield table
+        places.append(table)
         if code == CUSTOM:
             writer.raw(table + CUSTOM_CODE.at["name"], kind.encode() + b"\0", len(kind))
+    return places
 
 
-def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> Iterator[int]:
+def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
     plain, quantised, quantization = map(writer.vtable, (PLAIN, QUANTISED, QUANTIZATION))
     writer.align(RECORD)
-    out, buffers = writer.out, 0
+    out, buffers, places = writer.out, 0, []
     for tensor in tensors:
         place = len(out)
-        yield place
+        places.append(place)
         buffer = 0
-        if tensor.data is not None:
+        if tensor.is_constant:
             buffer = buffers = buffers + 1
         shape, scale = tensor.shape, tensor.scale
-        values = buffer, TYPES[tensor.type], tensor.is_variable, shape
-        if not isinstance(scale, float):
-            scales = np.asarray(scale, "<f4").tobytes()
-        elif scale:
-            scales = FLOAT(scale)
+        if isinstance(scale, float):
+            if not scale:
+                pack, reach = plain_tensor(len(shape))
+                out += pack(
+                    place - plain, reach, buffer, TYPES[tensor.type], tensor.is_variable, len(shape), *shape
+                )  # fmt: skip
+                continue
+            scales, count = FLOAT(scale), 1
         else:
-            out += plain_tensor(len(shape))(place - plain, *values)
-            continue
-        zeros = LONG(tensor.zero_point) * (len(scales) // 4)
-        pack = quantised_tensor(len(shape), len(scales) // 4)
-        out += pack(place - quantised, *values, place - quantization, tensor.axis, scales, zeros)
+            scales, count = np.asarray(scale, "<f4").tobytes(), len(scale)
+        pack, fixed, table = quantised_tensor(len(shape), count)
+        out += pack(
+            place - quantised, fixed[0], buffer, fixed[1], TYPES[tensor.type], tensor.is_variable, len(shape), *shape,
+            place - quantization + table, fixed[2], fixed[3], tensor.axis, count, scales,
+            count, LONG(tensor.zero_point) * count,
+        )  # fmt: skip
+    return places
 
 
 def _operators(
     writer: Writer, operators: Iterable[Operator], kinds: Mapping[str, int], index: Mapping[Tensor | None, int]
-) -> Iterator[int]:
+) -> list[int]:
+    places: list[int] = []
+    alike: dict[tuple[Any, ...], Record] = {}
+    at = index.__getitem__
     for operator in operators:
-        options, content = OPTIONS.get(operator.kind), operator.options.get("content")
-        layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
-        if operator.intermediates:
-            layout = OPERATOR_WITH_INTERMEDIATES
-        vtable, inner = writer.vtable(layout), writer.vtable(options) if options else 0
+        inputs, outputs, intermediates = operator.inputs, operator.outputs, operator.intermediates
+        content = operator.options.get("content")
+        key = operator.kind, len(inputs), len(outputs), len(intermediates), content is None
+        record = alike.get(key)
+        if record is None:
+            record = alike[key] = _record(writer, operator, kinds)
         place = len(writer.out)
-        yield place
-        vectors: list[Sequence[Tensor | None]] = [operator.inputs, operator.outputs]
-        if operator.intermediates:
-            vectors.append(operator.intermediates)
-        writer.out += operator_record(layout, options, *map(len, vectors))(
-            place, vtable, inner, kinds[operator.kind], OPERATORS[operator.kind][1],
-            [[index[tensor] for tensor in tensors] for tensors in vectors], operator.options,
-        )  # fmt: skip
+        places.append(place)
+        numbers = [place - record.vtable, *record.head, len(inputs), *map(at, inputs), len(outputs), *map(at, outputs)]
+        if intermediates:
+            numbers += (len(intermediates), *map(at, intermediates))
+        if record.names:
+            value = operator.options.get
+            numbers.append(place + record.options - record.inner)
+            numbers += [value(name, 0) for name in record.names]
+        writer.out += record.pack(*numbers)
         if content:
-            writer.raw(place + layout.at["content"], content, len(content))
+            writer.raw(place + CUSTOM_OPERATOR.at["content"], content, len(content))
+    return places
 
 
 FLOAT, LONG, COUNT = (struct.Struct(f"<{code}").pack for code in "fqI")
@@ -209,20 +223,16 @@ PADS = [bytes(length) for length in range(ALIGNMENT)]
 
 
 @cache
-def plain_tensor(rank: int) -> Callable[..., bytes]:
-    """What packs a tensor without quantisation: distance to the vtable, buffer, type, is it a variable, extents."""
+def plain_tensor(rank: int) -> tuple[Callable[..., bytes], int]:
+    """What packs a tensor without quantisation, and the distance of its extents."""
     end = PLAIN.size + 4 + 4 * rank
-    pack = struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack
-    shape = PLAIN.size - PLAIN.at["shape"]
-    return lambda vtable, buffer, type, is_variable, extents: pack(
-        vtable, shape, buffer, type, is_variable, rank, *extents
-    )
+    return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
 
 
 @cache
-def quantised_tensor(rank: int, count: int) -> Callable[..., bytes]:
-    """What packs a tensor with that many scales: as :func:`plain_tensor`, then the distance of its place to the
-    vtable of its quantisation, the axis, and scales and zero points as bytes."""
+def quantised_tensor(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
+    """What packs a tensor with that many scales, these and the zero points as bytes; the distances of its extents, its
+    quantisation, scales and zero points; and the place of the table of these within it."""
     table = QUANTISED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count
@@ -230,55 +240,47 @@ def quantised_tensor(rank: int, count: int) -> Callable[..., bytes]:
     pack = struct.Struct(f"<iIIIb?xxI{rank}iiIIiI{4 * count}s{zeros - end}xI{8 * count}s").pack
     shape, quantization = QUANTISED.size - QUANTISED.at["shape"], table - QUANTISED.at["quantization"]
     scale = scales - table - QUANTIZATION.at["scale"]
-    zero_point = zeros - table - QUANTIZATION.at["zero_point"]
-
-    def packed(
-        vtable: int, buffer: int, type: int, is_variable: bool, extents: Sequence[int],
-        inner: int, axis: int, scale_bytes: bytes, zero_bytes: bytes,
-    ) -> bytes:  # fmt: skip
-        return pack(
-            vtable, shape, buffer, quantization, type, is_variable, rank, *extents,
-            inner + table, scale, zero_point, axis, count, scale_bytes, count, zero_bytes,
-        )  # fmt: skip
-
-    return packed
+    return pack, (shape, quantization, scale, zeros - table - QUANTIZATION.at["zero_point"]), table
 
 
-@cache
-def operator_record(layout: Layout, options: Layout | None, *counts: int) -> Callable[..., bytes]:
-    """What packs an operator with vectors of those lengths: its place, the places of the vtables of itself and of its
-    options, the numbers of its kind and of its options' kind, the vectors, and the options."""
-    at, references, format = layout.size, dict.fromkeys(layout.names, 0), layout.format
-    for name, count in zip(("inputs", "outputs", "intermediates"), counts, strict=False):
-        references[name] = at - layout.at[name]
+class Record(NamedTuple):
+    """What the operators of one kind have in common that have as many tensors.
+
+    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths, and if there are options
+    the distance of their table, which is at ``options``, to its vtable ``inner``, and what they are by their ``names``.
+    """
+
+    pack: Callable[..., bytes]
+    vtable: int
+    head: Sequence[int]
+    options: int
+    inner: int
+    names: Sequence[str]
+
+
+def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Record:
+    options, content = OPTIONS.get(operator.kind), operator.options.get("content")
+    layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
+    counts = {"inputs": len(operator.inputs), "outputs": len(operator.outputs)}
+    if operator.intermediates:
+        layout, counts["intermediates"] = OPERATOR_WITH_INTERMEDIATES, len(operator.intermediates)
+    vtable, inner = writer.vtable(layout), writer.vtable(options) if options else 0
+    at, fields, format = layout.size, dict.fromkeys(layout.names, 0), layout.format
+    for name, count in counts.items():
+        fields[name] = at - layout.at[name]
         format += f"I{count}i"
         at += 4 + 4 * count
+    fields["code"] = kinds[operator.kind]
+    if "kind" in fields:
+        fields["kind"] = OPERATORS[operator.kind][1]
     if options:
-        references["options"] = at - layout.at["options"]
+        fields["options"] = at - layout.at["options"]
         format += options.format
-    pack = struct.Struct(f"<{format}").pack
-    fixed = [references[name] for name in layout.names if name not in ("code", "kind")]
-    option_names = options.names if options else ()
-
-    def packed(
-        place: int, vtable: int, inner: int, code: int, kind: int,
-        vectors: Sequence[Sequence[int]], values: Mapping[str, Any],
-    ) -> bytes:  # fmt: skip
-        numbers = [place - vtable, code, *fixed]
-        if "kind" in references:
-            numbers.append(kind)
-        for vector in vectors:
-            numbers.append(len(vector))
-            numbers += vector
-        if options:
-            numbers.append(place + at - inner)
-            numbers += [values.get(name, 0) for name in option_names]
-        return pack(*numbers)
-
-    return packed
+    head = [fields[name] for name in layout.names]
+    return Record(struct.Struct(f"<{format}").pack, vtable, head, at, inner, options.names if options else ())
 
 
-def _with_buffers(writer: Writer, field: int, constants: Sequence[Array]) -> tuple[bytes, list[tuple[int, Array]]]:
+def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor]) -> bytes:
     """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything else."""
     empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
     places = writer.vector(field, bytes(1 + count))
@@ -287,14 +289,39 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Array]) -> tup
     struct.pack_into(f"<{1 + count}I", writer.out, places, *[at - places - 4 * i for i, at in enumerate(tables)])
     numbers = [first - empty]
     parts: list[Any] = [writer.out]
-    found = []
     end = first + EMPTY_BUFFER.size + count * BUFFER.size
-    for at, array in zip(tables[1:], constants, strict=True):
-        size, pad = array.nbytes, -(end + 4) % ALIGNMENT
+    for at, tensor in zip(tables[1:], constants, strict=True):
+        array = tensor.data
+        size = tensor.size if array is None else array.nbytes
+        pad = -(end + 4) % ALIGNMENT
         numbers += (at - filled, end + pad - at - BUFFER.at["data"])
-        parts += (PADS[pad] + COUNT(size), array if array.flags.c_contiguous else np.ascontiguousarray(array))
-        found.append((end + pad + 4, array))
+        parts.append(PADS[pad] + COUNT(size))
+        if array is None:
+            parts.append(tensor)
+        else:
+            parts.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
         end += pad + 4 + size
     assert end < LARGEST, "the file is too large"
     writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
-    return b"".join(parts), found
+    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _filled(parts, end)
+
+
+def _filled(parts: Iterable[Any], size: int) -> bytes:
+    """A file of so many bytes of parts, of which some are tensors that write themselves."""
+    file = BytesIO()
+    file.seek(size - 1)
+    file.write(b"\0")
+    file.seek(0)
+    gaps = []
+    for part in parts:
+        if isinstance(part, Tensor):
+            gaps.append((file.tell(), part))
+            file.seek(part.size, SEEK_CUR)
+        else:
+            file.write(part)
+    whole = np.frombuffer(file.getbuffer(), np.int8)
+    for at, tensor in gaps:
+        assert tensor.write is not None
+        tensor.write(whole[at : at + tensor.size].reshape(tensor.shape))
+    del whole  # for nothing may see the bytes of a file that is to give them away
+    return file.getvalue()

@@ -7,6 +7,7 @@ Quantised activations are signed here always: an unsigned tensor of the model ap
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,10 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "bool": np.dtype(np.bool_),
 }
 """Element types by the names that tensors carry."""
+
+
+Places = list[int] | Array
+"""Of numbers in a filter as one row: a list of few, an array of many."""
 
 
 @dataclass(eq=False, slots=True)
@@ -44,6 +49,14 @@ class Tensor:
     is_variable: bool = False
     origin: int | None = None
     """The number of the model's operation whose result it is, or a form of its result."""
+    write: Callable[[Array], None] | None = None
+    """Of a large constant that is only put together in the file, instead of ``data``: what writes it to memory."""
+    outside: Places | None = None
+    """Of an unsigned filter: where its numbers are that do not fit into signed bytes, as far as somebody has looked."""
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None or self.write is not None
 
     @property
     def is_quantized(self) -> bool:
@@ -63,12 +76,29 @@ class Tensor:
         """Whether a code means the same number in both."""
         return self.type == other.type and self.scale == other.scale and self.zero_point == other.zero_point
 
-    def like(self, **changes: Any) -> Tensor:
-        """A new tensor, computed rather than constant, that differs in ``changes``."""
-        new = Tensor(self.type, self.shape, self.scale, self.zero_point, self.axis, None, self.name, False, self.origin)
-        for name, value in changes.items():
-            setattr(new, name, value)
-        return new
+    def like(
+        self,
+        *,
+        type: str | None = None,
+        shape: Shape | None = None,
+        scale: float | Array | None = None,
+        zero_point: int | None = None,
+        axis: int | None = None,
+        data: Array | None = None,
+        is_variable: bool = False,
+    ) -> Tensor:
+        """A new tensor, computed rather than constant unless it is given ``data``, that differs in what is given."""
+        return Tensor(
+            self.type if type is None else type,
+            self.shape if shape is None else shape,
+            self.scale if scale is None else scale,
+            self.zero_point if zero_point is None else zero_point,
+            self.axis if axis is None else axis,
+            data,
+            self.name,
+            is_variable,
+            self.origin,
+        )
 
     def __str__(self) -> str:
         return f"{self.name or 'a tensor'} ({self.type}{list(self.shape)})"

@@ -21,10 +21,14 @@ from nnapi.model.parameter import Several
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
+TAKEN = Verdict(True)
 Rule = Callable[..., "Tensor | Sequence[Tensor]"]
 R = TypeVar("R", bound=Rule)
 STORED = ("filter", "weights", "bias")
 """Arguments whose constants a rule converts itself: it is given their types, not tensors."""
+CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
+MANY = 16
+"""Inputs from which on a call is compared with others before it is normalised."""
 RULES: dict[int, Rule] = {}
 """The lowering rule of each operation that has one, by operation code."""
 
@@ -73,7 +77,7 @@ def may_be_omitted(model: Model) -> frozenset[int]:
     optional: set[int] = set()
     needed: set[int] = set()
     for call in model.operations:
-        if call.match is None or inputs.isdisjoint(call.inputs):
+        if inputs.isdisjoint(call.inputs) or call.match is None:
             continue
         for slot in call.match.form.inputs:
             places = call.match.inputs.get(slot.name, ())
@@ -104,15 +108,16 @@ class _Lowering:
         self.sound: set[Tensor] = set()
         """Tensors that were found to be such as the engine takes."""
         for operand in model.operands:
-            lifetime, type = operand.lifetime, operand.type
-            if lifetime is Lifetime.TEMPORARY:
+            lifetime = operand.lifetime
+            if lifetime is TEMPORARY:
                 continue
-            if lifetime is Lifetime.NO_VALUE:
-                self.types[operand.index] = None
-            elif type.is_known:
-                self.types[operand.index] = type
-            if lifetime is Lifetime.CONSTANT:
+            if lifetime is CONSTANT:  # whose extents are known
+                self.types[operand.index] = operand.type
                 self.values[operand.index] = operand.value
+            elif lifetime is Lifetime.NO_VALUE:
+                self.types[operand.index] = None
+            elif operand.type.is_known:
+                self.types[operand.index] = operand.type
 
         for index, shape in zip(model.inputs, shapes, strict=True):
             if shape is None:
@@ -162,7 +167,7 @@ class _Lowering:
             return self._refuse(call, f"{unknown}")
         except NnapiError as error:
             return self._refuse(call, f"it fails when it runs: {error}")
-        return Verdict(True)
+        return TAKEN
 
     def _refuse(self, call: OperationCall, reason: str) -> Verdict:
         for index in call.outputs:
@@ -192,10 +197,36 @@ class _Lowering:
             self.tensors[index] = result
 
     def _normal(self, call: OperationCall) -> Call:
-        assert call.match is not None
         operands = self.model.operands
         declared = tuple([operands[index].type for index in call.outputs])
-        normal = normalise(
+        normal = self._normalised(call, declared) if len(call.inputs) < MANY else self._repeated(call, declared)
+        for index, result in zip(call.outputs, normal.stored_results(), strict=True):
+            operand = operands[index]
+            if result is not operand.type:
+                check_declared(result, operand.type, is_model_output=operand.lifetime is Lifetime.OUTPUT)
+            if UNKNOWN not in result.dimensions:
+                self.types[index] = result
+        return normal
+
+    def _repeated(self, call: OperationCall, declared: tuple[OperandType, ...]) -> Call:
+        """The normal call where another may have been the same but for the operands that are computed, as the steps of
+        a recurrent cell are."""
+        types, values, inputs = self.types, self.values, call.inputs
+        key = call.code, declared, *[index if index in values else types.get(index, index) for index in inputs]
+        normal = self.findings.get(key)
+        if normal is None:
+            normal = self.findings[key] = self._normalised(call, declared)
+            return normal
+        assert call.match is not None
+        places = call.match.inputs
+        operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
+        return Call(
+            normal.operation, normal.arguments, operands, call.outputs, normal.results, normal.activation, normal.nchw
+        )  # fmt: skip
+
+    def _normalised(self, call: OperationCall, declared: tuple[OperandType, ...]) -> Call:
+        assert call.match is not None
+        return normalise(
             REGISTRY[call.code],
             call.match,
             call.inputs,
@@ -204,12 +235,6 @@ class _Lowering:
             self.types.__getitem__,
             self.values.get,
         )
-        for index, result in zip(call.outputs, normal.stored_results(), strict=True):
-            operand = operands[index]
-            check_declared(result, operand.type, is_model_output=operand.lifetime is Lifetime.OUTPUT)
-            if UNKNOWN not in result.dimensions:
-                self.types[index] = result
-        return normal
 
     def _arguments(self, normal: Call, site: Site) -> dict[str, Any]:
         images = normal.images() if normal.nchw else frozenset()
@@ -219,7 +244,8 @@ class _Lowering:
                 continue
             if isinstance(value, OperandType):
                 if not value.is_scalar:
-                    arguments[name] = self._argument(normal.operands[name][0], name in images, site)
+                    index = normal.operands[name][0]
+                    arguments[name] = self._argument(index, name in images, site) if images else self._tensor(index)
             elif isinstance(value, list) and value and isinstance(value[0], OperandType):
                 arguments[name] = [self._argument(i, name in images, site) for i in normal.operands[name]]
         return arguments

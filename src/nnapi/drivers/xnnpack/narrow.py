@@ -18,7 +18,7 @@ import numpy as np
 
 from nnapi.drivers.xnnpack.branches import branched
 from nnapi.drivers.xnnpack.channels import MOST_SLICES, ordered, ways
-from nnapi.drivers.xnnpack.filters import Outside, Split, fitting, per_channel, signed, split, unsigned
+from nnapi.drivers.xnnpack.filters import Outside, Split, fitting, per_channel, split, unsigned
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
 from nnapi.drivers.xnnpack.orders import Order, taken
 from nnapi.drivers.xnnpack.pairs import paired
@@ -142,10 +142,8 @@ class _Rewriting:
                 return
             long, more = self._more(way, x, order, parts.channels)
             order = order.longer(more)
-        numbers = signed(filter, parts.joined(order))
-        if filter in self._outside.own:
-            filter.data = None  # its memory serves the next
-        inputs = [long, self._written(operator, numbers, 0), self._written(operator, per_channel(bias), 0)]
+        numbers = parts.joined(order, self.orders.get(operator.outputs[0]))
+        inputs = [long, numbers, self._written(operator, per_channel(bias), 0)]
         outputs = [self._long(tensor) for tensor in operator.outputs]
         self.operators.append(Operator(operator.kind, inputs, outputs, operator.options))
 

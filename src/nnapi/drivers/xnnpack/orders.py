@@ -10,6 +10,9 @@ import numpy as np
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.model.operand import Array
 
+FEW = 8
+"""Slices that are copied faster one by one than all at once."""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -44,9 +47,9 @@ class Order:
     def places(self, channel: int) -> list[int]:
         """Where a channel is, in rising order."""
         places = self._home(channel)
-        if self.instead:
+        if self.instead and channel in self.instead.values():
             places = sorted(places + [place for place, held in self.instead.items() if held == channel])
-        count = self.behind.count(channel)
+        count = self.behind.count(channel) if self.behind else 0
         if count == 1:  # mostly, and there may be as many behind as there are channels
             places.append(len(self.span) + self.behind.index(channel))
         elif count:
@@ -79,6 +82,11 @@ def _taken(data: Array, order: Order, axis: int) -> Array:
         return span
     result: Array = np.empty((*data.shape[:axis], len(order), *data.shape[axis + 1 :]), data.dtype)
     result[(*before, slice(depth))] = span
-    for place, channel in order.departures():
-        result[(*before, place)] = data[(*before, channel)]
+    departures = order.departures()
+    if len(departures) < FEW:
+        for place, channel in departures:
+            result[(*before, place)] = data[(*before, channel)]
+    else:
+        places, channels = zip(*departures, strict=True)
+        result[(*before, list(places))] = data[(*before, list(channels))]
     return result

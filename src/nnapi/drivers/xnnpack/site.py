@@ -92,9 +92,9 @@ class Site:
     def found(self, look: Callable[..., T], *tensors: Tensor) -> T:
         """What a look at tensors says, which is taken once for all calls that share them."""
         key = (look, *tensors)
-        if key not in self._findings:
-            self._findings[key] = look(*tensors)
-        result: T = self._findings[key]
+        result: T | None = self._findings.get(key)
+        if result is None:
+            result = self._findings[key] = look(*tensors)
         return result
 
     def type(self, name: str) -> OperandType:

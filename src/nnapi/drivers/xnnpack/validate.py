@@ -28,14 +28,14 @@ def complaint(operator: Operator, sound: set[Tensor]) -> str | None:
 
 
 def _tensor_complaint(tensor: Tensor) -> str | None:
-    if tensor.data is not None and tensor.data.shape != tensor.shape:
-        return f"{tensor} has a value of shape {list(tensor.data.shape)}"
-    if 4 * tensor.size > LARGEST_TENSOR:
+    data, scale = tensor.data, tensor.scale
+    if data is not None and data.shape != tensor.shape:
+        return f"{tensor} has a value of shape {list(data.shape)}"
+    if 4 * math.prod(tensor.shape) > LARGEST_TENSOR:
         return f"{tensor} is larger than the engine takes"
-    scale = tensor.scale
     if tensor.type == "i32" or (isinstance(scale, float) and not scale):
         return None
     low, high = (scale, scale) if isinstance(scale, float) else (float(scale.min()), float(scale.max()))
-    if not (math.isfinite(low + high) and low >= SMALLEST_SCALE and high <= LARGEST_SCALE):
-        return f"{tensor} has scales {low:g} to {high:g}, the engine takes {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}"
-    return None
+    if SMALLEST_SCALE <= low <= high <= LARGEST_SCALE:
+        return None
+    return f"{tensor} has scales {low:g} to {high:g}, the engine takes {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}"

@@ -8,11 +8,11 @@ from typing import Any
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.rules.filters import computed, offsets, signed_weights
+from nnapi.drivers.xnnpack.rules.filters import computed, learnt
 from nnapi.drivers.xnnpack.schema import SAME, VALID
 from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.model.operand import OperandType
-from nnapi.ops.shapes import Padding, Pair, same_padding
+from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 
 
 @lower(Op.CONV_2D)
@@ -105,7 +105,7 @@ def in_scheme(
     site: Site, x: Tensor, padding: Padding, size: Sequence[int], stride: Pair, dilation: Pair
 ) -> tuple[Tensor, int]:
     """The input, padded where it must be, and the engine's scheme for the rest."""
-    if not any(map(any, padding)):
+    if padding == NO_PADDING:
         return x, VALID
     if tuple(padding) == same(x, size, stride, dilation):
         return x, SAME
@@ -125,8 +125,7 @@ def _sum(site: Site, kind: str, x: Tensor, name: str, channel: int, out: Tensor,
     if in_float:
         x, w, b = site.real(x), *computed(site, name, channel)
     else:
-        w = signed_weights(site, name, channel)
-        b = offsets(site, w, name)
+        w, b = learnt(site, name, channel)
     inputs = [constant(out.shape), w, x, b] if kind == "TRANSPOSE_CONV" else [x, w, b]
     if not in_float:
         return site.emit(kind, inputs, out, activation=site.activation, **options)

@@ -7,16 +7,16 @@ import math
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.xnnpack.graph import Tensor
+from nnapi.drivers.xnnpack.filters import out_of_reach
+from nnapi.drivers.xnnpack.graph import Places, Tensor
 from nnapi.drivers.xnnpack.schema import TYPES
 from nnapi.drivers.xnnpack.site import SHIFT, Refused, Site, need
 from nnapi.drivers.xnnpack.validate import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.model.operand import Array, OperandType
 
-LARGEST_WEIGHT = 127
-"""Signed filters leave -128 out, so that the engine's sums of pairs of products cannot overflow anywhere."""
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
 """What a sum of products may be multiplied by to become a code."""
+NO_CHANNELS: Array = np.empty(0, np.intp)
 WIDEST = 255
 """The most that a code is from its zero point."""
 HALF = 0.499
@@ -25,43 +25,48 @@ MOST_PRODUCTS = 2.0**20
 """Codes that the largest products of a sum make together, up to which roundings of float32 stay far below one."""
 
 
-def signed_weights(site: Site, name: str, channel: int) -> Tensor:
-    """A filter as the engine is given it.
+def learnt(site: Site, name: str, channel: int) -> tuple[Tensor, Tensor]:
+    """A constant filter, the argument ``name`` with its units along the axis ``channel``, and the bias, as the engine
+    is given them.
 
-    A quantised one is signed and symmetric, each channel with a scale of its own, where its numbers allow; where they
-    do not it keeps unsigned codes and a zero point, for :mod:`narrow` to resolve.
+    A quantised filter is signed and symmetric, each channel with a scale of its own, where its numbers allow; where
+    they do not it keeps unsigned codes and a zero point, for :mod:`narrow` to resolve. Channels whose scales the engine
+    does not take are zeros if that gives the same codes.
     """
     type = site.type(name)
     if not type.is_quantized:
-        return site.stored_tensor(name)
+        return site.stored_tensor(name), _offsets(site, type.scale, NO_CHANNELS)
     codes = site.value(name)
     if type.channel:
-        return _without_faint(site, type, codes, name)
+        filter, faint = _without_faint(site, type, codes, name)
+        return filter, _offsets(site, filter.scale, faint)
+    outside = out_of_reach(codes, type.zero_point)
+    if len(outside):
+        return _unsigned(type, codes, channel, name, outside), _offsets(site, type.scale, NO_CHANNELS)
     scales = np.full(type.dimensions[channel], type.scale, np.float32)
-    low, high = int(codes.min()), int(codes.max())
-    if high - type.zero_point <= LARGEST_WEIGHT and low - type.zero_point >= -LARGEST_WEIGHT:
-        differences = np.subtract(codes.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
-        return Tensor("i8", type.dimensions, scales, axis=channel, data=differences, name=name)
-    return _unsigned(type, codes, channel, name)
+    differences = np.subtract(codes.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
+    filter = Tensor("i8", type.dimensions, scales, axis=channel, data=differences, name=name)
+    return filter, _offsets(site, type.scale, NO_CHANNELS, is_repeated=True)
 
 
-def _without_faint(site: Site, type: OperandType, codes: Array, name: str) -> Tensor:
-    """A filter with a scale per channel, where channels whose scales the engine does not take are zeros if that gives
-    the same codes: if no sum of their products and bias can reach half a code.
-
-    Such channels have another scale than the model's, by which :func:`offsets` knows them.
-    """
+def _without_faint(site: Site, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
+    """A filter with a scale per channel, less what is faint, and which channels are: those with scales that the engine
+    does not take of which no sum of products and bias can reach half a code. They have another scale."""
     assert type.channel
     axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
     per_code = site.type("input").scale / site.call.results[0].scale
-    faint = np.flatnonzero((scales < SMALLEST_SCALE) | (scales * np.float64(per_code) < SMALLEST_FACTOR))
+    faint, smallest = NO_CHANNELS, float(scales.min())
+    if smallest < SMALLEST_SCALE or smallest * per_code < SMALLEST_FACTOR:
+        faint = np.flatnonzero((scales < SMALLEST_SCALE) | (scales * np.float64(per_code) < SMALLEST_FACTOR))
     if len(faint) and SMALLEST_SCALE <= 1 / per_code <= LARGEST_SCALE:
         weights = np.abs(np.moveaxis(codes, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
         sums = WIDEST * weights + np.abs(site.value("bias")[faint].astype(np.int64))
         faint = faint[sums * scales[faint].astype(np.float64) * per_code < HALF]
         codes = _zeroed(codes, faint, axis)
         scales[faint] = 1 / per_code
-    return Tensor("i8", type.dimensions, scales, axis=axis, data=codes, name=name)
+    else:
+        faint = NO_CHANNELS
+    return Tensor("i8", type.dimensions, scales, axis=axis, data=codes, name=name), faint
 
 
 def _zeroed(codes: Array, slices: Array, axis: int) -> Array:
@@ -71,24 +76,22 @@ def _zeroed(codes: Array, slices: Array, axis: int) -> Array:
     return result
 
 
-def _unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
+def _unsigned(type: OperandType, codes: Array, channel: int, name: str, outside: Places) -> Tensor:
     zero_point = type.zero_point
     if type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED:
         codes, zero_point = np.bitwise_xor(codes.view(np.uint8), np.uint8(SHIFT)), zero_point + SHIFT
-    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name)
+    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name, outside=outside)
 
 
-def offsets(site: Site, filter: Tensor, name: str) -> Tensor:
-    """The bias, in units of the products of input and the filter, which is the tensor of the argument ``name``."""
+def _offsets(site: Site, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
+    """The bias, less that of ``faint`` channels, in units of the products of input and a filter with those scales. One
+    unit ``is_repeated`` for every channel where the filter's is."""
     input, out = site.type("input"), site.call.results[0]
     if not input.is_quantized:
         return site.stored_tensor("bias")
     bias = site.value("bias")
-    channel = site.type(name).channel
-    if channel:
-        faint = np.flatnonzero(np.not_equal(filter.scale, np.array(channel.scales, np.float32)))
-        bias = _zeroed(bias, faint, 0) if len(faint) else bias
-    scales = filter.scale if channel else site.type(name).scale
+    if len(faint):
+        bias = _zeroed(bias, faint, 0)
     low, high = (scales, scales) if isinstance(scales, float) else (float(scales.min()), float(scales.max()))
     low, high = low * input.scale / out.scale, high * input.scale / out.scale
     if not (low >= SMALLEST_FACTOR and high <= LARGEST_FACTOR):
@@ -99,7 +102,7 @@ def offsets(site: Site, filter: Tensor, name: str) -> Tensor:
     units: float | Array
     if isinstance(scales, float):
         unit = scales * input.scale
-        units = np.full(bias.shape, unit, np.float32) if filter.type == "i8" else unit
+        units = np.full(bias.shape, unit, np.float32) if is_repeated else unit
     else:
         units = np.multiply(scales, input.scale, dtype=np.float64).astype(np.float32)
     return Tensor("i32", bias.shape, units, data=bias, name="bias")

@@ -12,7 +12,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
-from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.drivers.xnnpack.site import Refused, Site, need
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
 
@@ -136,12 +136,15 @@ def _need_exact(site: Site, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor,
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:
             continue
-        need(weights.data is not None, f"weights of the {gate} gate are computed, the engine needs them constant")
         bias = cell.bias[gate]
-        need(bias.data is not None, f"bias of the {gate} gate is computed, the engine needs it constant")
+        if weights.data is None:
+            raise Refused(f"weights of the {gate} gate are computed, the engine needs them constant")
+        if bias.data is None:
+            raise Refused(f"bias of the {gate} gate is computed, the engine needs it constant")
         factor = source.unit * weights.unit / scale
         shift = max(0, math.frexp(factor)[1])
-        need(site.found(_largest, weights, bias) * 2.0**shift < LARGEST_SUM, f"sums of the {gate} gate may overflow")
+        if not site.found(_largest, weights, bias) * 2.0**shift < LARGEST_SUM:
+            raise Refused(f"sums of the {gate} gate may overflow")
 
 
 def _largest(weights: Tensor, bias: Tensor) -> float:
