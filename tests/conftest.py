@@ -1,12 +1,15 @@
 """Fixtures for all tests."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 os.environ["DEBUG_NN_CPUONLY"] = "1"  # tests of engines name them; the others must not depend on what is installed
 os.environ["NNAPI_TUNING"] = "0"  # plans follow the declared costs; what is measured would depend on the machine
+_kept = tempfile.TemporaryDirectory(prefix="nnapi-tests-")
+os.environ["NNAPI_CACHE_DIR"] = _kept.name  # what is kept of files and measurements, the user's own left alone
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nnapi import Builder, Device, Model, compile, device, tensor
-from nnapi.drivers.base import Capabilities, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.base import CacheEntry, Capabilities, Prepared, PrepareOptions, Verdict
 from nnapi.drivers.limited import Limited
 
 TOKEN = bytes(range(32))
@@ -47,10 +47,10 @@ class Slow:
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         return b"entry of " + self.prepared[-1].encode() if self.worth_keeping else None
 
-    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> Prepared:
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
         if self.refuses_to_restore:
             raise ValueError("an entry of an older release")
-        self.restored.append(entry)
+        self.restored.append(bytes(entry.content))
         return self._reference.prepare(model, options)
 
 

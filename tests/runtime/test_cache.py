@@ -20,7 +20,7 @@ from graphs import finished_sum
 from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, device, tensor
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
-from nnapi.runtime.cache import ABANDONED, LIMIT, MAGIC, Cache, content_hash, entries, prune
+from nnapi.runtime.cache import ABANDONED, LIMIT, MAGIC, TAIL, Cache, content_hash, entries, prune
 from nnapi.runtime.plan import Run
 
 TWO = np.float32([1, 2])
@@ -125,17 +125,31 @@ def test_rule_095_a_token_used_for_another_model(tmp_path: Path, caplog: pytest.
     assert again.restored == [b"entry of tripled"]
 
 
+def header_of(data: bytes) -> tuple[bytes, dict[str, object]]:
+    """What stands in front of an entry's header, and that."""
+    length, _ = TAIL.unpack(data[-TAIL.size :])
+    start = len(data) - TAIL.size - length
+    return data[:start], json.loads(data[start : -TAIL.size])
+
+
+def rewrite(file: Path, **changes: object) -> None:
+    """Change fields of the header; those that become None go."""
+    content, meta = header_of(file.read_bytes())
+    header = json.dumps({name: value for name, value in (meta | changes).items() if value is not None}).encode()
+    file.write_bytes(content + header + TAIL.pack(len(header), MAGIC))
+
+
 def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-3])
 
 
-def cut_in_header(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[: len(MAGIC) + 20])
+def cut_at_the_front(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[3:])
 
 
 def flip(file: Path) -> None:
     data = bytearray(file.read_bytes())
-    data[-2] ^= 1
+    data[1] ^= 1
     file.write_bytes(data)
 
 
@@ -151,25 +165,24 @@ def replace_by_text(file: Path) -> None:
     file.write_bytes(b"#!/bin/sh\necho hello\n")
 
 
+def replace_by_the_end_alone(file: Path) -> None:
+    file.write_bytes(TAIL.pack(1 << 20, MAGIC))
+
+
 def older_format(file: Path) -> None:
-    file.write_bytes(b"NNAPI-CACHE-1\n" + file.read_bytes().removeprefix(MAGIC))
+    file.write_bytes(file.read_bytes().replace(MAGIC, b"\nNNAPI-CACHE-1\n"))
 
 
 def lose_a_field(file: Path) -> None:
-    _, line, payload = file.read_bytes().split(b"\n", 2)
-    meta = json.loads(line)
-    del meta["model"]
-    file.write_bytes(MAGIC + json.dumps(meta).encode() + b"\n" + payload)
+    rewrite(file, model=None)
 
 
 def grow_the_plan(file: Path) -> None:
-    _, line, payload = file.read_bytes().split(b"\n", 2)
-    file.write_bytes(MAGIC + json.dumps(json.loads(line) | {"plan": 1 << 50}).encode() + b"\n" + payload)
+    rewrite(file, plan=1 << 50)
 
 
 def shorten_the_plan(file: Path) -> None:
-    _, line, payload = file.read_bytes().split(b"\n", 2)
-    file.write_bytes(MAGIC + json.dumps(json.loads(line) | {"plan": 1}).encode() + b"\n" + payload)
+    rewrite(file, plan=1)
 
 
 def other_entry(file: Path) -> None:
@@ -180,12 +193,13 @@ def other_entry(file: Path) -> None:
 
 
 DAMAGE = {
-    cut: "bytes where",
-    cut_in_header: "no entry of this cache's format",
+    cut: "no entry of this cache's format",
+    cut_at_the_front: "bytes where",
     flip: "its content has changed",
-    lengthen: "bytes where",
+    lengthen: "no entry of this cache's format",
     empty: "no entry of this cache's format",
     replace_by_text: "no entry of this cache's format",
+    replace_by_the_end_alone: "no entry of this cache's format",
     older_format: "no entry of this cache's format",
     lose_a_field: "no entry of this cache's format",
     grow_the_plan: "no entry of this cache's format",
@@ -207,7 +221,7 @@ def test_what_is_wrong_with_an_entry(
     assert (driver.prepared, driver.restored) == (["doubled"], [])
     assert f"{file} ignored" in caplog.text
     assert DAMAGE[damage] in caplog.text
-    assert file.read_bytes().split(b"\n", 2)[2] == whole.split(b"\n", 2)[2]
+    assert header_of(file.read_bytes())[0] == header_of(whole)[0]
     once(tmp_path, again)
     assert again.restored == [b"entry of doubled"]
 

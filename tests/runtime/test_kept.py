@@ -128,5 +128,5 @@ def test_the_plan_stands_in_the_entry(tmp_path: Path) -> None:
     (entry,) = entries(tmp_path)
     content = read_entry(entry.path)
     assert content is not None
-    assert json.loads(content.plan)["device"] == "slow"
-    assert content.payload == b"entry of doubled"
+    assert json.loads(content.plan.partition(b"\n")[0])["device"] == "slow"
+    assert content.entry.content == b"entry of doubled"

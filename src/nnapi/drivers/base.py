@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
 from nnapi.errors import MissedDeadlineTransientError
 from nnapi.model.extension import Extension, ExtensionType
+from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -31,6 +32,7 @@ __all__ = [
     "Allocates",
     "Attribute",
     "Buffer",
+    "CacheEntry",
     "Caches",
     "Capabilities",
     "DeviceInfo",
@@ -214,6 +216,15 @@ class Allocates(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class CacheEntry:
+    """What :meth:`Caches.cache_entry` gave, read back: its bytes, and the file that begins with them, mapped and kept
+    open for as long as the entry is (None where there is none). Other bytes follow the entry's in it."""
+
+    content: bytes | memoryview
+    file: Memory | None = None
+
+
 @runtime_checkable
 class Caches(Protocol):
     """What a driver adds whose preparation is worth keeping in a file."""
@@ -222,7 +233,7 @@ class Caches(Protocol):
         """What :meth:`restore` needs to make ``prepared`` again; None where it is not worth keeping."""
         ...
 
-    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> Prepared:
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
         """Make a prepared model from an entry, without the work of ``prepare``."""
         ...
 

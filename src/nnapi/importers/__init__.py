@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from nnapi.errors import BadDataError, need
+from nnapi.importers import known
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
@@ -25,17 +27,21 @@ def load(path: str | Path) -> Model:
     Reads .tflite. Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no
     model, is damaged, or uses operations that NNAPI cannot express (all of them are listed).
     """
-    path = Path(path)
-    memory = Memory.from_file(path)
+    memory, name = Memory.from_file(path), os.path.basename(path)
+    file = known.identity(memory)
+    if file is not None and (found := known.recalled(file, memory, name)):
+        return found
     try:
         need(memory.size, "the file is empty", BadDataError)
         head = memory.view(0, min(8, memory.size)).tobytes()
         from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
 
         need(head[4:8] == tflite.IDENTIFIER, f"no model that can be read: {_guess(head)}", BadDataError)
-        return tflite.read(memory, path.name)
+        model = tflite.read(memory, name)
     except BadDataError as error:
-        raise (error if path.name in error.sentence else error.at(str(path))) from None
+        raise (error if name in error.sentence else error.at(str(path))) from None
+    model.origin = known.Origin(file) if file else None
+    return model
 
 
 def _guess(head: bytes) -> str:

@@ -1,10 +1,11 @@
 """The compilation cache: what drivers prepared, kept in files between processes.
 
 A file's name is a digest of the caller's token, the operations that a device has of a compound plan, the device, its
-driver's version and the options; in the file stand its own name, a digest of the model, and where a device has all of
-it the plan that led to it (:mod:`kept`), so that nobody needs to plan again. Whatever is wrong with a
-file (truncated, altered, made for another model, copied from elsewhere, unreadable) it is ignored with a logged reason
-and written anew; no trouble with the cache ever fails a compilation.
+driver's version and the options. A file begins with what the driver keeps, so that an engine can map it as it is;
+behind that stand the plan, where one device has all of the model (:mod:`kept`), so that nobody needs to plan again, and
+a header: the file's own name, a digest of the model, a digest of everything. Whatever is wrong with a file (truncated,
+altered, made for another model, copied from elsewhere, unreadable) it is ignored with a logged reason and written anew;
+no trouble with the cache ever fails a compilation. Files are replaced, never changed, as others may have mapped them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
-from nnapi.drivers.base import Caches, Prepared, PrepareOptions
-from nnapi.errors import BadDataError, UnexpectedNullError, need
+from nnapi.drivers.base import CacheEntry, Caches, Prepared, PrepareOptions
+from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
+from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.digest import content_hash, digest, sha256
@@ -29,7 +31,10 @@ from nnapi.runtime.plan import Run
 
 log = logging.getLogger("nnapi.CompilationCache")
 
-MAGIC = b"NNAPI-CACHE-3\n"
+MAGIC = b"\nNNAPI-CACHE-4\n"
+"""The end of every file."""
+TAIL = struct.Struct(f"<I{len(MAGIC)}s")
+"""Bytes of the header in front of it, and the magic."""
 LETTERS = 64
 PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
 """The two letters for each byte of a key."""
@@ -37,7 +42,6 @@ SUFFIX = "10"
 """Model cache, file 0: the end of every name, as the reference runtime gives it."""
 LIMIT = 1 << 30
 """Bytes that a directory may hold; what was used longest ago gives way to what is new."""
-LONGEST_HEADER = 1 << 16
 ABANDONED = 3600
 """Seconds after which an unfinished file is one that its writer did not live to finish."""
 UNFINISHED = ".nnapi-"
@@ -66,11 +70,11 @@ class Entry:
 @dataclass(frozen=True)
 class Content:
     """What a sound file holds: the digest of model and options that it was made for, the plan (empty where none was
-    kept), the driver's payload."""
+    kept), the driver's entry."""
 
     model: str
     plan: bytes
-    payload: bytes
+    entry: CacheEntry
 
 
 class Cache:
@@ -85,7 +89,7 @@ class Cache:
         need(len(token) == size, f"the token has {len(token)} bytes, must have {size}", BadDataError)
         self.directory, self.token, self.limit = Path(directory), bytes(token), limit
         self.hits = self.misses = 0
-        self._looked_at: dict[Path, Content | None] = {}
+        self._looked_at: dict[str, Content | None] = {}
 
     def prepare(
         self,
@@ -105,19 +109,21 @@ class Cache:
             return prepare()
         restored = self.restore(device, model, options, places)
         if restored is not None:
+            if plan:
+                self.keep_plan(device, model, options, plan)  # it was prepared for a plan of other devices
             return restored
         self.misses += 1
         prepared = prepare()
         payload = driver.cache_entry(prepared)
         if payload is not None:
-            self._write(device, model, options, places, plan, payload)
+            self._write(device, model, options, places, plan, CacheEntry(payload))
         return prepared
 
     def restore(
         self, device: Device, model: Model, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()
     ) -> Prepared | None:
         """What an entry says is prepared; None, with the reason in the log, where there is none that will do."""
-        path, driver = self.directory / self.file_name(device, options, places), device.driver
+        path, driver = self._path(device, options, places), device.driver
         content = self._content(path)
         if content is None or not isinstance(driver, Caches):
             return None
@@ -126,28 +132,30 @@ class Cache:
             log.warning("%s ignored: it was made for another model, or for other options", path)
             return None
         try:
-            restored = driver.restore(model, content.payload, options)
+            restored = driver.restore(model, content.entry, options)
         except Exception as error:
             log.warning("%s ignored: %s cannot restore it: %s", path, device.name, error)
             return None
         self.hits += 1
         _mark_used(path)
+        if model.origin is not None:
+            model.origin.keep(model)
         return restored
 
     def plan(self, device: Device, options: PrepareOptions) -> bytes:
         """The plan that was kept with the entry of a device for a whole model; empty where there is none."""
-        content = self._content(self.directory / self.file_name(device, options))
+        content = self._content(self._path(device, options))
         return content.plan if content is not None else b""
 
     def keep_plan(self, device: Device, model: Model, options: PrepareOptions, plan: bytes) -> None:
         """Add the plan to an entry that is there already."""
-        path = self.directory / self.file_name(device, options)
+        path = self._path(device, options)
         self._looked_at.pop(path, None)
         content = self._content(path)
         if content is not None and content.plan != plan:
-            self._write(device, model, options, (), plan, content.payload)
+            self._write(device, model, options, (), plan, content.entry)
 
-    def _content(self, path: Path) -> Content | None:
+    def _content(self, path: str) -> Content | None:
         """What a file holds, read once."""
         if path not in self._looked_at:
             self._looked_at[path] = read_entry(path)
@@ -160,16 +168,21 @@ class Cache:
         options: PrepareOptions,
         places: Sequence[tuple[int, int]],
         plan: bytes,
-        payload: bytes,
+        entry: CacheEntry,
     ) -> None:
-        path = self.directory / self.file_name(device, options, places)
+        path = self._path(device, options, places)
         label = Label(model.name, device.name, device.version, time.time())
-        write_entry(path, label, Content(_key(model, options), plan, payload))
+        write_entry(path, label, Content(_key(model, options), plan, entry))
         self._looked_at.pop(path, None)
+        if model.origin is not None:
+            model.origin.keep(model)
         try:
             prune(self.directory, self.limit)
         except OSError as error:
             log.warning("%s not pruned: %s", self.directory, error)
+
+    def _path(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
+        return os.path.join(self.directory, self.file_name(device, options, places))
 
     def file_name(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
         """64 letters, two for each byte of the key (low half first), and the kind and number of the file.
@@ -221,38 +234,41 @@ def _key(model: Model, options: PrepareOptions) -> str:
     return digest(content_hash(model), repr(options.threads).encode()).hex()
 
 
-def read_entry(path: Path) -> Content | None:
+def read_entry(path: str | Path) -> Content | None:
     """What a file holds; None, with the reason in the log, where there is none or it is not as it was written."""
-    plan = payload = b""
     try:
-        with path.open("rb") as file:
-            magic, line = file.read(len(MAGIC)), file.readline(LONGEST_HEADER)
-            meta = _header(line) if magic == MAGIC else None
-            size = os.fstat(file.fileno()).st_size - len(magic) - len(line)
-            reason = _unfit(path, meta, size)
-            if reason is None and meta is not None:
-                plan, payload = file.read(meta["plan"]), file.read(size - meta["plan"])
-                if meta["digest"] != digest(_told(meta), plan, payload).hex():
-                    reason = "its content has changed since it was written"
+        memory = Memory.from_file(path)
+        data = _bytes(memory)
     except FileNotFoundError:
         return None
-    except OSError as error:
+    except (OSError, NnapiError) as error:
         log.warning("%s ignored: %s", path, error)
         return None
+    meta = _header(data)
+    reason = _unfit(path, meta, data)
     if reason is not None or meta is None:
         log.warning("%s ignored: %s", path, reason)
         return None
-    return Content(meta["model"], plan, payload)
+    give_back([memory.view()])  # the digest has read all of it, an engine will map it again
+    plan, size = meta["plan"], meta["size"]
+    return Content(meta["model"], bytes(data[size - plan : size]), CacheEntry(data[: size - plan], memory))
 
 
-def _unfit(path: Path, meta: dict[str, Any] | None, size: int) -> str | None:
-    """Why a file with that header and so many bytes behind it need not be read."""
+def _bytes(memory: Memory) -> memoryview:
+    return memory.view().data if memory.size else memoryview(b"")
+
+
+def _unfit(path: str | Path, meta: dict[str, Any] | None, data: memoryview) -> str | None:
+    """Why a file with that header is not to be used."""
     if meta is None:
         return "it is no entry of this cache's format"
-    if meta["name"] != path.name:
+    if meta["name"] != os.path.basename(path):
         return f"it was written as {meta['name']}"
+    size, plan = len(data) - meta["length"], meta["plan"]
     if meta["size"] != size:
         return f"{size} bytes where {meta['size']} were written"
+    if meta["digest"] != digest(_told(meta), data[size - plan : size], data[: size - plan]).hex():
+        return "its content has changed since it was written"
     return None
 
 
@@ -261,29 +277,40 @@ def _told(meta: dict[str, Any]) -> bytes:
     return repr((meta["name"], meta["model"], meta["plan"])).encode()
 
 
-def _header(line: bytes) -> dict[str, Any] | None:
+def _header(data: memoryview) -> dict[str, Any] | None:
+    """The header at the end of a file, with the bytes that it and what follows take as ``length``; None for a file of
+    another kind."""
+    end = len(data) - TAIL.size
+    if end < 0:
+        return None
+    length, magic = TAIL.unpack_from(data, end)
+    if magic != MAGIC or length > end:
+        return None
     try:
-        meta = json.loads(line)
+        meta = json.loads(bytes(data[end - length : end]))
     except ValueError:
         return None
     if not isinstance(meta, dict) or not meta.keys() >= {"name", "model", "plan", "size", "digest", "label"}:
         return None
     plan, size = meta["plan"], meta["size"]
-    return meta if isinstance(plan, int) and isinstance(size, int) and 0 <= plan <= size else None
+    is_sound = isinstance(plan, int) and isinstance(size, int) and 0 <= plan <= size
+    return meta | {"length": length + TAIL.size} if is_sound else None
 
 
-def write_entry(path: Path, label: Label, content: Content) -> None:
+def write_entry(path: str | Path, label: Label, content: Content) -> None:
     """Write an entry so that other processes see it whole or not at all."""
-    plan, payload = content.plan, content.payload
-    meta = {"name": path.name, "model": content.model, "plan": len(plan), "size": len(plan) + len(payload)}
+    plan, payload = content.plan, content.entry.content
+    directory, name = os.path.split(path)
+    meta = {"name": name, "model": content.model, "plan": len(plan), "size": len(plan) + len(payload)}
     meta |= {"digest": digest(_told(meta), plan, payload).hex(), "label": asdict(label)}
+    header = json.dumps(meta).encode()
     temporary = None
     import tempfile  # with what it needs, 4 ms
 
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=directory, prefix=UNFINISHED, delete=False) as file:
             temporary = file.name
-            file.writelines((MAGIC, json.dumps(meta).encode(), b"\n", plan, payload))
+            file.writelines((payload, plan, header, TAIL.pack(len(header), MAGIC)))
         os.replace(temporary, path)
     except OSError as error:
         log.warning("%s not written: %s", path, error)
@@ -291,7 +318,7 @@ def write_entry(path: Path, label: Label, content: Content) -> None:
             os.unlink(temporary)
 
 
-def _mark_used(path: Path) -> None:
+def _mark_used(path: str) -> None:
     """Set the time of the last use; file systems do not do it at every reading."""
     try:
         os.utime(path)
@@ -312,14 +339,13 @@ def entries(directory: Path) -> Iterator[Entry]:
 
 
 def _entry(path: Path) -> Entry:
-    with path.open("rb") as file:
-        stat = os.fstat(file.fileno())
-        magic, line = file.read(len(MAGIC)), file.readline(LONGEST_HEADER)
-    meta = _header(line) if magic == MAGIC else None
+    with Memory.from_file(path) as memory:
+        meta = _header(_bytes(memory))
     try:
         label = Label(**meta["label"]) if meta else None
     except TypeError:
         label = None
+    stat = path.stat()
     return Entry(path, stat.st_size, stat.st_mtime, label)
 
 

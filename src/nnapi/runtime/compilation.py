@@ -65,7 +65,8 @@ class Compilation:
         need(all(device is not None for device in candidates), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)
         need(all(isinstance(device, Device) for device in candidates), "something listed is no Device", BadDataError)
-        need(model.is_finished, f"{model!r} is not finished", BadStateError)
+        if not model.is_finished:
+            raise BadStateError(f"{model!r} is not finished")
         self.model = model
         self._candidates = candidates
         self._preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -143,7 +144,8 @@ class Compilation:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
         self._state = "ready"
-        log.info("%s", summary(self._ready.plan))
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s", summary(self._ready.plan))
 
     # Running
 

@@ -11,7 +11,8 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, overload
 
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model
@@ -29,17 +30,17 @@ def conditions(devices: Sequence[Device], options: PrepareOptions, compares: boo
 
 
 def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
-    """A simple plan as it is kept."""
+    """A simple plan as it is kept: a line that every compilation reads, and one for who asks for the decisions."""
     columns = [
         [decision.chosen, [list(verdict) for _, verdict in decision.verdicts], [cost for _, cost in decision.costs]]
         for decision in plan.decisions
     ]
     found = {
-        "conditions": conditions, "device": plan.devices[0], "decisions": columns, "predicted": plan.predicted,
+        "conditions": conditions, "device": plan.devices[0], "operations": len(columns), "predicted": plan.predicted,
         "alternatives": [asdict(alternative) for alternative in plan.alternatives], "notes": plan.notes,
         "measured": plan.measured, "threads": plan.threads,
     }  # fmt: skip
-    return json.dumps(found).encode()
+    return b"\n".join([json.dumps(found).encode(), json.dumps(columns).encode()])
 
 
 def recalled(
@@ -48,16 +49,16 @@ def recalled(
     """The plan that was kept for the model, its device, and what that prepared; None where there is none."""
     wanted = conditions(devices, options, compares)
     for device in devices:
-        kept = cache.plan(device, options)
+        kept, _, columns = cache.plan(device, options).partition(b"\n")
         if not kept:
             continue
         try:
             found = json.loads(kept)
             if found["conditions"] != wanted or found["device"] != device.name:
                 continue
-            plan = _plan(model, devices, found)
+            plan = _plan(model, found, Decisions(model, [device.name for device in devices], columns))
         except (KeyError, TypeError, ValueError) as error:
-            log.debug("the plan kept for %s does not fit %s: %r", device, model, error)
+            log.debug("the plan kept for %s does not fit %s: %r", device, model.name, error)
             continue
         prepared = cache.restore(device, model, replace(options, threads=plan.threads))
         if prepared is not None:
@@ -65,21 +66,38 @@ def recalled(
     return None
 
 
-def _plan(model: Model, devices: Sequence[Device], found: dict[str, Any]) -> Plan:
-    names = [device.name for device in devices]
-    operations = {call.code: call for call in model.operations}
-    kinds = {code: call.name for code, call in operations.items()}
-    decisions = tuple(
-        Decision(
-            call.number,
-            kinds[call.code],
-            chosen,
-            tuple((name, Verdict(*verdict)) for name, verdict in zip(names, verdicts, strict=True)),
-            tuple(zip(names, costs, strict=True)),
+class Decisions(Sequence[Decision]):
+    """Decisions that are read when somebody asks for one."""
+
+    def __init__(self, model: Model, devices: Sequence[str], columns: bytes) -> None:
+        self._model, self._devices, self._columns = model, devices, columns
+
+    @overload
+    def __getitem__(self, position: int) -> Decision: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Decision, ...]: ...
+    def __getitem__(self, position: int | slice) -> Decision | tuple[Decision, ...]:
+        return self._read[position]
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+    @cached_property
+    def _read(self) -> tuple[Decision, ...]:
+        return tuple(
+            Decision(
+                call.number,
+                call.name,
+                chosen,
+                tuple((name, Verdict(*verdict)) for name, verdict in zip(self._devices, verdicts, strict=True)),
+                tuple(zip(self._devices, costs, strict=True)),
+            )
+            for call, (chosen, verdicts, costs) in zip(self._model.operations, json.loads(self._columns), strict=True)
         )
-        for call, (chosen, verdicts, costs) in zip(model.operations, found["decisions"], strict=True)
-    )
-    run = Run(found["device"], model, tuple(range(len(model.operations))), model.inputs, model.outputs)
+
+
+def _plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Plan:
+    run = Run(found["device"], model, tuple(range(found["operations"])), model.inputs, model.outputs)
     alternatives = tuple(Alternative(**alternative) for alternative in found["alternatives"])
     return Plan(
         model, (run,), decisions, found["predicted"], alternatives, tuple(found["notes"]), found["measured"],

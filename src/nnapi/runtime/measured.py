@@ -130,9 +130,12 @@ def write_json(path: Path, content: Any) -> None:
 
 def default_directory() -> Path:
     """Where this machine's measurements are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory."""
-    if chosen := os.environ.get("NNAPI_CACHE_DIR"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nnapi"
+    return _directory(os.environ.get("NNAPI_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"))
+
+
+@cache
+def _directory(chosen: str | None, users: str | None) -> Path:
+    return Path(chosen) if chosen else Path(users or Path.home() / ".cache") / "nnapi"
 
 
 @cache

@@ -96,13 +96,13 @@ def prepare(
             raise
         log.warning("compilation failed, falling back to the CPU: %s", error)
         return _on_cpu(model, cpu, PrepareOptions())
-    if set(ready.plan.devices) == {cpu.name} or not _can_stand_in(cpu, model):
+    if set(ready.plan.devices) == {cpu.name}:
         return ready
     return Ready(ready.plan, Fallback(f"the plan of {model.name}", ready.prepared, partial(_repeat, cpu, model)))
 
 
 def _guarded(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
-    if run.device == cpu.name or not _can_stand_in(cpu, run.model):
+    if run.device == cpu.name:
         return prepared
     return Fallback(f"{run.device} on {_numbers(run.operations)}", prepared, partial(_repeat, cpu, run.model))
 
@@ -113,8 +113,9 @@ def _can_stand_in(cpu: Device, model: Model) -> bool:
     return all(cpu.supports(model)) and all(_can_stand_in(cpu, inner) for inner in referenced)
 
 
-def _repeat(cpu: Device, model: Model) -> Prepared:
-    return cpu.driver.prepare(model, PrepareOptions())
+def _repeat(cpu: Device, model: Model) -> Prepared | None:
+    """The model prepared for the CPU, if that has all its operations."""
+    return cpu.driver.prepare(model, PrepareOptions()) if _can_stand_in(cpu, model) else None
 
 
 def _on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> Ready:
@@ -153,7 +154,7 @@ def _planned(
                 raise
             raise failure("; ".join(dict.fromkeys(exclusions.values()))) from None
         try:
-            plans = [replace(plan, threads=options.threads) for plan in plans]
+            plans = [plan.on_threads(options.threads) for plan in plans]
             undecided = compares and is_worthwhile(model, plans)
             if undecided:
                 chosen = fastest(model, plans, devices, options, lambda plan: _prepared_plan(plan, prepare_run))

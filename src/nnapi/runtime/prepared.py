@@ -138,12 +138,12 @@ def _present(array: Array | None) -> Array:
 
 
 class Fallback:
-    """A Prepared, and a second one, made at the first need, that repeats what the first fails at.
+    """A Prepared, and a second one, made at the first need if it can be, that repeats what the first fails at.
 
     What the caller must decide (buffers too small, loops too long) is final. The repetition knows no deadline.
     """
 
-    def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared]) -> None:
+    def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
         self._what, self._first, self._make_second = what, first, make_second
         self._second: Prepared | None = None
         self._lock = threading.Lock()
@@ -154,10 +154,12 @@ class Fallback:
         except (OutputInsufficientSizeError, LoopTimeoutError):
             raise
         except Exception as error:
-            log.warning("%s failed, falling back to the CPU: %s", self._what, error)
             with self._lock:
                 if self._second is None:
                     self._second = self._make_second()
+            if self._second is None:
+                raise
+            log.warning("%s failed, falling back to the CPU: %s", self._what, error)
             return self._second.execute(Request(request.inputs, None, request.loop_timeout))
 
     def session(self) -> Prepared:

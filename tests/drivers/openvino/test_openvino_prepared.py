@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Caches, Driver, PrepareOptions, Request
+from nnapi.drivers.base import CacheEntry, Caches, Driver, PrepareOptions, Request
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import tensor
 
@@ -106,7 +106,7 @@ def test_preparing_what_is_refused_fails_with_the_reason():
 def test_a_cache_entry_makes_the_same_model():
     device, model, array = OpenVinoDriver(threads=1), doubled(SMALL), np.ones(SMALL, np.float32)
     entry = device.cache_entry(device.prepare(model, PrepareOptions()))
-    again = device.restore(model, entry, PrepareOptions())
+    again = device.restore(model, CacheEntry(entry), PrepareOptions())
     assert (again.execute(Request([array])).outputs[0] == 2).all()
 
 
@@ -116,7 +116,7 @@ def test_a_cache_entry_keeps_the_bounds_of_indices():
     builder.output(builder.gather(rows, 0, indices))
     device, model = OpenVinoDriver(threads=1), builder.finish()
     entry = device.cache_entry(device.prepare(model, PrepareOptions()))
-    again = device.restore(model, entry, PrepareOptions())
+    again = device.restore(model, CacheEntry(entry), PrepareOptions())
     request = [np.ones((3, 2), np.float32), np.array([3], np.int32)]
     with pytest.raises(OpFailedError, match=r"0\.\.2"):
         again.execute(Request(request))

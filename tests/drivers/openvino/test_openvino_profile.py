@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi import trace
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device
 
@@ -95,7 +95,8 @@ def test_what_comes_from_the_cache_and_open_extents_are_traced_alike():
     _, spans = traced(nnapi.compile(builder.finish(), Device(OpenVinoDriver(threads=1))), 1, np.ones((3, 64), "f4"))
     assert operations(spans)
     driver, model = OpenVinoDriver(threads=1), convolutions(1)
-    restored = driver.restore(model, driver.cache_entry(driver.prepare(model, PrepareOptions())), PrepareOptions())
+    kept = driver.cache_entry(driver.prepare(model, PrepareOptions()))
+    restored = driver.restore(model, CacheEntry(kept), PrepareOptions())
     with trace.recording() as recorder:
         restored.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))
     assert {span.label.name for span in operations(recorder.spans())} == {"CONV_2D"}

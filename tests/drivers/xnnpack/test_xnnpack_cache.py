@@ -9,7 +9,7 @@ import pytest
 from engine_cases import Net
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.base import Caches, PrepareOptions, Request
+from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack import compiled as entries
 from nnapi.model.operand import tensor
@@ -56,7 +56,7 @@ def test_what_is_restored_computes_the_same_without_being_lowered(weights, monke
     first, model = XnnpackDriver(1), product(weights=weights)
     assert isinstance(first, Caches)
     prepared = first.prepare(model, OPTIONS)
-    entry = first.cache_entry(prepared)
+    entry = CacheEntry(first.cache_entry(prepared))
     monkeypatch.setattr("nnapi.drivers.xnnpack.lowered", None)
     again = product(weights=weights)
     restored = XnnpackDriver(1).restore(again, entry, OPTIONS)
@@ -64,16 +64,9 @@ def test_what_is_restored_computes_the_same_without_being_lowered(weights, monke
     assert restored.compiled.content[: len(prepared.compiled.content)] == prepared.compiled.content
 
 
-def test_constants_that_the_model_holds_are_not_kept_twice():
-    driver = XnnpackDriver(1)
-    kept = [driver.cache_entry(driver.prepare(product(weights=weights), OPTIONS)) for weights in (FLOATS, CODES)]
-    assert len(kept[0]) < FLOATS.nbytes / 2
-    assert len(kept[1]) > CODES.nbytes
-
-
 def test_extents_that_the_model_leaves_open_can_be_lowered_later():
     driver, model = XnnpackDriver(1), product(rows=0)
-    restored = driver.restore(model, driver.cache_entry(driver.prepare(model, OPTIONS)), OPTIONS)
+    restored = driver.restore(model, CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS))), OPTIONS)
     for rows in (1, 3):
         arrays = [np.ones((rows, 32), np.float32)]
         assert np.allclose(ran(restored, arrays), arrays[0] @ FLOATS.T + np.arange(64), rtol=1e-5, atol=1e-4)
@@ -81,39 +74,39 @@ def test_extents_that_the_model_leaves_open_can_be_lowered_later():
 
 def test_threads_are_chosen_when_it_is_restored():
     model, driver = product(), XnnpackDriver()
-    entry = driver.cache_entry(driver.prepare(model, OPTIONS))
+    entry = CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS)))
     assert driver.restore(model, entry, PrepareOptions(threads=2))._pool._threads == 2
     assert driver.restore(model, entry, OPTIONS)._pool._threads == 1
 
 
 def test_entries_of_another_version_are_refused(monkeypatch):
     model, driver = product(), XnnpackDriver(1)
-    entry = driver.cache_entry(driver.prepare(model, OPTIONS))
+    entry = CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS)))
     monkeypatch.setattr(entries, "VERSION", entries.VERSION + 1)
     with pytest.raises(ValueError, match="the driver's is"):
         driver.restore(model, entry, OPTIONS)
 
 
-def test_entries_that_do_not_fit_the_model_are_refused():
+def test_an_entry_begins_with_the_content_so_that_the_engine_can_map_it():
     driver = XnnpackDriver(1)
-    entry = driver.cache_entry(driver.prepare(product(), OPTIONS))
-    with pytest.raises(ValueError, match="bytes that were written"):
-        driver.restore(product(weights=FLOATS[:, :30]), entry, OPTIONS)
-    net = Net()
-    type = tensor("float32", (2, 32))
-    other = net.finished(net.call(Op.ADD, [net.input(type), net.input(type), *net.numbers(0)], type))
-    with pytest.raises(ValueError, match="is no constant"):
-        driver.restore(other, entry, OPTIONS)
-
-
-def test_an_entry_holds_the_content_as_it_is_where_little_could_be_left_out():
-    driver = XnnpackDriver(1)
-    prepared = driver.prepare(product(weights=CODES), OPTIONS)
+    prepared = driver.prepare(product(), OPTIONS)
     entry = driver.cache_entry(prepared)
     content = prepared.compiled.content
     assert entry.startswith(content)
     told = json.loads(entry[len(content) : -entries.TAIL.size])
-    assert (told["taken"], told["size"], told["flipped"]) == ([], len(content), [True, True])
+    assert (told["flipped"], told["shapes"], told["assumed"]) == ([False, False], [[2, 64]], None)
+
+
+def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.WORTH_MAPPING", 1)
+    cold, warm = (compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN)) for _ in range(2))
+    (entry,) = tmp_path.iterdir()
+    mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(entry) in line]
+    assert len(mapped) == 2, "once by the cache, once by the engine"
+    entry.unlink()
+    other = warm.start(*given(warm.model))  # another interpreter, made of the file that has lost its name
+    assert np.array_equal(warm.run(*given(warm.model))[0], cold.run(*given(cold.model))[0])
+    assert np.array_equal(other.result()[0], cold.run(*given(cold.model))[0])
 
 
 def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 import nnapi
 from nnapi import trace
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import OperandType, tensor
 from nnapi.runtime.device import device
 
@@ -210,7 +210,7 @@ def test_sessions_and_open_extents_are_traced_alike():
 def test_what_comes_from_the_cache_is_traced_alike():
     driver, model = engine().driver, convolutions(2)
     kept = driver.cache_entry(driver.prepare(model, PrepareOptions()))
-    restored = driver.restore(model, kept, PrepareOptions())
+    restored = driver.restore(model, CacheEntry(kept), PrepareOptions())
     with trace.recording() as recorder:
         restored.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))
     assert [span.args["operation"] for span in operations(recorder.spans())] == [0, 1]

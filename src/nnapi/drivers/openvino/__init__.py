@@ -13,7 +13,16 @@ from importlib.util import find_spec
 from typing import Any
 
 from nnapi.codes import DeviceTypeCode, OperandCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, Performance, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.base import (
+    CacheEntry,
+    Capabilities,
+    DeviceInfo,
+    HostBuffer,
+    Performance,
+    Prepared,
+    PrepareOptions,
+    Verdict,
+)
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -53,8 +62,9 @@ class OpenVinoDriver:
         entry: bytes | None = _engine().dump(prepared)
         return entry
 
-    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> Prepared:
-        prepared: Prepared = _engine().load(model, entry, self._device, options, self._threads or options.threads)
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
+        content, threads = bytes(entry.content), self._threads or options.threads
+        prepared: Prepared = _engine().load(model, content, self._device, options, threads)
         return prepared
 
     def allocate(self, type: OperandType) -> HostBuffer:

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, Performance, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.base import (
+    CacheEntry,
+    Capabilities,
+    DeviceInfo,
+    HostBuffer,
+    Performance,
+    Prepared,
+    PrepareOptions,
+    Verdict,
+)
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.cells import written_out
 from nnapi.drivers.xnnpack.chains import merged
@@ -68,16 +77,15 @@ class XnnpackDriver:
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed extents where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
-        return packed(graph.model, graph.compiled) if isinstance(graph, PreparedGraph) else None
+        return packed(graph.compiled) if isinstance(graph, PreparedGraph) else None
 
-    def restore(self, model: Model, entry: bytes, options: PrepareOptions) -> PreparedGraph | OpenGraph:
-        """Hand the engine a graph that was serialised before, without lowering anything."""
-        found = unpacked(model, entry)
-        give_back(constants(model))
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | OpenGraph:
+        """Hand the engine a graph that was serialised before, without a look at the model."""
+        found = unpacked(entry)
         graph = PreparedGraph(model, found, self._threads_for(options, found.work))
-        if _is_closed(model):
+        if found.assumed is None:
             return graph
-        shapes = assumed(model)
+        shapes = found.assumed
         return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes, graph)
 
     def _prepared(
@@ -91,8 +99,7 @@ class XnnpackDriver:
         need(not refused, "; ".join(refused), OpFailedError)
         graph = narrowed(in_place(written_out(merged(result.graph))))
         omitted = [index for index, shape in zip(model.inputs, shapes, strict=True) if shape is None]
-        give_back(constants(model))  # twice, as those that were converted are not read again
-        found = compile_graph(model, graph, omitted)
+        found = compile_graph(model, graph, omitted, None if _is_closed(model) else tuple(assumed))
         give_back(constants(model))
         del result, graph  # and with it what was made of the constants
         return PreparedGraph(model, found, self._threads_for(options, found.work))

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from nnapi.drivers.base import Inference
 from nnapi.drivers.xnnpack.profile import Engine
 from nnapi.drivers.xnnpack.quiet import without_greeting
 from nnapi.errors import OpFailedError, need
+from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.profile import Profile
@@ -27,6 +28,8 @@ FLIP = np.array(128, np.uint8)
 """Turns unsigned codes into signed ones and back."""
 HEAVY = frozenset({"BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Operators whose built-in kernels, where XNNPACK takes them not, are slower with several threads than with one."""
+WORTH_MAPPING = 1 << 16
+"""Bytes below which content is copied as fast as a file is mapped."""
 
 
 @dataclass(frozen=True)
@@ -34,28 +37,33 @@ class Program:
     """A serialised graph and what its user must know.
 
     ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
-    ``shapes`` are those of the outputs.
+    ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content.
     """
 
-    content: bytes
+    content: bytes | memoryview
     flipped: tuple[bool, ...]
     shapes: tuple[Shape, ...]
-    profile: Profile[Engine] | None = None
-    """What a trace says of a call of the engine."""
+    file: Memory | None = None
+    make_profile: Callable[[], Profile[Engine]] | None = None
+
+    @cached_property
+    def profile(self) -> Profile[Engine] | None:
+        """What a trace says of a call of the engine."""
+        return self.make_profile() if self.make_profile else None
 
 
 class Instance:
     """One interpreter and views of the memory of its inputs and outputs, which never moves."""
 
     def __init__(self, program: Program, threads: int) -> None:
-        interpreter = _interpreter(program.content, threads)
+        interpreter = _interpreter(program, threads)
         native: Any = interpreter._interpreter
         if threads > 1 and _has_loose_ends(native):
             threads = 1
-            interpreter = _interpreter(program.content, threads)
+            interpreter = _interpreter(program, threads)
             native = interpreter._interpreter
         self._interpreter = interpreter
-        self._profile = program.profile
+        self._program = program
         self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
         views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
         shapes = tuple(view.shape for view in views[-len(program.shapes) :])
@@ -83,7 +91,8 @@ class Instance:
 
     def _section(self) -> Section:
         """What a trace says of the call; nothing while none is recorded."""
-        return self._profile.of(self._engine) if spans.active and self._profile else spans.NOTHING
+        profile = self._program.profile if spans.active else None
+        return profile.of(self._engine) if profile else spans.NOTHING
 
     def _resolved(self, borrow: bool) -> Inference:
         """Run and results as one function of arrays that fit, resolved down to NumPy's and LiteRT's own."""
@@ -130,10 +139,12 @@ def _getter(view: Array, flip: bool, borrow: bool) -> Callable[[], Array]:
 _greeted = threading.Event()
 
 
-def _interpreter(content: bytes, threads: int) -> Interpreter:
+def _interpreter(program: Program, threads: int) -> Interpreter:
+    path = program.file.path if program.file and len(program.content) >= WORTH_MAPPING else None
+    content = None if path else bytes(program.content)
     try:
         with nullcontext() if _greeted.is_set() else without_greeting():
-            interpreter = Interpreter(model_content=content, num_threads=threads)
+            interpreter = Interpreter(path, content, num_threads=threads)
             interpreter.allocate_tensors()
         _greeted.set()
     except (RuntimeError, ValueError) as error:

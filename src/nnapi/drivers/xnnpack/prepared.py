@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from nnapi.drivers.base import Inference, Outcome, Request
 from nnapi.drivers.xnnpack.compiled import Compiled
@@ -28,8 +29,9 @@ class PreparedGraph:
 
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
-        traced = profile(model, compiled.origins)
-        self._pool = Pool(Program(compiled.content, compiled.flipped, compiled.shapes, traced), threads)
+        traced = partial(profile, model, compiled.origins)
+        program = Program(compiled.content, compiled.flipped, compiled.shapes, compiled.file, traced)
+        self._pool = Pool(program, threads)
 
     def execute(self, request: Request) -> Outcome:
         instance = self._pool.take()

@@ -29,7 +29,7 @@ without a whole one, most of which are far below."""
 class Engine:
     """An interpreter and what it runs: the graph's content, views of its inputs and outputs, its threads."""
 
-    content: bytes
+    content: bytes | memoryview
     native: Any
     inputs: Sequence[Array]
     outputs: Sequence[Array]
@@ -52,8 +52,11 @@ def origins(graph: Graph) -> list[int | None]:
     found: list[int | None] = []
     for operator in reversed(graph.operators):
         output = operator.outputs[0]
-        found.append(read.get(output) if output.origin is None else output.origin)
-        read.update((tensor, found[-1]) for tensor in operator.inputs if tensor is not None)
+        origin = read.get(output) if output.origin is None else output.origin
+        found.append(origin)
+        for tensor in operator.inputs:
+            if tensor is not None:
+                read[tensor] = origin
     return found[::-1]
 
 
@@ -69,7 +72,7 @@ def _costs(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs
 
 def _measured(engine: Engine) -> tuple[list[Event], list[float]]:
     """The events of a run, and the seconds of each."""
-    with Profiled(engine.content, engine.inputs, engine.outputs, engine.threads) as profiled:
+    with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
         events = profiled.run()  # allocates, so its times are not for use
         return events, typical(lambda: [_seconds(event) for event in profiled.run()])
 

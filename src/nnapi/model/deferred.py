@@ -1,0 +1,77 @@
+"""A model that is known well enough to be compiled from a cache and run, and is described when somebody wants more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+from nnapi.model.model import Model, Operand
+
+
+class DeferredModel(Model):
+    """A finished model of which only inputs and outputs are there until something else is asked for.
+
+    ``describe`` gives it whole, and is called at most once; what it raises reaches who asked.
+    """
+
+    def __init__(
+        self, name: str, inputs: Sequence[Operand], outputs: Sequence[Operand], describe: Callable[[], Model]
+    ) -> None:
+        super().__init__(name)
+        self.inputs = tuple(operand.index for operand in inputs)
+        self.outputs = tuple(operand.index for operand in outputs)
+        self.operands = Ends((*inputs, *outputs), self._described)
+        self._state = "finished"
+        self._describe, self._lock = describe, threading.Lock()
+        for name in DESCRIBED:
+            del self.__dict__[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in DESCRIBED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._described()
+        return self.__dict__[name]
+
+    @property
+    def is_described(self) -> bool:
+        return not isinstance(self.operands, Ends)
+
+    def need_mapped(self) -> None:
+        """As that of any model; constants that are not described are mapped when they are."""
+        if self.is_described:
+            super().need_mapped()
+
+    def _described(self) -> Sequence[Operand]:
+        with self._lock:
+            if not self.is_described:
+                whole = self._describe()
+                self.__dict__.update({name: getattr(whole, name) for name in DESCRIBED})
+                self.operands = whole.operands
+        return self.operands
+
+
+class Ends(Sequence[Operand]):
+    """The operands of a model, of which some are there."""
+
+    def __init__(self, known: Sequence[Operand], describe: Callable[[], Sequence[Operand]]) -> None:
+        self._known = {operand.index: operand for operand in known}
+        self._describe = describe
+
+    @overload
+    def __getitem__(self, index: int) -> Operand: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Operand]: ...
+    def __getitem__(self, index: int | slice) -> Operand | Sequence[Operand]:
+        found = self._known.get(index) if isinstance(index, int) else None
+        return self._describe()[index] if found is None else found
+
+    def __len__(self) -> int:
+        return len(self._describe())
+
+    def __iter__(self) -> Iterator[Operand]:
+        return iter(self._describe())
+
+
+DESCRIBED = ("operations", "notes", "relaxed")
+"""What a description adds to the operands."""
