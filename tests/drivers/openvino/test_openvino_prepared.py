@@ -122,6 +122,26 @@ def test_a_cache_entry_keeps_the_bounds_of_indices():
         again.execute(Request(request))
 
 
+def test_runs_that_meet_have_a_model_each_while_there_are_threads_for_them(monkeypatch):
+    monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
+    ready = prepared(doubled(SMALL))
+    runs = [ready._another() for _ in range(4)]
+    assert len({id(model) for model in ready._models}) == 3
+    assert len(ready._models) == 3
+    traced = ready._profile
+    for run in runs:
+        (output,) = run([np.ones(SMALL, np.float32)], traced.of([np.ones(SMALL, np.float32)]))
+        assert (output == 2).all()
+
+
+def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch):
+    monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0})
+    ready = prepared(doubled(SMALL))
+    for _ in range(2):
+        ready._another()
+    assert len(ready._models) == 1
+
+
 def test_threads_follow_the_preference():
     def threads(preference, given=None):
         chosen = engine.properties("CPU", PrepareOptions(preference=preference), given)

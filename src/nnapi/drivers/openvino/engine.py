@@ -62,9 +62,32 @@ def _compiled(
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
+    return _prepared(model, inputs, device, properties, compiled, bounds)
+
+
+def _prepared(
+    model: Model,
+    inputs: Sequence[OperandType],
+    device: str,
+    properties: Mapping[str, Any],
+    compiled: Any,
+    bounds: Sequence[Bounds],
+) -> PreparedOpenVino:
+    def copy(compiled: Any) -> Any:
+        return core().import_model(io.BytesIO(_exported(compiled)), device, properties)
+
+    traced = _profile(model, inputs, device, properties)
     return PreparedOpenVino(
-        [type.dimensions for type in inputs], compiled, bounds, _profile(model, inputs, device, properties)
+        [type.dimensions for type in inputs], compiled, bounds, traced, copy, _most_copies(device, properties)
     )
+
+
+def _most_copies(device: str, properties: Mapping[str, Any]) -> int:
+    """How many of the model the machine has threads for, where each has the threads of one run."""
+    if device != "CPU" or properties["NUM_STREAMS"] > 1:
+        return 1
+    threads: int = properties["INFERENCE_NUM_THREADS"]
+    return max(len(os.sched_getaffinity(0)) // threads, 1)
 
 
 def _profile(
@@ -79,8 +102,13 @@ def dump(prepared: Prepared) -> bytes | None:
     """The compiled model, headed by a line with what the engine does not keep; None where inputs have open extents."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
-    exported = prepared.compiled.export_model()
-    return json.dumps(prepared.bounds).encode() + b"\n" + (exported if isinstance(exported, bytes) else exported.read())
+    return json.dumps(prepared.bounds).encode() + b"\n" + _exported(prepared.compiled)
+
+
+def _exported(compiled: Any) -> bytes:
+    exported = compiled.export_model()
+    content: bytes = exported if isinstance(exported, bytes) else exported.read()
+    return content
 
 
 def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
@@ -90,19 +118,19 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
     types = [model.operands[index].type for index in model.inputs]
     bounds = [Bounds(*values) for values in json.loads(head)]
-    return PreparedOpenVino(
-        [type.dimensions for type in types], compiled, bounds, _profile(model, types, device, chosen)
-    )
+    return _prepared(model, types, device, chosen, compiled, bounds)
 
 
 def properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:
     """How to compile: float32 always, the engine's own choice being less precise than NNAPI allows.
 
-    One answer at a time uses every processor, many in succession use one each, and saving power uses one.
+    One answer at a time uses every processor, many in succession use one each, and saving power uses one. Threads are
+    not bound to processors: the engine would bind those of several models to the same ones.
     """
     chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     if device != "CPU":
         return chosen
+    chosen["ENABLE_CPU_PINNING"] = False
     processors = threads or len(os.sched_getaffinity(0))
     if options.preference == PreferenceCode.PREFER_LOW_POWER:
         return chosen | {"INFERENCE_NUM_THREADS": threads or 1, "NUM_STREAMS": 1}

@@ -42,17 +42,29 @@ class Bounds(NamedTuple):
 class PreparedOpenVino:
     """A compiled model. Every run under way has an inference request to itself; they are kept for later runs.
 
-    A run is one call of the engine and cannot be stopped: deadlines are looked at before it.
+    A run is one call of the engine and cannot be stopped: deadlines are looked at before it. Runs of one compiled model
+    wait for its threads: where the machine has more of them, runs that meet get copies of the model, made when needed.
     """
 
     def __init__(
-        self, shapes: Sequence[Shape], compiled: Any, bounds: Sequence[Bounds], profile: Profile[Inputs]
+        self,
+        shapes: Sequence[Shape],
+        compiled: Any,
+        bounds: Sequence[Bounds],
+        profile: Profile[Inputs],
+        copy: Callable[[Any], Any],
+        most: int = 1,
     ) -> None:
-        """``profile`` is what a trace says of a run."""
+        """``profile`` is what a trace says of a run; ``copy`` compiles a model again, ``most`` is how many there may be
+        altogether."""
         self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled
         self.bounds = tuple(bounds)
+        self._copy, self._most = copy, most
+        self._models = [compiled]
+        self._requests = 0
+        self._lock = threading.Lock()
         self._idle: deque[_Run] = deque()
 
     def execute(self, request: Request) -> Outcome:
@@ -67,13 +79,22 @@ class PreparedOpenVino:
         try:
             run = self._idle.pop()
         except IndexError:
-            run = _Run(self.compiled)
+            run = self._another()
         outputs = run(request.inputs, self._profile.of(request.inputs) if spans.active else spans.NOTHING)
         self._idle.append(run)  # not after an error: what state it is in is anyone's guess
         return Outcome(outputs)
 
     def close(self) -> None:
         self._idle.clear()
+
+    def _another(self) -> _Run:
+        """One more request: the first of a copy while there may be more of these, else of the models in turn."""
+        with self._lock:
+            if self._requests and len(self._models) < self._most:
+                self._models.append(self._copy(self.compiled))
+            model = self._models[self._requests % len(self._models)]
+            self._requests += 1
+        return _Run(model)
 
 
 class PreparedOpenShapes:
