@@ -19,13 +19,13 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.cells import written_out
-from nnapi.drivers.xnnpack.chains import merged
 from nnapi.drivers.xnnpack.compiled import compile_graph, constants, packed, unpacked
 from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered, may_be_omitted
-from nnapi.drivers.xnnpack.narrow import narrowed
+from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
-from nnapi.drivers.xnnpack.states import in_place
+from nnapi.drivers.xnnpack.recurrence.cells import written_out
+from nnapi.drivers.xnnpack.recurrence.chains import merged
+from nnapi.drivers.xnnpack.recurrence.states import in_place
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import CacheEntry
 from nnapi.drivers.xnnpack.ends import left_unsigned
-from nnapi.drivers.xnnpack.estimates import products
 from nnapi.drivers.xnnpack.flatbuffer import serialised
 from nnapi.drivers.xnnpack.graph import Graph
-from nnapi.drivers.xnnpack.profile import origins
+from nnapi.drivers.xnnpack.narrowing.estimates import products
+from nnapi.drivers.xnnpack.profiling.profile import origins
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape

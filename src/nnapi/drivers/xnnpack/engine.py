@@ -16,7 +16,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Inference
-from nnapi.drivers.xnnpack.profile import Engine
+from nnapi.drivers.xnnpack.profiling.profile import Engine
 from nnapi.drivers.xnnpack.quiet import without_greeting
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory

@@ -12,7 +12,7 @@ from functools import partial
 from nnapi.drivers.base import Inference, Outcome, Request
 from nnapi.drivers.xnnpack.compiled import Compiled
 from nnapi.drivers.xnnpack.engine import Instance, Pool, Program
-from nnapi.drivers.xnnpack.profile import profile
+from nnapi.drivers.xnnpack.profiling.profile import profile
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

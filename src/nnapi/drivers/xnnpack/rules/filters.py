@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.xnnpack.filters import out_of_reach
 from nnapi.drivers.xnnpack.graph import Places, Tensor
+from nnapi.drivers.xnnpack.narrowing.filters import out_of_reach
 from nnapi.drivers.xnnpack.schema import TYPES
 from nnapi.drivers.xnnpack.site import SHIFT, Refused, Site, need
 from nnapi.drivers.xnnpack.validate import LARGEST_SCALE, SMALLEST_SCALE

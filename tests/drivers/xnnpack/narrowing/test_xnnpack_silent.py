@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from nnapi import compile
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.filters import Outside
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 from nnapi.drivers.xnnpack.lowering import lowered
-from nnapi.drivers.xnnpack.narrow import narrowed
-from nnapi.drivers.xnnpack.silent import silent, without_effect
+from nnapi.drivers.xnnpack.narrowing.filters import Outside
+from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
+from nnapi.drivers.xnnpack.narrowing.silent import silent, without_effect
 from nnapi.model.operand import tensor
 
 SAME, RELU, RELU6 = 1, 1, 3

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnapi.drivers.xnnpack.filters import FEW, ROW, Outside, out_of_reach, split
 from nnapi.drivers.xnnpack.graph import Operator, Tensor
-from nnapi.drivers.xnnpack.orders import Order, taken
+from nnapi.drivers.xnnpack.narrowing.filters import FEW, ROW, Outside, out_of_reach, split
+from nnapi.drivers.xnnpack.narrowing.orders import Order, taken
 
 DEPTH = 6
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from nnapi.drivers.xnnpack.align import Node, owners
 from nnapi.drivers.xnnpack.graph import Graph, Tensor
-from nnapi.drivers.xnnpack.litert import Event, Profiled
+from nnapi.drivers.xnnpack.profiling.align import Node, owners
+from nnapi.drivers.xnnpack.profiling.litert import Event, Profiled
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.trace import Layer, Phase, Section

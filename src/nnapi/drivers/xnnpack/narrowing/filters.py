@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from nnapi.drivers.xnnpack.graph import Operator, Places, Tensor
-from nnapi.drivers.xnnpack.orders import Order, taken
+from nnapi.drivers.xnnpack.narrowing.orders import Order, taken
 from nnapi.model.operand import Array
 
 REACH = 127

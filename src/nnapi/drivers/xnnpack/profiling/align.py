@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from nnapi.drivers.xnnpack.litert import Event
+from nnapi.drivers.xnnpack.profiling.litert import Event
 
 
 class Node(NamedTuple):

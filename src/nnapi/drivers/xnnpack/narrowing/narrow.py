@@ -16,15 +16,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.branches import branched
-from nnapi.drivers.xnnpack.channels import MOST_SLICES, ordered, ways
-from nnapi.drivers.xnnpack.filters import Outside, Split, fitting, per_channel, split, unsigned
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
-from nnapi.drivers.xnnpack.orders import Order, taken
-from nnapi.drivers.xnnpack.pairs import paired
-from nnapi.drivers.xnnpack.silent import silent, without_effect
+from nnapi.drivers.xnnpack.narrowing.branches import branched
+from nnapi.drivers.xnnpack.narrowing.channels import MOST_SLICES, ordered, ways
+from nnapi.drivers.xnnpack.narrowing.filters import Outside, Split, fitting, per_channel, split, unsigned
+from nnapi.drivers.xnnpack.narrowing.orders import Order, taken
+from nnapi.drivers.xnnpack.narrowing.pairs import paired
+from nnapi.drivers.xnnpack.narrowing.silent import silent, without_effect
+from nnapi.drivers.xnnpack.narrowing.thin import thickened
 from nnapi.drivers.xnnpack.site import SHIFT
-from nnapi.drivers.xnnpack.thin import thickened
 
 
 def narrowed(graph: Graph) -> Graph:

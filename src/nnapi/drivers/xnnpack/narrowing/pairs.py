@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nnapi.drivers.xnnpack import estimates
-from nnapi.drivers.xnnpack.filters import REACH, is_plain, per_channel, signed
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
+from nnapi.drivers.xnnpack.narrowing import estimates
+from nnapi.drivers.xnnpack.narrowing.filters import REACH, is_plain, per_channel, signed
 from nnapi.drivers.xnnpack.schema import SAME, VALID
 from nnapi.model.operand import Shape
 

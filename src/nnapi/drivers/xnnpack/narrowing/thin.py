@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.xnnpack import estimates
-from nnapi.drivers.xnnpack.filters import is_each_channel
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
+from nnapi.drivers.xnnpack.narrowing import estimates
+from nnapi.drivers.xnnpack.narrowing.filters import is_each_channel
 from nnapi.drivers.xnnpack.schema import SAME
 from nnapi.model.operand import Array
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack import estimates
-from nnapi.drivers.xnnpack.filters import Outside, Split, is_each_channel, is_plain
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.orders import Order
+from nnapi.drivers.xnnpack.narrowing import estimates
+from nnapi.drivers.xnnpack.narrowing.filters import Outside, Split, is_each_channel, is_plain
+from nnapi.drivers.xnnpack.narrowing.orders import Order
 from nnapi.model.operand import Array
 
 SINGLE = frozenset(

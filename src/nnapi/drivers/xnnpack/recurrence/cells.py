@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
-from nnapi.drivers.xnnpack.states import needed
+from nnapi.drivers.xnnpack.recurrence.states import needed
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.lowering import lowered
-from nnapi.drivers.xnnpack.narrow import narrowed
-from nnapi.drivers.xnnpack.pairs import paired
+from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
+from nnapi.drivers.xnnpack.narrowing.pairs import paired
 from nnapi.model.operand import tensor
 
 SAME, VALID = 1, 2

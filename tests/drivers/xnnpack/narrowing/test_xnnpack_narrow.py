@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack import channels, estimates, narrow
-from nnapi.drivers.xnnpack.filters import Outside, fitting, split
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
 from nnapi.drivers.xnnpack.lowering import lowered
-from nnapi.drivers.xnnpack.orders import Order
+from nnapi.drivers.xnnpack.narrowing import channels, estimates, narrow
+from nnapi.drivers.xnnpack.narrowing.filters import Outside, fitting, split
+from nnapi.drivers.xnnpack.narrowing.orders import Order
 from nnapi.model.operand import tensor
 
 IMAGE = tensor("uint8", (1, 8, 8, 6), 0.05, 120)

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack import estimates
-from nnapi.drivers.xnnpack.branches import branched
-from nnapi.drivers.xnnpack.filters import Outside
 from nnapi.drivers.xnnpack.flatbuffer import serialised
 from nnapi.drivers.xnnpack.lowering import lowered
-from nnapi.drivers.xnnpack.narrow import narrowed
+from nnapi.drivers.xnnpack.narrowing import estimates
+from nnapi.drivers.xnnpack.narrowing.branches import branched
+from nnapi.drivers.xnnpack.narrowing.filters import Outside
+from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import tensor
 

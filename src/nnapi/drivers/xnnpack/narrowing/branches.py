@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
-from nnapi.drivers.xnnpack import estimates
-from nnapi.drivers.xnnpack.channels import alone
-from nnapi.drivers.xnnpack.filters import Outside, is_each_channel, is_plain
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.orders import Order, taken
+from nnapi.drivers.xnnpack.narrowing import estimates
+from nnapi.drivers.xnnpack.narrowing.channels import alone
+from nnapi.drivers.xnnpack.narrowing.filters import Outside, is_each_channel, is_plain
+from nnapi.drivers.xnnpack.narrowing.orders import Order, taken
 
 
 def branched(graph: Graph, outside: Outside) -> Graph:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers.xnnpack.filters import Outside, is_each_channel, is_plain, unsigned
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
+from nnapi.drivers.xnnpack.narrowing.filters import Outside, is_each_channel, is_plain, unsigned
 from nnapi.model.operand import Array
 
 LARGEST = 2**12

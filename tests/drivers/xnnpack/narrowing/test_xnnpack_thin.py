@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lowered
-from nnapi.drivers.xnnpack.narrow import narrowed
-from nnapi.drivers.xnnpack.thin import _dense, thickened
+from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
+from nnapi.drivers.xnnpack.narrowing.thin import _dense, thickened
 from nnapi.model.operand import ChannelQuantization, tensor
 
 SAME, VALID = 1, 2

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor, constant
-from nnapi.drivers.xnnpack.states import needed
+from nnapi.drivers.xnnpack.recurrence.states import needed
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 HIDDEN, CELL = 18, 19

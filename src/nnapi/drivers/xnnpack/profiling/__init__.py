@@ -1,0 +1,1 @@
+"""What each operator takes, by LiteRT's own profiler: for traces."""
