@@ -132,6 +132,17 @@ def test_where_nothing_can_be_kept_nothing_fails(path: Path, caplog: pytest.LogC
     assert not is_known(path)
 
 
+def test_a_user_without_a_home(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where the user has no entry in the system
+    model = nnapi.load(path)
+    assert model.origin is not None
+    model.origin.keep(model)
+    assert not is_known(path)
+    assert not Path("~").exists()
+
+
 def test_the_oldest_go_when_there_are_too_many(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "MOST", 2)
     kept = keep(path)

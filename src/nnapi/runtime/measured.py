@@ -129,13 +129,21 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def default_directory() -> Path:
-    """Where this machine's measurements are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory."""
-    return _directory(os.environ.get("NNAPI_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"))
+    """Where this machine's measurements are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory.
+
+    For a user without a home it is where nothing can be kept.
+    """
+    return _directory(*map(os.environ.get, ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
 
 
 @cache
-def _directory(chosen: str | None, users: str | None) -> Path:
-    return Path(chosen) if chosen else Path(users or Path.home() / ".cache") / "nnapi"
+def _directory(chosen: str | None, users: str | None, home: str | None) -> Path:
+    if chosen:
+        return Path(chosen)
+    try:
+        return Path(users or Path.home() / ".cache") / "nnapi"
+    except RuntimeError:
+        return Path(os.devnull) / "nnapi"
 
 
 @cache

@@ -27,14 +27,27 @@ def resize_bilinear(site: Site, input: Value, size: Pair, align_corners: bool, h
 def resize_nearest_neighbor(
     site: Site, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Value:
-    """Rows and columns are picked by index: the engine's own arithmetic may differ by one from the specified one."""
+    """Rows and columns that are all repeated as often are interpolated, as the engine then need not rearrange the
+    image. Others are picked by index: the engine's own arithmetic may differ by one from the specified one."""
     kind = input.is_moved_as
     y = input.node(kind, True)
-    for axis, extent, out in zip((2, 3), input.type.dimensions[1:3], size, strict=True):
-        picked = _nearest(extent, out, align_corners, half_pixel_centers)
+    extents = input.type.dimensions[1:3]
+    picks = [_nearest(extent, out, align_corners, half_pixel_centers) for extent, out in zip(extents, size, strict=True)]
+    if all(_repeats(picked, extent) for picked, extent in zip(picks, extents, strict=True)):
+        y = op.interpolate(
+            y, integers(size), "nearest", "sizes",
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor", axes=integers([2, 3]),
+        )  # fmt: skip
+        return Value.of(y, site.type(), kind, first=True)
+    for axis, extent, picked in zip((2, 3), extents, picks, strict=True):
         if not np.array_equal(picked, np.arange(extent)):
             y = op.gather(y, op.constant(picked), integers(axis))
     return Value.of(y, site.type(), kind, first=True)
+
+
+def _repeats(picked: Array, extent: int) -> bool:
+    """Whether each of ``extent`` cells is shown by the same number of neighbours: then no rounding can matter."""
+    return np.array_equal(picked, np.repeat(np.arange(extent), len(picked) // extent))
 
 
 def _nearest(extent: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
