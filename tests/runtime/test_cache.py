@@ -39,6 +39,22 @@ def test_a_hit_skips_the_driver_s_prepare(tmp_path: Path) -> None:
     assert compilation.run(TWO)[0].tolist() == [2, 4]
 
 
+def test_a_directory_alone_keeps_each_model_apart(tmp_path: Path) -> None:
+    drivers, directory = [Slow(), Slow()], tmp_path / "not" / "there"
+    for driver in drivers:
+        for model in (doubled(), doubled("tripled", 3)):
+            compilation = compile(model, Device(driver), cache=directory)
+            assert compilation.run(TWO)[0].tolist() == ([2, 4] if model.name == "doubled" else [3, 6])
+    assert [driver.prepared for driver in drivers] == [["doubled", "tripled"], []]
+    assert len(list(entries(directory))) == 2
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        compile(doubled(), Device(Slow()), cache=tmp_path / "file" / "cache")
+
+
 def test_rule_091_devices_that_do_not_ask_for_files_take_no_part(tmp_path: Path) -> None:
     compile(doubled(), "nnapi-reference", cache=(tmp_path, TOKEN))
     driver = Slow()

@@ -27,6 +27,7 @@ from nnapi.runtime.cache import Cache
 from nnapi.runtime.deadline import deadline_after
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
+from nnapi.runtime.digest import content_hash
 from nnapi.runtime.event import Event
 from nnapi.runtime.explain import as_data, as_text, summary
 from nnapi.runtime.plan import Plan
@@ -312,13 +313,14 @@ def compile(
     priority: PriorityCode | None = None,
     timeout: int | None = None,
     threads: int | None = None,
-    cache: tuple[str | os.PathLike[str], bytes] | None = None,
+    cache: str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
     ``devices`` restricts the choice, by name or Device; nothing falls back to others then. ``timeout`` is in
-    nanoseconds and needs one device; ``threads``
-    is how many a run may use; ``cache`` is a directory and a 32-byte token.
+    nanoseconds and needs one device; ``threads`` is how many a run may use. ``cache`` is a directory, made where there
+    is none, in which later compilations of the same model find what this one prepared; with a 32-byte token beside it,
+    it is what :meth:`Compilation.set_caching` takes.
     """
     compilation = Compilation(model, None if devices is None else _chosen(devices))
     if preference is not None:
@@ -328,8 +330,12 @@ def compile(
     if timeout is not None:
         compilation.set_timeout(timeout)
     compilation.set_threads(threads)
-    if cache is not None:
+    if isinstance(cache, tuple):
         compilation.set_caching(*cache)
+    elif cache is not None:
+        model.need_mapped()
+        os.makedirs(cache, exist_ok=True)
+        compilation.set_caching(cache, content_hash(model))
     compilation.finish()
     return compilation
 
