@@ -27,7 +27,8 @@ pytestmark = pytest.mark.engine
 ENGINE = Device(OpenVinoDriver(threads=1))
 STRIDE = 97
 """Every so many examples of the corpus are run here; `nnapi check --device openvino-cpu` runs them all."""
-STEPS = ["conv", "depthwise", "relu6", "logistic", "average", "largest", "skip", "beside", "resize", "transposed"]
+STEPS = ["conv", "depthwise", "relu6", "logistic", "average", "largest", "skip", "beside"]
+STEPS += ["resize", "nearest", "transposed"]
 
 
 def agreement(model, seed=0):
@@ -68,6 +69,8 @@ def grow(builder, x, earlier, step, quantised, random):
         return builder.concatenation([x, other], 3, **out)
     if step == "resize":
         return builder.resize_bilinear(x, min(2 * w, 8), min(h + 1, 8))
+    if step == "nearest":
+        return builder.resize_nearest_neighbor(x, min(2 * w, 8), 2 * h if h < 5 else h)
     return builder.transpose(x, [0, 2, 1, 3])
 
 

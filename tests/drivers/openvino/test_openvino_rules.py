@@ -107,6 +107,29 @@ def test_space_to_batch_pads_with_the_zero_point():
     assert pair[0][0][0].reshape(-1).tolist() == [128, 128, 128, 4]
 
 
+@pytest.mark.parametrize("type", [tensor("float32", ()), tensor("float16", ()), UINT8, INT8], ids=str)
+@pytest.mark.parametrize("how", [(False, False), (False, True), (True, False)], ids=["", "half pixels", "corners"])
+def test_nearest_cells_are_the_specified_ones(type, how):
+    flags = [scalar(OperandCode.BOOL, flag) for flag in (False, *how)]
+    for (rows, columns), (height, width) in [
+        ((13, 25), (39, 175)), ((1, 7), (5, 7)), ((6, 10), (12, 15)), ((9, 4), (3, 4)), ((49, 3), (49 * 11, 9))
+    ]:  # fmt: skip
+        cells = np.arange(rows * columns * 3).reshape(1, rows, columns, 3) % 128
+        image = type.with_dimensions(cells.shape), cells.astype(type.dtype)
+        inputs = [image, integer(width), integer(height), *flags]
+        need_close(
+            both(OperationCode.RESIZE_NEAREST_NEIGHBOR, inputs, [type.with_dimensions((1, height, width, 3))]), 0
+        )
+
+
+def test_repeated_cells_stay_in_the_order_of_axes_of_convolutions():
+    builder = nnapi.Builder()
+    builder.output(builder.resize_nearest_neighbor(builder.input(tensor("float32", (1, 4, 5, 8))), 10, 12))
+    kinds = {node.get_type_name() for node in lowered(builder.finish()).graph().get_ops()}
+    assert "Interpolate" in kinds
+    assert "Gather" not in kinds
+
+
 def test_pad_with_a_code_that_is_not_zero():
     inputs = [(UINT8.with_dimensions((2,)), np.array([9, 8], np.uint8)), int32s([1, 2]), integer(3)]
     ours, _ = both(OperationCode.PAD_V2, inputs, [UINT8.with_dimensions((5,))], constant=True)

@@ -27,12 +27,12 @@ def resize_bilinear(site: Site, input: Value, size: Pair, align_corners: bool, h
 def resize_nearest_neighbor(
     site: Site, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Value:
-    """Rows and columns that are all repeated as often are interpolated, as the engine then need not rearrange the
-    image. Others are picked by index: the engine's own arithmetic may differ by one from the specified one."""
+    """Cells are picked by index: the engine's own arithmetic may differ by one from the specified one. Not so where all
+    are repeated equally often; and indices want an image in an order that convolutions must first turn it into."""
     kind = input.is_moved_as
     y = input.node(kind, True)
-    extents = input.type.dimensions[1:3]
-    picks = [_nearest(extent, out, align_corners, half_pixel_centers) for extent, out in zip(extents, size, strict=True)]
+    extents, how = input.type.dimensions[1:3], (align_corners, half_pixel_centers)
+    picks = [_nearest(extent, out, *how) for extent, out in zip(extents, size, strict=True)]
     if all(_repeats(picked, extent) for picked, extent in zip(picks, extents, strict=True)):
         y = op.interpolate(
             y, integers(size), "nearest", "sizes",
@@ -46,7 +46,7 @@ def resize_nearest_neighbor(
 
 
 def _repeats(picked: Array, extent: int) -> bool:
-    """Whether each of ``extent`` cells is shown by the same number of neighbours: then no rounding can matter."""
+    """Whether each of ``extent`` cells is shown equally often, in order: then the engine's arithmetic is exact."""
     return np.array_equal(picked, np.repeat(np.arange(extent), len(picked) // extent))
 
 
