@@ -151,24 +151,26 @@ class Record:
         place = self._places[field]
         if not place:
             return ()
-        source, itemsize = self._source, SIZES[code]
-        start, length = source.vector(self._at + place, itemsize)
-        source.budget -= length * itemsize
-        if source.budget < 0:
-            source.spend(0)
-        return unpack_from(f"<{length}{code}", source.content, start)
+        start, length = self._elements(place, SIZES[code])
+        return unpack_from(f"<{length}{code}", self._source.content, start)
 
     def view(self, field: int, code: str) -> Sequence[Any]:
         """As :meth:`numbers`, but each number is read when somebody asks for it."""
         place = self._places[field]
         if not place:
             return ()
-        source, itemsize = self._source, SIZES[code]
+        itemsize = SIZES[code]
+        start, length = self._elements(place, itemsize)
+        return self._source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
+
+    def _elements(self, place: int, itemsize: int) -> tuple[int, int]:
+        """Position and number of a vector's elements, which count as read."""
+        source = self._source
         start, length = source.vector(self._at + place, itemsize)
         source.budget -= length * itemsize
         if source.budget < 0:
             source.spend(0)
-        return source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
+        return start, length
 
     def region(self, field: int) -> tuple[int, int] | None:
         """Position and length of a vector of bytes, None where the file leaves it out; its bytes are not read."""
