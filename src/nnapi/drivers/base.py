@@ -25,6 +25,7 @@ from nnapi.model.extension import Extension, ExtensionType
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.trace import Layer, Phase, Section
 
 __all__ = [
     "DEFAULT_LOOP_TIMEOUT",
@@ -50,6 +51,7 @@ __all__ = [
     "Request",
     "Sessions",
     "Verdict",
+    "operation_section",
 ]
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
@@ -273,3 +275,14 @@ class Driver(Protocol):
         ...
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared: ...
+
+
+def operation_section(model: Model, number: int, engine: str) -> Section:
+    """What a trace says of an operation of a model, or of a part of it, which an engine computes under a name of its
+    own."""
+    call = model.operations[number]
+    return Section(
+        Layer.DRIVER, Phase.COMPUTATION, call.name, operation=call.number, model=model.name, engine=engine,
+        inputs=[model.operands[index].name for index in call.inputs],
+        outputs=[model.operands[index].name for index in call.outputs],
+    )  # fmt: skip

@@ -24,8 +24,8 @@ class DeferredModel(Model):
         self.operands = Ends((*inputs, *outputs), self._described)
         self._state = "finished"
         self._describe, self._lock = describe, threading.Lock()
-        for name in DESCRIBED:
-            del self.__dict__[name]
+        for attribute in DESCRIBED:
+            del self.__dict__[attribute]
 
     def __getattr__(self, name: str) -> Any:
         if name not in DESCRIBED:

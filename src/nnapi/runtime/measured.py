@@ -138,6 +138,7 @@ def default_directory() -> Path:
 
 @cache
 def _directory(chosen: str | None, users: str | None, home: str | None) -> Path:
+    """What the environment's three values lead to; the last decides through :meth:`Path.home`."""
     if chosen:
         return Path(chosen)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict, deque
@@ -18,6 +19,8 @@ from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.profile import Profile
+
+log = logging.getLogger("nnapi.Driver")
 
 COPIED = 1 << 16
 """Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""
@@ -91,7 +94,11 @@ class PreparedOpenVino:
         """One more request: the first of a copy while there may be more of these, else of the models in turn."""
         with self._lock:
             if self._requests and len(self._models) < self._most:
-                self._models.append(self._copy(self.compiled))
+                try:
+                    self._models.append(self._copy(self.compiled))
+                except RuntimeError as error:
+                    log.warning("runs take turns, as the engine makes no copy of the model: %s", error)
+                    self._most = len(self._models)
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
         return _Run(model)

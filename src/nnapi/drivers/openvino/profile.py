@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
+from nnapi.drivers.base import operation_section
 from nnapi.drivers.openvino.lowering import Lowered
 from nnapi.drivers.openvino.value import Node, shareable
 from nnapi.model.model import Model
@@ -76,7 +77,8 @@ def _costs(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
     ran = [(name, seconds) for name, seconds in nodes if seconds]
     numbers = _attributed([number for (number, _), _ in ran])
     return [
-        (_section(model, number, engine), seconds) for number, ((_, engine), seconds) in zip(numbers, ran, strict=True)
+        (operation_section(model, number, engine), seconds)
+        for number, ((_, engine), seconds) in zip(numbers, ran, strict=True)
     ]
 
 
@@ -101,12 +103,3 @@ def _attributed(numbers: Sequence[int | None]) -> list[int]:
         after = after if number is None else number
         found.append(after)
     return found[::-1]
-
-
-def _section(model: Model, number: int, engine: str) -> Section:
-    call = model.operations[number]
-    return Section(
-        Layer.DRIVER, Phase.COMPUTATION, call.name, operation=call.number, model=model.name, engine=engine,
-        inputs=[model.operands[index].name for index in call.inputs],
-        outputs=[model.operands[index].name for index in call.outputs],
-    )  # fmt: skip

@@ -212,22 +212,24 @@ def unsigned(operator: Operator) -> Tensor | None:
 
 def is_plain(operator: Operator) -> bool:
     """Whether an operator is a convolution of one group with constant filter and bias."""
-    if operator.kind != "CONV_2D":
-        return False
-    x, filter, bias = operator.inputs
-    if x is None or filter is None or bias is None or filter.data is None or bias.data is None:
-        return False
-    return filter.shape[3] == x.shape[3]
+    ends = _learnt(operator, "CONV_2D")
+    return ends is not None and ends[0].shape[3] == ends[1].shape[3]
 
 
 def is_each_channel(operator: Operator) -> bool:
     """Whether an operator is a convolution of each channel with a constant filter of its own."""
-    if operator.kind != "DEPTHWISE_CONV_2D":
-        return False
+    ends = _learnt(operator, "DEPTHWISE_CONV_2D")
+    return ends is not None and ends[0].shape[3] == operator.outputs[0].shape[3]
+
+
+def _learnt(operator: Operator, kind: str) -> tuple[Tensor, Tensor] | None:
+    """Input and filter of an operator of that kind whose filter and bias are constants."""
+    if operator.kind != kind:
+        return None
     x, filter, bias = operator.inputs
     if x is None or filter is None or bias is None or filter.data is None or bias.data is None:
-        return False
-    return x.shape[3] == operator.outputs[0].shape[3]
+        return None
+    return x, filter
 
 
 def _codes(filter: Tensor) -> Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from nnapi.drivers.base import operation_section
 from nnapi.drivers.xnnpack.graph import Graph, Tensor
 from nnapi.drivers.xnnpack.profiling.align import Node, owners
 from nnapi.drivers.xnnpack.profiling.litert import Event, Profiled
@@ -93,9 +94,4 @@ def _section(model: Model, origin: int | None, engine: str) -> Section:
     """What a trace says of one operator: the call of the model that it computes, or a part of it."""
     if origin is None:
         return Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name)
-    call = model.operations[origin]
-    return Section(
-        Layer.DRIVER, Phase.COMPUTATION, call.name, operation=call.number, model=model.name, engine=engine,
-        inputs=[model.operands[index].name for index in call.inputs],
-        outputs=[model.operands[index].name for index in call.outputs],
-    )  # fmt: skip
+    return operation_section(model, origin, engine)
