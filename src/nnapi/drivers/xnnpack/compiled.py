@@ -21,7 +21,7 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
-VERSION = 3
+VERSION = 4
 """Of entries: to be raised with every change of what graphs become."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""

@@ -1,4 +1,4 @@
-"""Depthwise filters of few channels, computed as dense ones on pairs of pixels."""
+"""Convolutions of few channels, computed for two pixels as one."""
 
 import numpy as np
 import pytest
@@ -6,64 +6,78 @@ from engine_cases import Net, both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
-from nnapi.drivers.xnnpack.narrowing.thin import _dense, thickened
-from nnapi.model.operand import ChannelQuantization, tensor
+from nnapi.drivers.xnnpack.narrowing.thin import _dense, _moved, thickened
+from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 
 SAME, VALID = 1, 2
+KINDS = [OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D]
 
 
-def depthwise(random, image, size, padding=SAME, stride=1, activation=0):
-    """A model of one depthwise operation whose filter has a scale for each channel."""
-    net, depth = Net(), image[3]
+def convolution(random, kind, image, units, size, padding=SAME, stride=1, activation=0, dilation=1):
+    """A model of one convolution whose filter has a scale for each channel; a depthwise one has the image's."""
+    net, is_dense = Net(), kind == OperationCode.CONV_2D
     x = net.input(tensor("uint8", image, 0.05, 120))
-    scales = tuple(random.uniform(0.005, 0.02, depth).astype(np.float32).tolist())
-    type = tensor("quant8_symm_per_channel", (1, *size, depth), channel=ChannelQuantization(3, scales))
-    w = net.constant(type, random.integers(-127, 128, type.dimensions))
-    b = net.constant(tensor("int32", (depth,)), random.integers(-500, 500, depth))
-    spans = image[1:3] if padding == SAME else [e - k + 1 for e, k in zip(image[1:3], size, strict=True)]
-    out = tensor("uint8", (image[0], *(-(-e // stride) for e in spans), depth), 0.1, 100)
-    tail = net.numbers(padding, stride, stride, 1, activation)
-    return net.finished(net.call(OperationCode.DEPTHWISE_CONV_2D, [x, w, b, *tail], out))
+    scales = tuple(random.uniform(0.005, 0.02, units).astype(np.float32).tolist())
+    shape = (units, *size, image[3]) if is_dense else (1, *size, units)
+    type = tensor("quant8_symm_per_channel", shape, channel=ChannelQuantization(0 if is_dense else 3, scales))
+    w = net.constant(type, random.integers(-127, 128, shape))
+    b = net.constant(tensor("int32", (units,)), random.integers(-500, 500, units))
+    reach = [(k - 1) * dilation if padding == VALID else 0 for k in size]
+    spans = [-(-(extent - more) // stride) for extent, more in zip(image[1:3], reach, strict=True)]
+    out = tensor("uint8", (image[0], *spans, units), 0.1, 100)
+    tail = net.numbers(padding, stride, stride, *([] if is_dense else [1]), activation)
+    tail += (
+        [net.constant(OperandType(OperandCode.BOOL), np.False_), *net.numbers(dilation, dilation)]
+        if dilation > 1
+        else []
+    )
+    return net.finished(net.call(kind, [x, w, b, *tail], out))
 
 
 def kinds(model):
     return [operator.kind for operator in narrowed(lowered(model).graph).operators]
 
 
-def test_a_number_is_where_a_pixel_of_a_pair_sees_one_of_another():
-    filter = Tensor("i8", (1, 1, 3, 1), np.ones(1, np.float32), axis=3, data=np.int8([7, 8, 9]).reshape(1, 1, 3, 1))
-    before, here, after = _dense(filter)[:, 0].transpose(1, 0, 2).tolist()
-    assert before == [[0, 7], [0, 0]]
-    assert here == [[8, 9], [7, 8]]
-    assert after == [[0, 0], [9, 0]]
+def test_the_filter_stands_twice_a_step_apart():
+    numbers = np.int8([7, 8, 9]).reshape(1, 1, 3, 1)
+    assert _moved(numbers, 2)[:, 0, :, 0].tolist() == [[7, 8, 9, 0, 0], [0, 0, 7, 8, 9]]
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_results_agree(seed):
+def test_a_depthwise_filter_is_dense_with_zeros():
+    filter = Tensor("i8", (1, 1, 2, 2), np.ones(2, np.float32), axis=3, data=np.int8([[[[1, 2], [3, 4]]]]))
+    first, second = _dense("DEPTHWISE_CONV_2D", filter)[:, 0].tolist()
+    assert first == [[1, 0], [3, 0]]
+    assert second == [[0, 2], [0, 4]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.sampled_from([SAME, VALID]))
+def test_results_agree(seed, kind, padding):
     random = np.random.default_rng(seed)
-    image = int(random.integers(1, 3)), int(random.integers(4, 9)), 2 * int(random.integers(4, 9)), 8
-    size = int(random.choice([1, 2, 3, 5])), int(random.choice([3, 5]))
-    model = depthwise(random, image, size, activation=int(random.integers(0, 4)))
-    assert size[1] == 5 or kinds(model) == ["RESHAPE", "CONV_2D", "RESHAPE"]
+    stride, size = int(random.integers(1, 3)), tuple(random.integers(1, 6, 2).tolist())
+    image = int(random.integers(1, 3)), int(random.integers(6, 10)), int(random.integers(6, 20)), 8
+    units = 8 if kind == OperationCode.DEPTHWISE_CONV_2D else int(random.integers(1, 9))
+    model = convolution(random, kind, image, units, size, padding, stride, int(random.integers(0, 4)))
     (ours,), (theirs,) = both(model, random.integers(0, 256, image, np.uint8))
     assert np.abs(ours.astype(int) - theirs).max() <= 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("padding", "stride"), [(SAME, 1), (SAME, 2), (VALID, 1), (VALID, 2)])
+def test_two_pixels_are_made_at_once(kind, padding, stride):
+    image = (1, 16, 18 if padding == VALID and stride == 1 else 17 if stride == 2 and padding == VALID else 16, 8)
+    model = convolution(np.random.default_rng(1), kind, image, 8, (3, 3), padding, stride)
+    assert kinds(model) == ["CONV_2D", "RESHAPE"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("image", "size", "padding", "stride"),
-    [
-        ((1, 8, 8, 9), (3, 3), SAME, 1),
-        ((1, 8, 7, 8), (3, 3), SAME, 1),
-        ((1, 8, 8, 8), (3, 3), SAME, 2),
-        ((1, 8, 8, 8), (3, 3), VALID, 1),
-        ((1, 8, 8, 8), (3, 4), SAME, 1),
-    ],
+    ("image", "size", "dilation"), [((1, 8, 8, 9), (3, 3), 1), ((1, 8, 7, 8), (3, 3), 1), ((1, 8, 8, 8), (3, 3), 2)]
 )
-def test_others_stay_as_they_are(image, size, padding, stride):
-    graph = lowered(depthwise(np.random.default_rng(1), image, size, padding, stride)).graph
+def test_others_stay_as_they_are(kind, image, size, dilation):
+    graph = lowered(convolution(np.random.default_rng(1), kind, image, image[3], size, dilation=dilation)).graph
     assert thickened(graph) is graph

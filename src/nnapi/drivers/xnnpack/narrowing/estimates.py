@@ -132,10 +132,11 @@ def each_channel(operator: Operator) -> float:
     return _each_channel(operator, operator.outputs[0].shape[-1])
 
 
-def on_pairs(operator: Operator, taps: int) -> float:
-    """A depthwise filter of few channels as a dense one of so many places, on pairs of pixels."""
-    out = operator.outputs[0]
-    products = taps * rounded(2 * out.shape[-1], STEP)
+def in_twos(operator: Operator, taps: int) -> float:
+    """A convolution of few channels as a dense one of so many places that makes two pixels at once."""
+    out, filter = operator.outputs[0], operator.inputs[1]
+    assert filter is not None
+    products = taps * rounded(filter.shape[-1], STEP)
     return pixels(out) / 2 * rounded(2 * out.shape[-1], TILE) * (products * PRODUCT + REQUANTISED)
 
 
