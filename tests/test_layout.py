@@ -30,6 +30,7 @@ ROWS = [
 RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 ALIASES = {
     "drivers": "drivers.base",
+    "drivers.installed": "drivers.base",
     "drivers.limited": "drivers.wrappers",
     "drivers.faulty": "drivers.wrappers",
     "drivers.isolated": "drivers.wrappers",

@@ -1,5 +1,7 @@
 """The Android Neural Networks API for any Linux machine: describe a model, compile it for devices, execute it."""
 
+import os
+
 from nnapi.codes import (
     DeviceTypeCode,
     DurationCode,
@@ -18,7 +20,6 @@ from nnapi.model.builder import Builder
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
-from nnapi.report import process as _process  # noqa: F401  (NNAPI_TRACE)
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation, compile
 from nnapi.runtime.device import Device, device, devices, unavailable_devices
@@ -64,3 +65,6 @@ __all__ = [
     "unavailable_devices",
     "vlog",
 ]
+
+if os.environ.get("NNAPI_TRACE"):
+    from nnapi.report import process as _process  # noqa: F401  (records from now on)

@@ -14,7 +14,7 @@ from nnapi import tensor
 from nnapi.model.operand import Array
 from nnapi.report import benchmark
 from nnapi.report.benchmark import Settings, Subject, available, measure, peak_memory, rate, steps
-from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError
+from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 QUICK = Settings(rounds=3, requests=2, block=0.003, throughput_rounds=2, throughput_seconds=0.01, repeats=2)
@@ -180,8 +180,8 @@ def test_rate_raises_what_a_run_raises() -> None:
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> Path:
-    np.savez(tmp_path / "inputs.npz", np.zeros((1, 8, 8, 1), np.int8))
-    return tmp_path / "inputs.npz"
+    save(tmp_path / "inputs.npy", [np.zeros((1, 8, 8, 1), np.int8)])
+    return tmp_path / "inputs.npy"
 
 
 def test_an_engine_that_takes_its_process_down(inputs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,14 +2,25 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nnapi.report import engines
-from nnapi.report.engines import Engine, LiteRT, Nnapi, OnnxRuntime, OpenVINO, UnsuitableError, described, revived
+from nnapi.report.engines import (
+    Engine,
+    LiteRT,
+    Nnapi,
+    OnnxRuntime,
+    OpenVINO,
+    UnsuitableError,
+    command,
+    described,
+    revived,
+    save,
+    saved,
+)
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 SCAN = np.zeros((1, 8, 8, 1), np.int8)
@@ -74,11 +85,26 @@ def test_onnx_must_lie_beside() -> None:
 
 
 def script(tmp_path: Path, engine: Engine, array: np.ndarray) -> dict[str, object]:
-    np.savez(tmp_path / "in.npz", array)
-    command = [sys.executable, "-P", engines.__file__, described(engine), str(DIGITS), str(tmp_path / "in.npz"), "1"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    save(tmp_path / "in.npy", [array])
+    arguments = command(engine, DIGITS, tmp_path / "in.npy", 1)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     told: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return told
+
+
+def test_arrays_are_kept_as_they_are(tmp_path: Path) -> None:
+    arrays = [SCAN, np.float32(3).reshape(()), np.zeros((2, 0), np.int64)]
+    save(tmp_path / "in.npy", arrays)
+    for kept, array in zip(saved(tmp_path / "in.npy"), arrays, strict=True):
+        assert kept.dtype == array.dtype
+        np.testing.assert_array_equal(kept, array)
+
+
+def test_a_process_of_its_own_imports_nothing_large(tmp_path: Path) -> None:
+    executable, *options, code, folder = command(LiteRT(), DIGITS, tmp_path / "in.npy", 1)[:5]
+    code = code.partition("main(")[0] + "print(*sys.modules)"
+    done = subprocess.run([executable, *options, code, folder], capture_output=True, text=True, check=True)
+    assert not {"nnapi", "pathlib", "importlib.metadata", "zipfile"} & set(done.stdout.split())
 
 
 def test_a_process_of_its_own_tells_its_peak(tmp_path: Path) -> None:

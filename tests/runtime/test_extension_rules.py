@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, EntryPoints
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from nnapi.drivers.base import (
     Request,
     Verdict,
 )
+from nnapi.drivers.installed import Entry
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
 from nnapi.model.extension import Extensions
@@ -158,9 +158,9 @@ def test_rule_169_drivers_with_other_names_are_refused(name: str, monkeypatch: p
     monkeypatch.delenv("DEBUG_NN_CPUONLY", raising=False)
     monkeypatch.delenv("DEBUG_NN_ENABLED_DEVICES", raising=False)
     monkeypatch.setattr("nnapi.runtime.device._found", None)
-    entry = EntryPoint("misnamed", f"{__name__}:MISNAMED", nnapi.runtime.device.GROUP)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([entry]))
-    monkeypatch.setattr(EntryPoint, "load", lambda self: Vendor(Extension(name)))
+    entry = Entry("misnamed", f"{__name__}:MISNAMED")
+    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: [entry])
+    monkeypatch.setattr(Entry, "load", lambda self: Vendor(Extension(name)))
     assert nnapi.devices() == []
     (broken,) = nnapi.unavailable_devices()
     assert "an extension's name has lower-case letters" in broken.reason

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from nnapi import (
     tensor,
 )
 from nnapi.drivers.base import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request
+from nnapi.drivers.installed import Entry
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,
@@ -352,9 +352,9 @@ def test_rule_090_properties_that_choose_devices(
     cpu_only: str, pattern: str, names: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drivers = {name: limited(name).driver for name in ("alpha", "beta")} | {"nnapi-reference": REFERENCE.driver}
-    entries = EntryPoints([EntryPoint(name, f"drivers:{name}", nnapi.runtime.device.GROUP) for name in drivers])
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
-    monkeypatch.setattr(EntryPoint, "load", lambda entry: drivers[entry.name])
+    entries = [Entry(name, f"drivers:{name}") for name in drivers]
+    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: entries)
+    monkeypatch.setattr(Entry, "load", lambda entry: drivers[entry.name])
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     monkeypatch.setenv("DEBUG_NN_CPUONLY", cpu_only)
     monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", pattern)

@@ -81,7 +81,7 @@ def test_what_was_measured_is_remembered() -> None:
 
 def test_the_plan_that_was_chosen_is_chosen_again_whatever_else_was_faster() -> None:
     compiled(boaster()[0])
-    path = default_directory() / "plans.json"
+    path = Path(default_directory(), "plans.json")
     ((key, kept),) = json.loads(path.read_text()).items()
     times = kept["times"]
     chosen, rival = times
@@ -104,7 +104,7 @@ def test_the_best_of_disturbed_measurements_counts(
 ) -> None:
     monkeypatch.setattr("nnapi.runtime.tuning.Watch.is_disturbed", lambda watch: True)
     compiled(boaster()[0])
-    path = default_directory() / "plans.json"
+    path = Path(default_directory(), "plans.json")
     ((key, kept),) = json.loads(path.read_text()).items()
     kept["times"] |= {name: 1e-9 for name in kept["times"] if "boaster" in name}
     path.write_text(json.dumps({key: kept}))
@@ -181,7 +181,7 @@ def test_the_summary_tells_both_times_of_the_winner_and_of_the_runner_up() -> No
 
 def test_a_plan_that_was_not_compared_is_compared_with_what_was() -> None:
     compiled(boaster()[0])
-    path = default_directory() / "plans.json"
+    path = Path(default_directory(), "plans.json")
     kept = json.loads(path.read_text())
     ((key, outcome),) = kept.items()
     times = outcome["times"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers import known
@@ -21,7 +20,7 @@ OTHERS = {
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
-def load(path: str | Path) -> Model:
+def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
     Reads .tflite. Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no

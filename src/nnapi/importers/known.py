@@ -12,8 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnapi.codes import OperandCode
 from nnapi.model.deferred import DeferredModel
@@ -22,6 +21,9 @@ from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
 from nnapi.runtime.digest import content_hash, take_for
 from nnapi.runtime.measured import default_directory, write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 log = logging.getLogger("nnapi.Importer")
 
@@ -62,6 +64,8 @@ class Origin:
 
     def keep(self, model: Model) -> None:
         """Remember what is to be known of the model; not of a file that was changed a moment ago."""
+        from pathlib import Path  # half a megabyte that only those who write need
+
         file = self._file
         if time.time_ns() - max(file.changed, file.modified) < SETTLED:
             return

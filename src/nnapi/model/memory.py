@@ -8,7 +8,6 @@ import os
 import weakref
 from collections.abc import Iterable
 from errno import EISDIR
-from pathlib import Path
 from stat import S_ISDIR
 from types import TracebackType
 
@@ -78,7 +77,7 @@ class Memory:
         return cls(size, protect, duplicate, offset)
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Memory:
+    def from_file(cls, path: str | os.PathLike[str]) -> Memory:
         """The whole of a file, mapped for reading; OSError where it cannot be opened."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         stat = os.fstat(fd)

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,12 +20,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from nnapi.model.operand import Array, OperandType
-from nnapi.report import engines as engine_module
 from nnapi.report.accuracy import Agreements
-from nnapi.report.engines import Engine, Run, UnsuitableError, described
+from nnapi.report.engines import Engine, Run, UnsuitableError, command, save
 from nnapi.report.result import Agreement, Measurement
 
 Step = Callable[[str], None]
@@ -169,8 +165,8 @@ def _guarded(course: Course, work: Callable[[], None]) -> None:
 
 def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     with tempfile.TemporaryDirectory(prefix="nnapi-bench-") as folder:
-        inputs = Path(folder) / "inputs.npz"
-        np.savez(inputs, *subject.inputs)
+        inputs = Path(folder) / "inputs.npy"
+        save(inputs, subject.inputs)
         for course in courses:
             step(f"{course.engine.name}: peak memory")
             course.peak, course.failure = peak_memory(course.engine, subject.file, inputs, settings.threads)
@@ -178,9 +174,10 @@ def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, st
 
 def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple[int | None, str]:
     """Bytes that a process holds at most which loads, compiles and runs the model once; or None and why it did not."""
-    command = [sys.executable, "-P", engine_module.__file__, described(engine), str(file), str(inputs), str(threads)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        command(engine, file, inputs, threads), capture_output=True, text=True, env=environment, check=False
+    )
     if done.returncode < 0:
         return None, f"it takes its process down with {signal.Signals(-done.returncode).name}"
     try:

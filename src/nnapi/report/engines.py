@@ -1,30 +1,39 @@
 """Engines that a benchmark runs a model file on: ours, and others directly, each behind the same small face.
 
-Run as a script it opens one engine, runs one model once and prints the peak memory of the process. That process
-imports nothing but NumPy and the engine, so the figures compare engines and not what surrounds them; and an engine
-that takes its process down takes down that one.
+What :func:`command` starts opens one engine, runs one model once and prints the peak memory of the process. That
+process imports little but NumPy and the engine, so the figures compare engines and not what surrounds them: nothing
+large is imported here before it is needed. And an engine that takes its process down takes down that one.
 """
 
 from __future__ import annotations
 
 import json
-import pkgutil
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from importlib.metadata import version as installed
-from inspect import signature
-from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 Array: TypeAlias = np.ndarray[Any, Any]
+File: TypeAlias = str | os.PathLike[str]
 Run: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 """One inference: an array per input to an array per output, in the order of the file."""
 LONGEST = 240
 """Characters of an engine's error message that are repeated."""
+
+
+def installed(package: str) -> str:
+    """The version of a package; ModuleNotFoundError where there is none."""
+    from importlib.metadata import version
+
+    return version(package)
 
 
 class UnsuitableError(Exception):
@@ -53,7 +62,7 @@ class Engine(Protocol):
         """What is installed; ImportError where nothing is."""
         ...
 
-    def open(self, path: Path, threads: int) -> Opened:
+    def open(self, path: File, threads: int) -> Opened:
         """Read the file for runs on that many threads; UnsuitableError where the engine cannot."""
         ...
 
@@ -76,12 +85,15 @@ class Nnapi:
     def version(self) -> str:
         return installed("nnapi")
 
-    def open(self, path: Path, threads: int) -> Opened:
-        return _OpenedNnapi(pkgutil.resolve_name(self.loader)(path), self.devices, threads)
+    def open(self, path: File, threads: int) -> Opened:
+        module, _, name = self.loader.partition(":")
+        return _OpenedNnapi(getattr(import_module(module), name)(path), self.devices, threads)
 
 
 class _OpenedNnapi:
     def __init__(self, model: Any, devices: tuple[str, ...] | None, threads: int) -> None:
+        from inspect import signature
+
         from nnapi.runtime.compilation import compile
 
         options: dict[str, Any] = {"threads": threads} if "threads" in signature(compile).parameters else {}
@@ -113,14 +125,14 @@ class LiteRT:
 
         return installed("ai-edge-litert")
 
-    def open(self, path: Path, threads: int) -> Opened:
+    def open(self, path: File, threads: int) -> Opened:
         return _OpenedLiteRT(path, threads)
 
 
 class _OpenedLiteRT:
     """Each interpreter holds one inference, so several requests take several."""
 
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: File, threads: int) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
         self._make = partial(Interpreter, str(path), num_threads=threads)
@@ -166,7 +178,7 @@ class OpenVINO:
 
         return installed("openvino")
 
-    def open(self, path: Path, threads: int) -> Opened:
+    def open(self, path: File, threads: int) -> Opened:
         return _OpenedOpenVINO(path, threads)
 
 
@@ -179,7 +191,7 @@ def _openvino_core() -> Any:
 
 
 class _OpenedOpenVINO:
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: File, threads: int) -> None:
         self._core, self._threads = _openvino_core(), threads
         try:
             self._model = self._core.read_model(str(path))
@@ -234,8 +246,10 @@ class OnnxRuntime:
 
         return installed("onnxruntime")
 
-    def open(self, path: Path, threads: int) -> Opened:
-        converted = path.with_suffix(".onnx")
+    def open(self, path: File, threads: int) -> Opened:
+        from pathlib import Path
+
+        converted = Path(path).with_suffix(".onnx")
         if not converted.is_file():
             raise UnsuitableError(f"it reads ONNX, and there is no {converted.name} beside the model")
         return _OpenedOnnxRuntime(converted, threads)
@@ -291,24 +305,47 @@ def revived(text: str) -> Engine:
     return engine
 
 
+def save(file: File, arrays: Sequence[Array]) -> None:
+    """Keep arrays in one file, one after the other: an .npz would bring an archive's modules into the process."""
+    with open(file, "wb") as out:
+        for array in arrays:
+            np.save(out, array)
+
+
+def saved(file: File) -> list[Array]:
+    """The arrays that :func:`save` has kept."""
+    arrays = []
+    with open(file, "rb") as content:
+        while content.tell() < os.fstat(content.fileno()).st_size:
+            arrays.append(np.load(content))
+    return arrays
+
+
 def peak_bytes() -> int:
     """The most memory this process has held at once; /proc counts it from the process's own start."""
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    with open("/proc/self/status") as file:
+        lines = dict(line.split(":", 1) for line in file)
     return 1024 * int(lines["VmHWM"].split()[0])
 
 
+def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str]:
+    """What runs :func:`main` in a process of its own.
+
+    It finds this module by its folder: as a script that would be compiled there, which takes a megabyte, and by its
+    whole name it would bring all of ours along.
+    """
+    start = "import sys; sys.path.append(sys.argv[1]); from engines import main; main(*sys.argv[2:])"
+    files = os.fspath(model), os.fspath(inputs)
+    return [sys.executable, "-P", "-c", start, os.path.dirname(__file__), described(engine), *files, str(threads)]
+
+
 def main(engine: str, model: str, inputs: str, threads: str) -> None:
-    """Run the model once on arrays from a .npz file, and print the peak memory or why it cannot be run, as JSON."""
-    with np.load(inputs) as file:
-        arrays = [file[name] for name in file.files]
+    """Run the model once on what :func:`save` has kept, and print the peak memory or why it cannot be run, as JSON."""
+    arrays = saved(inputs)
     try:
-        (run,) = revived(engine).open(Path(model), int(threads)).prepare(1)
+        (run,) = revived(engine).open(model, int(threads)).prepare(1)
         run(arrays)
     except Exception as error:
         print(json.dumps({"reason": _sentence(error)}))
     else:
         print(json.dumps({"peak": peak_bytes()}))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -17,17 +17,19 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
-from nnapi.drivers.base import CacheEntry, Caches, Prepared, PrepareOptions
+from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.digest import content_hash, digest, sha256
 from nnapi.runtime.plan import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 log = logging.getLogger("nnapi.CompilationCache")
 
@@ -87,9 +89,10 @@ class Cache:
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
         size = BYTE_SIZE_OF_CACHE_TOKEN
         need(len(token) == size, f"the token has {len(token)} bytes, must have {size}", BadDataError)
-        self.directory, self.token, self.limit = Path(directory), bytes(token), limit
+        self.directory, self.token, self.limit = os.fspath(directory), bytes(token), limit
         self.hits = self.misses = 0
         self._looked_at: dict[str, Content | None] = {}
+        self._paths: dict[tuple[Any, ...], str] = {}
 
     def prepare(
         self,
@@ -104,8 +107,8 @@ class Cache:
 
         ``places`` tell the parts of a compound plan apart, as :func:`operation_places` gives them.
         """
-        driver = device.driver
-        if not isinstance(driver, Caches):
+        driver = device.caches
+        if driver is None:
             return prepare()
         restored = self.restore(device, model, options, places)
         if restored is not None:
@@ -123,9 +126,9 @@ class Cache:
         self, device: Device, model: Model, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()
     ) -> Prepared | None:
         """What an entry says is prepared; None, with the reason in the log, where there is none that will do."""
-        path, driver = self._path(device, options, places), device.driver
+        path, driver = self._path(device, options, places), device.caches
         content = self._content(path)
-        if content is None or not isinstance(driver, Caches):
+        if content is None or driver is None:
             return None
         self._looked_at[path] = None
         if content.model != _key(model, options):
@@ -177,12 +180,17 @@ class Cache:
         if model.origin is not None:
             model.origin.keep(model)
         try:
-            prune(self.directory, self.limit)
+            from pathlib import Path  # half a megabyte that only those who write need
+
+            prune(Path(self.directory), self.limit)
         except OSError as error:
             log.warning("%s not pruned: %s", self.directory, error)
 
     def _path(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
-        return os.path.join(self.directory, self.file_name(device, options, places))
+        key = device, options.preference, options.priority, options.attributes, *places
+        if key not in self._paths:
+            self._paths[key] = os.path.join(self.directory, self.file_name(device, options, places))
+        return self._paths[key]
 
     def file_name(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
         """64 letters, two for each byte of the key (low half first), and the kind and number of the file.

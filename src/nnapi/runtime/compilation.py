@@ -334,7 +334,8 @@ def compile(
         compilation.set_caching(*cache)
     elif cache is not None:
         model.need_mapped()
-        os.makedirs(cache, exist_ok=True)
+        if not os.path.isdir(cache):
+            os.makedirs(cache, exist_ok=True)
         compilation.set_caching(cache, content_hash(model))
     compilation.finish()
     return compilation

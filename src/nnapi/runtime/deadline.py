@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
 
 from nnapi.errors import MissedDeadlineTransientError
@@ -36,6 +34,9 @@ def in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
     """
     if deadline is None:
         return work()
+    from concurrent.futures import Future  # for those who set a limit
+    from concurrent.futures import TimeoutError as FutureTimeout
+
     answer: Future[T] = Future()
 
     def ask() -> None:

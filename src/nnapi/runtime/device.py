@@ -13,18 +13,16 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.drivers.base import Driver
+from nnapi.drivers.base import Caches, Driver
+from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.queue import Turnstile
 from nnapi.trace import Layer
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 log = logging.getLogger("nnapi.Manager")
 
@@ -76,6 +74,11 @@ class Device:
         need(name is not None, "the name of the extension is None", UnexpectedNullError)
         return name in self.extensions
 
+    @cached_property
+    def caches(self) -> Caches | None:
+        """The driver, if what it prepares can be kept."""
+        return self.driver if isinstance(self.driver, Caches) else None
+
     @property
     def layer(self) -> Layer:
         """Whose time its driver's is in traces: the CPU's, as that of Android's CPU fallback, or a driver's."""
@@ -110,7 +113,7 @@ _lock = threading.Lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
 
 
-def _is_enabled(entry: EntryPoint) -> bool:
+def _is_enabled(entry: Entry) -> bool:
     """Whether a registered driver is looked at: DEBUG_NN_CPUONLY=1 leaves only the reference, and
     DEBUG_NN_ENABLED_DEVICES is a regular expression that the names of all others must match."""
     if entry.name == REFERENCE:
@@ -120,14 +123,12 @@ def _is_enabled(entry: EntryPoint) -> bool:
 
 
 def _discover() -> tuple[list[Device], list[Unavailable]]:
-    from importlib.metadata import entry_points  # 15 ms that not every import of nnapi should pay
-
     global _found
     with _lock:
         if _found is None:
             available: list[Device] = []
             broken: list[Unavailable] = []
-            for entry in sorted(filter(_is_enabled, entry_points(group=GROUP)), key=lambda entry: entry.name):
+            for entry in sorted(filter(_is_enabled, entries(GROUP)), key=lambda entry: entry.name):
                 try:
                     loaded = entry.load()
                     made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
@@ -157,7 +158,9 @@ def unavailable_devices() -> list[Unavailable]:
 
 def device(name: str) -> Device:
     """The device of that name; UnavailableDeviceError, naming those there are, if there is none."""
-    found = {device.name: device for device in devices()}
-    reasons = "".join(f"; {u.name} is unavailable: {u.reason}" for u in unavailable_devices())
-    need(name in found, f"no device {name!r}; there are: {', '.join(found)}{reasons}", UnavailableDeviceError)
-    return found[name]
+    found = next((device for device in devices() if device.name == name), None)
+    if found is None:
+        names = ", ".join(device.name for device in devices())
+        reasons = "".join(f"; {u.name} is unavailable: {u.reason}" for u in unavailable_devices())
+        raise UnavailableDeviceError(f"no device {name!r}; there are: {names}{reasons}")
+    return found

@@ -44,17 +44,17 @@ def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
 
 
 def recalled(
-    cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, compares: bool
+    cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, conditions: Sequence[Any]
 ) -> tuple[Plan, Device, Prepared] | None:
-    """The plan that was kept for the model, its device, and what that prepared; None where there is none."""
-    wanted = conditions(devices, options, compares)
+    """The plan that was kept for the model under those conditions, its device, and what that prepared; None where there
+    is none."""
     for device in devices:
         kept, _, columns = cache.plan(device, options).partition(b"\n")
         if not kept:
             continue
         try:
             found = json.loads(kept)
-            if found["conditions"] != wanted or found["device"] != device.name:
+            if found["conditions"] != conditions or found["device"] != device.name:
                 continue
             plan = _plan(model, found, Decisions(model, [device.name for device in devices], columns))
         except (KeyError, TypeError, ValueError) as error:

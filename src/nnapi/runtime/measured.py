@@ -14,7 +14,6 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from nnapi.runtime.device import Device
@@ -77,7 +76,7 @@ def table_name(device: Device, threads: int) -> str:
 class Costs:
     """The tables in a file of JSON, read once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._tables = _read(path)
@@ -97,20 +96,21 @@ class Costs:
                 log.info("measured costs are not kept in %s: %s", self._path, error)
 
 
-_costs: dict[Path, Costs] = {}
+_costs: dict[str, Costs] = {}
 
 
 def known_costs() -> Costs:
     """The costs that are kept in the present :func:`default_directory`."""
-    path = default_directory() / "costs.json"
+    path = os.path.join(default_directory(), "costs.json")
     if path not in _costs:
         _costs[path] = Costs(path)
     return _costs[path]
 
 
-def _read(path: Path) -> dict[str, Table]:
+def _read(path: str | os.PathLike[str]) -> dict[str, Table]:
     try:
-        content = json.loads(path.read_text())
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
         if content["format"] != FORMAT:
             return {}
         return {name: table_from(data) for name, data in content["tables"].items()}
@@ -118,17 +118,18 @@ def _read(path: Path) -> dict[str, Table]:
         return {}
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: str | os.PathLike[str], content: Any) -> None:
     """Replace a file by JSON, so that readers find the old content or the new; OSError where that cannot be done."""
     import tempfile  # with what it needs, 4 ms
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+    directory = os.path.dirname(path)
+    os.makedirs(directory, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
         json.dump(content, file)
     os.replace(file.name, path)
 
 
-def default_directory() -> Path:
+def default_directory() -> str:
     """Where this machine's measurements are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory.
 
     For a user without a home it is where nothing can be kept.
@@ -137,14 +138,14 @@ def default_directory() -> Path:
 
 
 @cache
-def _directory(chosen: str | None, users: str | None, home: str | None) -> Path:
-    """What the environment's three values lead to; the last decides through :meth:`Path.home`."""
+def _directory(chosen: str | None, users: str | None, home: str | None) -> str:
+    """What the environment's three values lead to; the last decides through :func:`os.path.expanduser`."""
     if chosen:
-        return Path(chosen)
-    try:
-        return Path(users or Path.home() / ".cache") / "nnapi"
-    except RuntimeError:
-        return Path(os.devnull) / "nnapi"
+        return chosen
+    if not users:
+        place = os.path.expanduser("~")
+        users = os.devnull if place == "~" else os.path.join(place, ".cache")
+    return os.path.join(users, "nnapi")
 
 
 @cache

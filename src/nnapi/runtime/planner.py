@@ -243,11 +243,7 @@ def _steps(
 ) -> list[Step]:
     """The steps in order. Control flow that the CPU is best at is taken apart, so that other devices can have what
     is inside."""
-    split = {
-        call.number: object()
-        for call in model.operations
-        if _is_divisible(model, call, owners[call.number])
-    }
+    split = {call.number: object() for call in model.operations if _is_divisible(model, call, owners[call.number])}
     if not split and len(set(map(id, owners.values()))) == 1:
         device = next(iter(owners.values()))
         assert isinstance(device, Device)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
+from typing import Any
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
@@ -134,7 +135,7 @@ def _planned(
     undecided = False
     compares = tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
     conditions = kept.conditions(devices, options, compares)
-    if cache is not None and (ready := _recalled(model, devices, options, cache, compares, guard)):
+    if cache is not None and (ready := _recalled(model, devices, options, cache, conditions, guard)):
         return ready
     pricing = priced(model, devices, options) if compares else Pricing()
     options = replace(options, threads=pricing.threads or options.threads)
@@ -170,10 +171,10 @@ def _planned(
 
 
 def _recalled(
-    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache, compares: bool, guard: Guard
+    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache, conditions: list[Any], guard: Guard
 ) -> Ready | None:
     """The plan that the cache keeps for the model, restored whole."""
-    found = kept.recalled(cache, model, devices, options, compares)
+    found = kept.recalled(cache, model, devices, options, conditions)
     if found is None:
         return None
     plan, device, prepared = found

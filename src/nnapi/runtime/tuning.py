@@ -14,7 +14,6 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,7 @@ def fastest(
     ``plans`` begin with the one that is predicted to be fastest; they are compared anew where that was not among those
     that were. One that cannot be made ready or run is left out; the error is raised where that leaves none.
     """
-    memory = Memory(default_directory() / "plans.json")
+    memory = Memory(os.path.join(default_directory(), "plans.json"))
     key = _key(model, devices, options)
     known = memory.outcome(key) or Outcome({}, 0)
     times = known.times
@@ -205,7 +204,7 @@ class Outcome:
 class Memory:
     """Outcomes in a file of JSON, the latest last. What cannot be read counts as nothing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
 
     def outcome(self, key: str) -> Outcome | None:
@@ -230,7 +229,8 @@ class Memory:
 
     def _read(self) -> dict[str, Any]:
         try:
-            everything = json.loads(self._path.read_text())
+            with open(self._path, encoding="utf-8") as file:
+                everything = json.load(file)
         except (OSError, ValueError):
             return {}
         return everything if isinstance(everything, dict) else {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from glob import glob
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,6 +22,7 @@ from nnapi.drivers.base import (
     PrepareOptions,
     Verdict,
 )
+from nnapi.drivers.installed import version
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, PrepareOptions, Verdict
-from nnapi.drivers.reference.program import PreparedReference
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
+
+if TYPE_CHECKING:
+    from nnapi.drivers.reference.program import PreparedReference
 
 
 class ReferenceDriver:
@@ -34,6 +37,8 @@ class ReferenceDriver:
         return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
+        from nnapi.drivers.reference.program import PreparedReference  # mostly, others compute
+
         return PreparedReference(model)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode
 from nnapi.drivers.base import (
@@ -18,18 +18,16 @@ from nnapi.drivers.base import (
     PrepareOptions,
     Verdict,
 )
-from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.compiled import compile_graph, constants, packed, unpacked
-from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered, may_be_omitted
-from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
+from nnapi.drivers.installed import version
+from nnapi.drivers.xnnpack.compiled import packed, unpacked
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
-from nnapi.drivers.xnnpack.recurrence.cells import written_out
-from nnapi.drivers.xnnpack.recurrence.chains import merged
-from nnapi.drivers.xnnpack.recurrence.states import in_place
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, Shape
+
+if TYPE_CHECKING:
+    from nnapi.drivers.xnnpack.compiling import Lowered
 
 FAST, QUANTISED = Performance(0.02, 0.02), Performance(0.01, 0.01)
 
@@ -54,6 +52,8 @@ class XnnpackDriver:
         return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
+        from nnapi.drivers.xnnpack.compiling import lowered  # a megabyte, and milliseconds, that a warm start saves
+
         result = lowered(model)
         whole = all(verdict.supported for verdict in result.verdicts)
         self._asked = (weakref.ref(model, self._forget), result) if whole else None
@@ -69,8 +69,10 @@ class XnnpackDriver:
         return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | OpenGraph:
+        from nnapi.drivers.xnnpack.compiling import assumed, is_closed
+
         shapes = assumed(model)
-        if _is_closed(model):
+        if is_closed(model):
             return self._prepared(model, shapes, shapes, options)
         return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes)
 
@@ -91,17 +93,17 @@ class XnnpackDriver:
     def _prepared(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
+        from nnapi.drivers.xnnpack.compiling import compiled, constants, lowered
+
         asked, self._asked = self._asked, None
         is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
         result = asked[1] if is_asked and asked is not None else lowered(model, shapes)
         del asked
         refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
         need(not refused, "; ".join(refused), OpFailedError)
-        graph = narrowed(in_place(written_out(merged(result.graph))))
-        omitted = [index for index, shape in zip(model.inputs, shapes, strict=True) if shape is None]
-        found = compile_graph(model, graph, omitted, None if _is_closed(model) else tuple(assumed))
+        found = compiled(model, result.graph, shapes, assumed)
         give_back(constants(model))
-        del result, graph  # and with it what was made of the constants
+        del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._threads_for(options, found.work))
 
     def _threads_for(self, options: PrepareOptions, work: int) -> int:
@@ -111,11 +113,6 @@ class XnnpackDriver:
             return chosen
         fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
         return len(os.sched_getaffinity(0)) if fast and work >= WORTH_SHARING else 1
-
-
-def _is_closed(model: Model) -> bool:
-    """Whether one graph is enough for every run."""
-    return all(model.operands[index].type.is_known for index in model.inputs) and not may_be_omitted(model)
 
 
 driver = XnnpackDriver

@@ -7,26 +7,16 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nnapi.codes import OperandCode
 from nnapi.drivers.base import CacheEntry
-from nnapi.drivers.xnnpack.ends import left_unsigned
-from nnapi.drivers.xnnpack.flatbuffer import serialised
-from nnapi.drivers.xnnpack.graph import Graph
-from nnapi.drivers.xnnpack.narrowing.estimates import products
-from nnapi.drivers.xnnpack.profiling.profile import origins
 from nnapi.model.memory import Memory
-from nnapi.model.model import Lifetime, Model
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Shape
 
 VERSION = 4
 """Of entries: to be raised with every change of what graphs become."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""
-LARGE = 1024
-"""Bytes from which the value of a constant is not small."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +36,6 @@ class Compiled:
     work: int
     assumed: tuple[Shape | None, ...] | None = None
     file: Memory | None = None
-
-
-def compile_graph(
-    model: Model, graph: Graph, omitted: Sequence[int] = (), assumed: tuple[Shape | None, ...] | None = None
-) -> Compiled:
-    """The graph of a model, serialised. ``omitted`` are inputs of the model that the graph has not."""
-    ends = [index for index in (*model.inputs, *model.outputs) if index not in omitted]
-    unsigned = [model.operands[index].type.code == OperandCode.TENSOR_QUANT8_ASYMM for index in ends]
-    graph = left_unsigned(graph, unsigned)
-    tensors = (*graph.inputs, *graph.outputs)
-    return Compiled(
-        serialised(graph),
-        tuple(turned and tensor.type == "i8" for turned, tensor in zip(unsigned, tensors, strict=True)),
-        tuple(tensor.shape for tensor in graph.outputs),
-        tuple(origins(graph)),
-        products(graph),
-        assumed,
-    )
-
-
-def constants(model: Model) -> list[Array]:
-    """The values of a model that are not small."""
-    values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
-    return [value for value in values if value.nbytes >= LARGE]
 
 
 def packed(compiled: Compiled) -> bytes:

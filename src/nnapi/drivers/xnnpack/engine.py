@@ -72,7 +72,16 @@ class Instance:
         self._engine = Engine(program.content, native, views[:count], views[count:], threads)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
-        self.direct, self.borrowing = self._resolved(borrow=False), self._resolved(borrow=True)
+
+    @cached_property
+    def direct(self) -> Inference:
+        """Run and copies of the results in one call."""
+        return self._resolved(borrow=False)
+
+    @cached_property
+    def borrowing(self) -> Inference:
+        """Run and results that are valid until the next run in one call."""
+        return self._resolved(borrow=True)
 
     def run(self, inputs: Sequence[Array | None]) -> None:
         """Copy the inputs in and compute."""
@@ -146,7 +155,8 @@ def _interpreter(program: Program, threads: int) -> Interpreter:
         with nullcontext() if _greeted.is_set() else without_greeting():
             interpreter = Interpreter(path, content, num_threads=threads)
             interpreter.allocate_tensors()
-        _greeted.set()
+        if not _greeted.is_set():
+            _greeted.set()
     except (RuntimeError, ValueError) as error:
         raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
     return interpreter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ _lock = threading.Lock()
 @contextmanager
 def without_greeting() -> Iterator[None]:
     """Pass on what is written to stderr, whoever writes it, but for the greeting."""
-    with _lock, tempfile.TemporaryFile() as held:
+    with _lock, open(os.memfd_create("nnapi-stderr"), "w+b") as held:
         try:
             stderr = os.dup(2)
         except OSError:  # a process without stderr

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.flatbuffer import serialised
-from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrowing import estimates
 from nnapi.drivers.xnnpack.narrowing.branches import branched
 from nnapi.drivers.xnnpack.narrowing.filters import Outside

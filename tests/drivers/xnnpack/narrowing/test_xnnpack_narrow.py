@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrowing import channels, estimates, narrow
 from nnapi.drivers.xnnpack.narrowing.filters import Outside, fitting, split
 from nnapi.drivers.xnnpack.narrowing.orders import Order

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.lowering import lowered
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.drivers.xnnpack.narrowing.pairs import paired
 from nnapi.model.operand import tensor

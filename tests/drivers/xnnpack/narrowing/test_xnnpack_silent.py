@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from nnapi import compile
 from nnapi.codes import OperationCode
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrowing.filters import Outside
 from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.drivers.xnnpack.narrowing.silent import silent, without_effect

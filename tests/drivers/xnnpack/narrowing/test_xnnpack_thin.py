@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.graph import Tensor
-from nnapi.drivers.xnnpack.lowering import lowered
 from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.drivers.xnnpack.narrowing.thin import _dense, _moved, thickened
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor

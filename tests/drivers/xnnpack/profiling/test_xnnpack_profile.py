@@ -17,7 +17,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from engine_cases import Net, engine
 
-from nnapi.drivers.xnnpack.lowering import lowered
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.drivers.xnnpack.profiling.align import Node, aligned, fits, owners
 from nnapi.drivers.xnnpack.profiling.litert import Event, Profiled
@@ -229,6 +229,6 @@ def test_what_is_not_traced_is_not_profiled(monkeypatch):
     def fail(*_):
         raise AssertionError("profiled")
 
-    monkeypatch.setattr("nnapi.drivers.xnnpack.profiling.profile._measured", fail)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.profiling.measure._measured", fail)
     prepared = engine().driver.prepare(convolutions(1), PrepareOptions())
     prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lowered
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.recurrence import cells
 from nnapi.drivers.xnnpack.recurrence.chains import merged
 from nnapi.model.operand import tensor

@@ -7,7 +7,7 @@ from chain_cases import BATCH, FLOAT_STATE, KINDS, TANH, TIME, Cell, agree, floa
 from engine_cases import Net, both
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lowered
+from nnapi.drivers.xnnpack.compiling import lowered
 from nnapi.drivers.xnnpack.recurrence.chains import merged
 from nnapi.drivers.xnnpack.recurrence.states import in_place, needed
 from nnapi.model.operand import tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nnapi.drivers.xnnpack.lowering import RULES
 from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rules)
     activation,
     arithmetic,
@@ -17,3 +18,5 @@ from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rul
     recurrent,
     reduction,
 )
+
+__all__ = ["RULES"]

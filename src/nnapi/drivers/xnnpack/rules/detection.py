@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from flatbuffers import flexbuffers
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
@@ -52,6 +51,8 @@ def detection_postprocessing(
     found, boxes, labels, count = (site.result(position) for position in range(4))
     raw_boxes, raw_labels, raw_found = boxes.like(), labels.like(type="f32"), found.like()
     raw_count = count.like(type="f32")
+    from flatbuffers import flexbuffers  # only detectors need it
+
     content = bytes(flexbuffers.Dumps(options))
     outputs = [raw_boxes, raw_labels, raw_found, raw_count]
     site.operators.append(Operator(DETECTION, [deltas, scores, anchors], outputs, {"content": content}))
