@@ -15,13 +15,19 @@ DTYPES = {
     "BOOL": np.bool_, "INT16": np.int16, "INT8": np.int8, "FLOAT64": np.float64, "STRING": np.uint8, "INT4": np.uint8,
 }  # fmt: skip
 
+BLOCKWISE = 2
+"""The number of BlockwiseQuantization among the details of a quantisation."""
+
 VERSIONS = {"BROADCAST_TO": 2}
 """Of operations that LiteRT does not know in version 1."""
 
 
 @dataclass(frozen=True)
 class T:
-    """A tensor: a constant when ``data`` is given. ``scale`` is one number, or one for each channel along ``axis``."""
+    """A tensor: a constant when ``data`` is given. ``scale`` is one number, or one for each channel along ``axis``;
+    ``blocks`` are the tensors of scales and zero points, by their indices, and how many codes a scale is for.
+    ``sparsity`` is the order of axes, those that are cut into blocks, and for each level how many positions it has, or
+    segments and positions."""
 
     type: str
     shape: tuple[int, ...] = ()
@@ -32,6 +38,8 @@ class T:
     name: str = ""
     signature: tuple[int, ...] | None = None
     variable: bool = False
+    blocks: tuple[int, int, int] | None = None
+    sparsity: tuple[list[int], list[int], list[int | tuple[list[int], list[int]]]] | None = None
 
     def of(self, data: Any) -> T:
         """The same tensor as a constant."""
@@ -191,11 +199,47 @@ def _tensor(b: flatbuffers.Builder, tensor: T, name: str, buffer: int) -> int:
         points = np.broadcast_to(np.asarray(tensor.zero_point, np.int64), scales.shape)
         lists = {"Scale": _vector(b, scales, np.float32), "ZeroPoint": _vector(b, points, np.int64)}
         quantization = _table(b, "QuantizationParameters", **lists, QuantizedDimension=tensor.axis)
+    elif tensor.blocks is not None:
+        details = _blocks(b, tensor.blocks)
+        quantization = _table(b, "QuantizationParameters", DetailsType=BLOCKWISE, Details=details)
     type = getattr(tflite.TensorType, tensor.type)
+    sparsity = None if tensor.sparsity is None else _sparsity(b, *tensor.sparsity)
     return _table(
         b, "Tensor", Shape=shape, Type=type, Buffer=buffer, Name=text, Quantization=quantization,
-        IsVariable=tensor.variable, ShapeSignature=signature,
+        IsVariable=tensor.variable, ShapeSignature=signature, Sparsity=sparsity,
     )  # fmt: skip
+
+
+def _sparsity(b: flatbuffers.Builder, order: list[int], blocked: list[int], levels: Sequence[Any]) -> int:
+    """Segments as 16 bits, positions as 8."""
+    tables = []
+    for level in levels:
+        if isinstance(level, int):
+            tables.append(_table(b, "DimensionMetadata", DenseSize=level))
+            continue
+        segments, positions = (_vector(b, values, type) for values, type in zip(level, ("<u2", "u1"), strict=True))
+        tables.append(
+            _table(
+                b,
+                "DimensionMetadata",
+                Format=1,
+                ArraySegmentsType=2,
+                ArraySegments=_table(b, "Uint16Vector", Values=segments),
+                ArrayIndicesType=3,
+                ArrayIndices=_table(b, "Uint8Vector", Values=positions),
+            )
+        )
+    metadata = _tables(b, tables)
+    lists = {"TraversalOrder": _vector(b, order, np.int32), "BlockMap": _vector(b, blocked, np.int32)}
+    return _table(b, "SparsityParameters", **lists, DimMetadata=metadata)
+
+
+def _blocks(b: flatbuffers.Builder, numbers: tuple[int, int, int]) -> int:
+    """A BlockwiseQuantization, which the published schema does not have yet."""
+    b.StartObject(len(numbers))
+    for slot, number in enumerate(numbers):
+        b.PrependInt32Slot(slot, number, 0)
+    return int(b.EndObject())
 
 
 def _operator(b: flatbuffers.Builder, operator: dict[str, Any], kinds: Sequence[str]) -> int:

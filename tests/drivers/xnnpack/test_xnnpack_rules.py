@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_cases import agree
+from engine_cases import Net, agree
 from filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.xnnpack.lowering import RULES
+from nnapi.drivers.xnnpack.compiling import lowered
+from nnapi.drivers.xnnpack.rules import RULES
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.testing.single import scalar
 
@@ -139,7 +140,7 @@ def test_elu(alpha):
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("shape", [(5,), (1, 4, 1)])
+@pytest.mark.parametrize("shape", [(5,), (1, 4, 1), (1,)])
 def test_prelu(name, shape):
     type = TYPES[name]
     run(OperationCode.PRELU, [given(type, 2, 3, 4, 5), given(type, *shape)], type)
@@ -232,12 +233,39 @@ def test_movement(name):
     run(OperationCode.CONCATENATION, [x, given(type, 2, 1, 4, 5), *ints(1)], type)
     run(OperationCode.SPLIT, [x, *ints(-3, 3)], type, type, type)
     run(OperationCode.PAD, [x, (tensor("int32", (4, 2)), [[0, 1], [2, 0], [0, 0], [1, 1]])], type)
-    run(OperationCode.MIRROR_PAD, [x, (tensor("int32", (4, 2)), [[0, 0], [2, 1], [0, 0], [1, 1]]), *ints(0)], type)
     run(OperationCode.SLICE, [x, vector(0, 1, 0, 2), vector(1, -1, 3, 2)], type)
     run(OperationCode.TILE, [given(type, 2, 3), vector(2, 3)], type)
     run(OperationCode.GATHER, [x, *ints(-1), (tensor("int32", (2, 2)), [[0, 4], [2, 2]])], type)
     run(OperationCode.PACK, [*ints(1), given(type, 2, 3), given(type, 2, 3)], type)
     run(OperationCode.CHANNEL_SHUFFLE, [given(type, 2, 3, 6), *ints(3, -1)], type)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("name", [*TYPES, "int32"])
+def test_mirror_pad(name, mode):
+    type = TYPES.get(name, tensor("int32"))
+    for paddings in ([[0, 0], [2, 1], [0, 0], [1, 3]], [[1, 0], [0, 0], [3, 3], [4, 4]], [[0, 0]] * 4):
+        run(OperationCode.MIRROR_PAD, [given(type, 2, 6, 4, 5), (tensor("int32", (4, 2)), paddings), *ints(mode)], type)
+
+
+def kinds(code, inputs, out):
+    """The engine's operators for one operation on its first input and constants."""
+    net = Net()
+    x = net.input(inputs[0][0])
+    model = net.finished(net.call(code, [x, *(net.constant(*given) for given in inputs[1:])], out))
+    return [operator.kind for operator in lowered(model).graph.operators]
+
+
+def test_what_the_engine_is_fast_at():
+    image = tensor("float32", (1, 4, 4, 3))
+    mirrored = [(image, None), (tensor("int32", (4, 2)), [[0, 0], [1, 1], [1, 1], [0, 0]]), *ints(0)]
+    assert kinds(OperationCode.MIRROR_PAD, mirrored, tensor("float32", (1, 6, 6, 3))) == ["GATHER", "GATHER"]
+    assert kinds(OperationCode.PRELU, [(image, None), (tensor("float32", (1,)), [0.1])], image) == ["LEAKY_RELU"]
+
+
+@pytest.mark.parametrize("slope", [0.0, -0.5, 2.0])
+def test_one_slope_for_all(slope):
+    run(OperationCode.PRELU, [given(FLOAT, 3, 50), (tensor("float32", (1,)), np.array([slope], np.float32))], FLOAT)
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -168,6 +168,40 @@ def test_four_bit_weights_are_unpacked(tmp_path: Path) -> None:
     assert run(model, [x])[0].tolist() == [[0.5 * (1 + 20 - 800 - 1000)]]
 
 
+def in_blocks(type: str, packed: list[int], scales: T, points: int = -1, size: int = 2) -> bytes:
+    """FULLY_CONNECTED whose weights have the scales that tensor 3 holds."""
+    data = np.array(packed, np.uint8 if type == "INT4" else np.int8)
+    weights = T(type, (1, 4), data=data, name="w", blocks=(3, points, size))
+    x, y = f32(1, 4), f32(1, 1)
+    graph = Graph().operator("FULLY_CONNECTED", [x, weights], [y], "FullyConnectedOptions").between([x], [y])
+    graph.add(scales)
+    return write(graph)
+
+
+@pytest.mark.parametrize(("type", "packed"), [("INT4", [0x21, 0xF8]), ("INT8", [1, 2, -8, -1])])
+def test_weights_with_a_scale_for_each_block_become_real_and_say_so(
+    type: str, packed: list[int], tmp_path: Path
+) -> None:
+    model = loaded(in_blocks(type, packed, T("FLOAT16", (1, 2), data=[[0.5, 3]])), tmp_path)
+    x = np.array([[1, 10, 100, 1000]], np.float32)
+    assert run(model, [x])[0].tolist() == [[0.5 * (1 + 20) - 3 * (800 + 1000)]]
+    assert any("weights with a scale per block" in note for note in model.notes)
+
+
+@pytest.mark.parametrize(
+    ("scales", "points", "size", "reason"),
+    [
+        (T("FLOAT16", (1, 2), data=[[1, 1]]), -1, 3, r"w \[1, 4\] has \[1, 2\] scales, each for 3"),
+        (T("FLOAT16", (1, 2), data=[[1, 1]]), 9, 2, "w refers to tensor 9 of 4"),
+        (T("FLOAT16", (1, 2), data=[[1, 1]]), 3, 2, "w has a zero point for each block"),
+        (T("FLOAT32", (1, 2), name="computed"), -1, 2, "w has its scales or zero points in computed, which holds none"),
+    ],
+)
+def test_blocks_that_are_none(scales: T, points: int, size: int, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BadDataError, match=reason):
+        loaded(in_blocks("INT8", [1, 2, 3, 4], scales, points, size), tmp_path)
+
+
 def test_a_bias_takes_the_scale_that_nnapi_demands(tmp_path: Path) -> None:
     weights = u8(2, 3, scale=0.1).of(np.zeros((2, 3)))
     bias = T("INT32", (2,), 0.0501, data=[1, 2])  # off by more than NNAPI allows
@@ -199,6 +233,13 @@ def test_a_tensor_that_nothing_writes_is_named(tmp_path: Path) -> None:
     content = write(Graph().operator("ABS", [lost], [y]).between([], [y]))
     with pytest.raises(nnapi.NnapiError, match=re.escape("ABS ×1 (y: lost is neither an input nor a constant")):
         loaded(content, tmp_path)
+
+
+def test_extents_that_the_file_leaves_out_are_computed(tmp_path: Path) -> None:
+    x, cut, y = f32(1, 4, 4, 2), f32(), f32()
+    graph = Graph().operator("MIRROR_PAD", [x, const([[0, 0], [1, 1], [0, 2], [0, 0]])], [cut], "MirrorPadOptions")
+    model = loaded(write(graph.operator("ABS", [cut], [y]).between([x], [y])), tmp_path)
+    assert [model.operands[index].type.dimensions for index in model.outputs] == [(1, 6, 6, 2)]
 
 
 def test_nothing_is_left_temporary(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ OPERATORS: dict[str, tuple[int, int, Fields]] = {
     "FLOOR_DIV": (90, 0, {}),
     "REDUCE_ANY": (91, 27, _REDUCE),
     "RESIZE_NEAREST_NEIGHBOR": (97, 74, {"align_corners": (0, "b"), "half_pixel_centers": (1, "b")}),
-    "MIRROR_PAD": (100, 77, {"mode": (0, "b")}),
+    "LEAKY_RELU": (98, 75, {"alpha": (0, "f")}),
     "ZEROS_LIKE": (93, 0, {}),
     "ABS": (101, 0, {}),
     "ELU": (111, 0, {}),

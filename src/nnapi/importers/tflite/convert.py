@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,11 @@ from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.tflite.build import build
 from nnapi.importers.tflite.graph import Allowance, Graph, Value
 from nnapi.importers.tflite.node import Node
-from nnapi.importers.tflite.reader import File, Operator, Subgraph, Tensor
+from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.rules import reason_without_rule, rule_for
-from nnapi.importers.tflite.tensors import Refused, operand_type, stored
+from nnapi.importers.tflite.tensors import Refused, expressible, in_blocks, operand_type, stored
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
 """What arithmetic on parameters that contradict each other raises."""
@@ -83,7 +84,7 @@ class Import:
         outputs = conversion.results()
         if len(self.refusals) > before:
             return None
-        stem = Path(self.name).stem
+        stem, _ = os.path.splitext(self.name)
         name = stem if index == 0 else f"{stem}:{subgraph.name or index}"
         return conversion.build(Model(name), outputs)
 
@@ -117,7 +118,8 @@ class Conversion:
         if index in self._values:
             raise BadDataError(f"{tensor} is written twice")
         self._note_type(tensor)
-        return Value(operand_type(tensor), tensor.name)
+        type = operand_type(tensor)
+        return Value(type if tensor.shape else replace(type, dimensions=()), tensor.name)
 
     def bind(self, index: int, value: Value) -> None:
         """Let a tensor be a value."""
@@ -190,13 +192,43 @@ class Conversion:
             return _placeholder(tensor)
 
     def _constant(self, tensor: Tensor) -> Value:
+        if tensor.blocks and tensor.region and tensor.type in ("INT4", "INT8"):
+            return self._in_blocks(tensor, tensor.blocks)
         type = operand_type(tensor)
         if tensor.region is None and 0 in tensor.shape:
             return Value(type, tensor.name, np.zeros(tensor.shape, type.dtype))
         if not tensor.region:
             raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
+        if tensor.sparsity:
+            self.graph.reserve(type.nbytes)
         array, is_view = stored(tensor, self.whole.file.content)
         return Value(type, tensor.name, array, is_view)
+
+    def _in_blocks(self, tensor: Tensor, blocks: Blocks) -> Value:
+        """Codes with a scale for each block of a row, as the numbers that they stand for."""
+        type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape)
+        scales, points = (self._part(tensor, index) for index in (blocks.scales, blocks.zero_points))
+        if scales is None:
+            raise Refused(f"{tensor} has no scales")
+        expressible(points is None or not points.any(), f"{tensor} has a zero point for each block")
+        self.graph.reserve(type.nbytes)
+        self.note("weights with a scale per block are used as real numbers; TFLite quantises the input as well")
+        codes, _ = stored(tensor, self.whole.file.content)
+        return Value(type, tensor.name, in_blocks(codes, scales, blocks.size, str(tensor)))
+
+    def _part(self, tensor: Tensor, index: int) -> Array | None:
+        """The constant that a tensor refers to by its index."""
+        tensors = self.subgraph.tensors
+        if index == OMITTED:
+            return None
+        need(0 <= index < len(tensors), f"{tensor} refers to tensor {index} of {len(tensors)}", BadDataError)
+        part = tensors[index]
+        need(
+            part.type in ("FLOAT16", "FLOAT32", "INT32") and part.region,
+            f"{tensor} has its scales or zero points in {part}, which holds none",
+            BadDataError,
+        )
+        return stored(part, self.whole.file.content)[0]
 
     def _state(self, tensor: Tensor) -> Value:
         type = operand_type(tensor)

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.tflite import schema
+from nnapi.importers.tflite.sparse import Sparsity, sparsity
 from nnapi.importers.tflite.table import Record, Source
 from nnapi.model.operand import Shape
 
@@ -20,6 +22,15 @@ IDENTIFIER = b"TFL3"
 
 OMITTED = -1
 """Index of an optional input that is not given."""
+
+
+class Blocks(NamedTuple):
+    """How the rows of a tensor are quantised that has a scale for every ``size`` codes: which tensors hold the scales
+    and the zero points, OMITTED where there are none."""
+
+    scales: int
+    zero_points: int
+    size: int
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +49,8 @@ class Tensor:
     zero_points: Sequence[int] = ()
     axis: int = 0
     is_variable: bool = False
-    is_sparse: bool = False
+    sparsity: Sparsity | None = None
+    blocks: Blocks | None = None
 
     def __str__(self) -> str:
         return self.name or f"tensor {self.index}"
@@ -182,10 +194,21 @@ class File:
             tensor.scales = quantization.view(schema.QuantizationParameters.SCALE, "f")
             tensor.zero_points = quantization.view(schema.QuantizationParameters.ZERO_POINT, "q")
             tensor.axis = quantization.number(schema.QuantizationParameters.QUANTIZED_DIMENSION, "i")
+            if quantization.has(schema.QuantizationParameters.DETAILS):
+                tensor.blocks = _blocks(quantization)
         if is_special:
             tensor.is_variable = record.number(fields.IS_VARIABLE, "?", False)
-            tensor.is_sparse = record.has(fields.SPARSITY)
+            found = record.child(fields.SPARSITY)
+            tensor.sparsity = None if found is None else sparsity(found)
         return tensor
+
+
+def _blocks(quantization: Record) -> Blocks | None:
+    if quantization.number(schema.QuantizationParameters.DETAILS_TYPE, "B") != schema.BLOCKWISE:
+        return None
+    details, fields = quantization.child(schema.QuantizationParameters.DETAILS), schema.BlockwiseQuantization
+    assert details is not None
+    return Blocks(*[details.number(field, "i") for field in (fields.SCALES, fields.ZERO_POINTS, fields.BLOCK_SIZE)])
 
 
 def _indices(record: Record, number: int, name: str, count: int, least: int = OMITTED) -> tuple[int, ...]:

@@ -30,7 +30,23 @@ class Tensor:
 
 
 class QuantizationParameters:
-    SCALE, ZERO_POINT, QUANTIZED_DIMENSION = 2, 3, 6
+    SCALE, ZERO_POINT, DETAILS_TYPE, DETAILS, QUANTIZED_DIMENSION = range(2, 7)
+
+
+BLOCKWISE = 2
+"""DETAILS_TYPE where DETAILS are a BlockwiseQuantization."""
+
+
+class SparsityParameters:
+    TRAVERSAL_ORDER, BLOCK_MAP, DIM_METADATA = range(3)
+
+
+class DimensionMetadata:
+    FORMAT, DENSE_SIZE, ARRAY_SEGMENTS_TYPE, ARRAY_SEGMENTS, ARRAY_INDICES_TYPE, ARRAY_INDICES = range(6)
+
+
+class BlockwiseQuantization:
+    SCALES, ZERO_POINTS, BLOCK_SIZE = range(3)
 
 
 class Operator:

@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode as O
 from nnapi.errors import BadDataError, need
 from nnapi.importers.tflite.reader import Tensor
+from nnapi.importers.tflite.sparse import dense
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -23,6 +24,10 @@ PLAIN = {"FLOAT32": O.TENSOR_FLOAT32, "FLOAT16": O.TENSOR_FLOAT16, "INT32": O.TE
          "BOOL": O.TENSOR_BOOL8}  # fmt: skip
 QUANTIZED = {"UINT8": O.TENSOR_QUANT8_ASYMM, "INT8": O.TENSOR_QUANT8_ASYMM_SIGNED, "INT16": O.TENSOR_QUANT16_SYMM,
              "INT4": O.TENSOR_QUANT8_ASYMM_SIGNED}  # fmt: skip
+
+
+SPARSE = ("FLOAT32", "FLOAT16", "INT8")
+"""Types of constants of which the file may store some elements only."""
 
 
 class Refused(Exception):
@@ -45,8 +50,6 @@ def operand_type(tensor: Tensor) -> OperandType:
     int64 becomes TENSOR_INT32, a scalar one element. 8-bit integers that the file does not call quantised get scale 1
     and zero point 0, with which they mean themselves.
     """
-    if tensor.is_sparse:
-        raise Refused(f"{tensor} is stored sparsely, which NNAPI does not know")
     dimensions = tensor.shape or (1,)
     plain = PLAIN.get(tensor.type)
     if plain is not None:
@@ -54,6 +57,8 @@ def operand_type(tensor: Tensor) -> OperandType:
     code = QUANTIZED.get(tensor.type)
     if code is None:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
+    if tensor.blocks:
+        raise Refused(f"{tensor} has a scale for each block of codes, which NNAPI does not know")
     if len(tensor.scales) > 1:
         return _per_channel(tensor, dimensions)
     scale, zero_point = (tensor.scales or (1.0,))[0], (tensor.zero_points or (0,))[0]
@@ -77,6 +82,10 @@ def stored(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     assert tensor.region is not None
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
     dtype, count = DTYPES[type], math.prod(shape)
+    if tensor.sparsity:
+        expressible(type in SPARSE, f"{tensor} is stored sparsely as {type}")
+        values: Array = np.ndarray(have // dtype.itemsize, dtype, content, offset)
+        return dense(tensor.sparsity, values, shape, str(tensor)), False
     length = (count + 1) // 2 if type == "INT4" else count * dtype.itemsize
     if have != length:
         raise BadDataError(f"{tensor} holds {have} bytes, its type and shape take {length}")
@@ -85,6 +94,18 @@ def stored(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
         return _nibbles(packed)[:count].reshape(shape), False
     array: Array = np.ndarray(shape, dtype, content, offset)
     return (_as_int32(array, str(tensor)), False) if type == "INT64" else (array, True)
+
+
+def in_blocks(codes: Array, scales: Array, size: int, name: str) -> Array:
+    """The numbers behind rows of codes that have a scale for every ``size`` of them."""
+    shape = (*codes.shape[:-1], codes.shape[-1] // size) if size > 0 and codes.shape[-1] % size == 0 else None
+    need(
+        scales.shape == shape,
+        f"{name} {list(codes.shape)} has {list(scales.shape)} scales, each for {size}",
+        BadDataError,
+    )
+    numbers = codes.reshape(*scales.shape, size) * scales[..., None].astype(np.float32)
+    return numbers.reshape(codes.shape)
 
 
 def _nibbles(packed: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lower
@@ -41,7 +43,10 @@ def elu(site: Site, input: Tensor, alpha: float) -> Tensor:
 
 @lower(Op.PRELU)
 def prelu(site: Site, input: Tensor, alpha: Tensor) -> Tensor:
+    """One slope for all, one for each channel, or, in four operators, any other."""
     x, slope, out = site.real(input), site.real(alpha), site.real_result()
+    if slope.data is not None and slope.size == 1 and x.shape == out.shape and np.isfinite(slope.data).all():
+        return site.stored(site.emit("LEAKY_RELU", [x], out, alpha=slope.data.item()))
     if slope.data is not None and slope.size == slope.shape[-1] == x.shape[-1] and len(x.shape) == 4:
         slope = slope.like(shape=(1, 1, slope.size), data=slope.data.reshape(1, 1, -1))
         return site.stored(site.emit("PRELU", [x, slope], out))

@@ -135,10 +135,16 @@ def error_function(node: Node, x: Value) -> Value:
     p = node.like(x, 1.061405429)
     for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0):
         p = plus(node, multiply(node, p, t), factor) if factor else multiply(node, p, t)
-    bell = node.apply(OperationCode.EXP, node.apply(OperationCode.NEG, multiply(node, x, x)))
-    tail = subtract(node, one, multiply(node, p, bell))
+    tail = subtract(node, one, multiply(node, p, bell(node, x)))
     unit = node.apply(OperationCode.RELU1, times(node, x, 1e30))
     return multiply(node, tail, unit)
+
+
+def bell(node: Node, x: Value) -> Value:
+    """exp(-x²), as a quotient of LOGISTIC, which more drivers compute than EXP, and closely where it is not above 1."""
+    square = multiply(node, x, x)
+    rest = node.apply(OperationCode.LOGISTIC, node.apply(OperationCode.NEG, square))
+    return divide(node, rest, node.apply(OperationCode.LOGISTIC, square))
 
 
 @rule("CUMSUM", options="CumsumOptions")

@@ -23,7 +23,7 @@ BY_REASON = {
         "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR",
     ),
     "NNAPI has no inverse trigonometric function": ("ATAN2",),
-    "NNAPI stores nothing sparsely": ("DENSIFY", "EMBEDDING_LOOKUP_SPARSE"),
+    "NNAPI stores nothing sparsely": ("EMBEDDING_LOOKUP_SPARSE",),
     "of StableHLO the importer reads arithmetic and moves only": (
         "STABLEHLO_CBRT", "STABLEHLO_CONVOLUTION", "STABLEHLO_CUSTOM_CALL", "STABLEHLO_DOT_GENERAL",
         "STABLEHLO_DYNAMIC_SLICE", "STABLEHLO_GATHER", "STABLEHLO_REDUCE", "STABLEHLO_REDUCE_WINDOW",

@@ -1,4 +1,4 @@
-"""Conversions between types: QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT."""
+"""Conversions between types and forms: QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT, DENSIFY."""
 
 from __future__ import annotations
 
@@ -74,6 +74,12 @@ def _stored(code: int, like: Value) -> OperandType:
 def _as_bytes(node: Node, out: Value) -> Value:
     expressible((out.type.scale, out.type.zero_point) == (1.0, 0), "it casts to signed codes with a scale")
     return out
+
+
+@rule("DENSIFY")
+def densify(node: Node) -> None:
+    """What the file stores sparsely is whole as soon as it is read."""
+    node.bind(0, node.input(0))
 
 
 @rule("FAKE_QUANT", options="FakeQuantOptions")

@@ -1,0 +1,105 @@
+"""Constants of which the file stores some elements only: where these lie, and the whole.
+
+Positions are the paths of a tree with one level for each axis, in any order; an axis may be cut into blocks, and has
+two levels then. At each level a node has branches for all positions, or for those that are listed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.errors import BadDataError, need
+from nnapi.importers.tflite import schema
+from nnapi.importers.tflite.table import Record
+from nnapi.model.operand import Array, Shape
+
+LISTED = 1
+"""The format of levels that list their branches."""
+VECTORS = {1: "i", 2: "H", 3: "B"}
+"""How lists are stored, by the members of their union."""
+NO_POSITIONS: Array = np.zeros((0,), np.int64)
+
+
+class Level(NamedTuple):
+    """``size`` branches at every node; or, where there are ``segments``, those whose positions are ``listed`` from a
+    node's segment up to the next one."""
+
+    size: int
+    segments: Array | None = None
+    listed: Array = NO_POSITIONS
+
+
+class Sparsity(NamedTuple):
+    """The levels; ``order`` says which axis each belongs to, blocks being counted after the tensor's own axes, and
+    ``blocked`` which axes are cut into them."""
+
+    order: tuple[int, ...]
+    blocked: tuple[int, ...]
+    levels: tuple[Level, ...]
+
+
+def sparsity(record: Record) -> Sparsity:
+    """As the file's table has it."""
+    fields = schema.SparsityParameters
+    levels = tuple(map(_level, record.children(fields.DIM_METADATA)))
+    return Sparsity(record.numbers(fields.TRAVERSAL_ORDER, "i"), record.numbers(fields.BLOCK_MAP, "i"), levels)
+
+
+def _level(record: Record) -> Level:
+    fields = schema.DimensionMetadata
+    if record.number(fields.FORMAT, "b") != LISTED:
+        return Level(record.number(fields.DENSE_SIZE, "i"))
+    return Level(
+        0,
+        _positions(record, fields.ARRAY_SEGMENTS_TYPE, fields.ARRAY_SEGMENTS),
+        _positions(record, fields.ARRAY_INDICES_TYPE, fields.ARRAY_INDICES),
+    )
+
+
+def _positions(record: Record, type: int, place: int) -> Array:
+    found, code = record.child(place), VECTORS.get(record.number(type, "B"))
+    need(found is not None and code, "a sparse tensor lacks a list of positions", BadDataError)
+    assert found is not None
+    assert code is not None
+    return np.array(found.numbers(0, code), np.int64)
+
+
+def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
+    """The whole of a tensor of which ``values`` are stored; the rest is 0."""
+    rank, (order, blocked, levels) = len(shape), how
+    axes = [*range(rank), *blocked]
+    is_whole = sorted(order) == list(range(len(axes))) and len(levels) == len(axes)
+    need(
+        is_whole and len(set(blocked) | set(range(rank))) == rank, f"{name} is sparse along axes {order}", BadDataError
+    )
+    places = _paths(levels, values.size, name)
+    at: list[Array] = [places[order.index(axis)] for axis in range(rank)]
+    for block, axis in enumerate(blocked, start=rank):
+        level = order.index(block)
+        at[axis] = at[axis] * levels[level].size + places[level]
+    inside = all(((place >= 0) & (place < extent)).all() for place, extent in zip(at, shape, strict=True))
+    need(inside, f"{name} stores elements outside {list(shape)}", BadDataError)
+    result = np.zeros(shape, values.dtype)
+    result[tuple(at)] = values
+    return result
+
+
+def _paths(levels: tuple[Level, ...], count: int, name: str) -> list[Array]:
+    """The position at each level of every path, of which there are ``count``."""
+    most = max(count, *(0 if level.segments is None else level.segments.size for level in levels), 1)
+    nodes, paths = 1, list[Array]()
+    for size, segments, listed in levels:
+        if segments is None:
+            need(0 < size <= most // nodes, f"{name} stores {count} elements, its positions are more", BadDataError)
+            parents, positions = np.repeat(np.arange(nodes), size), np.tile(np.arange(size), nodes)
+        else:
+            lengths = np.diff(segments)
+            fits = len(lengths) == nodes and segments[0] == 0 and segments[-1] == len(listed) and (lengths >= 0).all()
+            need(fits, f"{name} lists {len(listed)} positions of {nodes} in {len(lengths)} segments", BadDataError)
+            parents, positions = np.repeat(np.arange(nodes), lengths), listed
+        paths = [*(path[parents] for path in paths), positions]
+        nodes = len(positions)
+    need(nodes == count, f"{name} stores {count} elements, its positions are {nodes}", BadDataError)
+    return paths
