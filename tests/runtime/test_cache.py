@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -369,7 +368,7 @@ def test_the_directory_is_kept_below_its_limit(tmp_path: Path) -> None:
 def test_options_that_no_name_tells_are_in_the_entry(tmp_path: Path) -> None:
     cache, driver, model = Cache(tmp_path, TOKEN), Slow(), doubled()
     for threads in (1, 1, 2):
-        options = replace(PrepareOptions(), threads=threads)
+        options = PrepareOptions(threads=threads)
         cache.prepare(Device(driver), model, options, lambda: driver.prepare(model, PrepareOptions()))
     assert (cache.hits, cache.misses) == (1, 2)
     assert device("nnapi-reference").name

@@ -58,8 +58,7 @@ DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 """Nanoseconds that a WHILE may run unless the execution says otherwise."""
 
 
-@dataclass(frozen=True)
-class DeviceInfo:
+class DeviceInfo(NamedTuple):
     """Who a device is. ``feature_level`` counts 1 to 8; ``extensions`` are the operand and operation sets it adds.
 
     Devices that describe an extension of one name differently disable it for all.
@@ -113,8 +112,7 @@ Attribute = tuple[str, int, bytes]
 """A vendor's hint: the extension's name, the code within it, and bytes."""
 
 
-@dataclass(frozen=True)
-class PrepareOptions:
+class PrepareOptions(NamedTuple):
     """What a compilation asks for. ``deadline`` is a time.monotonic_ns value.
 
     ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted.
@@ -218,8 +216,7 @@ class Allocates(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class CacheEntry:
+class CacheEntry(NamedTuple):
     """What :meth:`Caches.cache_entry` gave, read back: its bytes, and the file that begins with them, mapped and kept
     open for as long as the entry is (None where there is none). Other bytes follow the entry's in it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
@@ -28,7 +28,7 @@ class Limited:
     def info(self) -> DeviceInfo:
         inner = self.driver.info
         level = inner.feature_level if self.feature_level is None else self.feature_level
-        return replace(inner, name=self.name, type=self.type, feature_level=level)
+        return inner._replace(name=self.name, type=self.type, feature_level=level)
 
     def capabilities(self) -> Capabilities:
         return self.driver.capabilities() if self.declared is None else self.declared

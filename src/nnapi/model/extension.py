@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from nnapi.codes import OEM_OPERATION, OperationCode
 from nnapi.errors import BadDataError, UnexpectedNullError, need
@@ -14,16 +15,14 @@ MAX_PREFIX = 0xFFFF
 LEGAL_NAME = re.compile(r"[a-z0-9_.]*\.[a-z0-9_.]*")
 
 
-@dataclass(frozen=True)
-class ExtensionType:
+class ExtensionType(NamedTuple):
     """An operand type as a driver describes it: bytes of a scalar, or of one element of a tensor."""
 
     byte_size: int
     is_tensor: bool = True
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(NamedTuple):
     """What a driver says of an extension: its name, and its operand types by their codes (0 to 65535) within it.
 
     A name has lower-case letters, digits, dots and underscores, and at least one dot. Operations need no description:
@@ -31,7 +30,7 @@ class Extension:
     """
 
     name: str
-    operand_types: Mapping[int, ExtensionType] = field(default_factory=dict)
+    operand_types: Mapping[int, ExtensionType] = MappingProxyType({})
 
     def check(self) -> None:
         """Raise BadDataError for a description that no driver may give."""

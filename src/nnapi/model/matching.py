@@ -89,8 +89,7 @@ class Form:
         return spread
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """A call that fits a form: which positions each parameter takes, and what the call asks of a device."""
 
     form: Form

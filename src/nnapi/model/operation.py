@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
@@ -26,8 +26,7 @@ MOST_REMEMBERED = 256
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """How a result is computed.
 
     kind ``real``: arrays of real numbers in and out, quantised operands are converted around it. ``pointwise``: real,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nnapi.codes import OperandCode
 from nnapi.model.operand import Shape, type_name
@@ -97,7 +97,6 @@ class TensorParameter(Parameter):
         return " or ".join(map(str, ranks))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ValuesParameter(TensorParameter):
     """A TENSOR_INT32 whose numbers decide the result's shape: shape functions and kernels see the numbers."""
 
@@ -108,32 +107,27 @@ class ScalarParameter(Parameter):
     kind = "scalar"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationParameter(ScalarParameter):
     """A FuseCode that the framework applies to the first output; kernels never see it."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LayoutParameter(ScalarParameter):
     """False for NHWC, true for NCHW; the framework permutes image tensors, so everybody else sees NHWC."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelParameter(Parameter):
     """A reference to another model (control flow)."""
 
     kind = "model"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnyParameter(TensorParameter):
     """An operand of any type, scalar or tensor (control flow)."""
 
     kind = "any"
 
 
-@dataclass(frozen=True)
-class Several:
+class Several(NamedTuple):
     """Any number of operands of one kind, at least ``least``; kernels see a list. The first decides the type."""
 
     parameter: TensorParameter

@@ -16,8 +16,7 @@ import os
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
@@ -49,8 +48,7 @@ ABANDONED = 3600
 UNFINISHED = ".nnapi-"
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """What an entry says of itself, for people and for ``nnapi cache list``."""
 
     model: str
@@ -59,8 +57,7 @@ class Label:
     created: float
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A file of the cache. ``label`` is None where the file cannot be read."""
 
     path: Path
@@ -69,8 +66,7 @@ class Entry:
     label: Label | None
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """What a sound file holds: the digest of model and options that it was made for, the plan (empty where none was
     kept), the driver's entry."""
 
@@ -204,8 +200,7 @@ class Cache:
         return "".join([PAIRS[byte] for byte in sha256(b"".join(key))]) + SUFFIX
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where the preparation of one part of a plan is kept."""
 
     cache: Cache
@@ -310,7 +305,7 @@ def write_entry(path: str | Path, label: Label, content: Content) -> None:
     plan, payload = content.plan, content.entry.content
     directory, name = os.path.split(path)
     meta = {"name": name, "model": content.model, "plan": len(plan), "size": len(plan) + len(payload)}
-    meta |= {"digest": digest(_told(meta), plan, payload).hex(), "label": asdict(label)}
+    meta |= {"digest": digest(_told(meta), plan, payload).hex(), "label": label._asdict()}
     header = json.dumps(meta).encode()
     temporary = None
     import tempfile  # with what it needs, 4 ms

@@ -6,7 +6,7 @@ it was not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
@@ -19,8 +19,7 @@ NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 UNMEASURED = Table()
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(NamedTuple):
     """What a device costs: ``measured`` where that has an entry, else ``declared`` relative to ``reference``."""
 
     declared: Capabilities

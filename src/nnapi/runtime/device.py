@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Caches, Driver
@@ -101,8 +102,7 @@ class Device:
         return f"<nnapi.Device {self.name} {self.version}, {self.type.name}, {self.feature_level.name}>"
 
 
-@dataclass(frozen=True)
-class Unavailable:
+class Unavailable(NamedTuple):
     """A registered driver that could not be loaded, and why."""
 
     name: str

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -37,7 +36,7 @@ def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
     ]
     found = {
         "conditions": conditions, "device": plan.devices[0], "operations": len(columns), "predicted": plan.predicted,
-        "alternatives": [asdict(alternative) for alternative in plan.alternatives], "notes": plan.notes,
+        "alternatives": [alternative._asdict() for alternative in plan.alternatives], "notes": plan.notes,
         "measured": plan.measured, "threads": plan.threads,
     }  # fmt: skip
     return b"\n".join([json.dumps(found).encode(), json.dumps(columns).encode()])
@@ -60,7 +59,7 @@ def recalled(
         except (KeyError, TypeError, ValueError) as error:
             log.debug("the plan kept for %s does not fit %s: %r", device, model.name, error)
             continue
-        prepared = cache.restore(device, model, replace(options, threads=plan.threads))
+        prepared = cache.restore(device, model, options._replace(threads=plan.threads))
         if prepared is not None:
             return plan, device, prepared
     return None

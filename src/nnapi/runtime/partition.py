@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 HOST = -1
 """Where model inputs come from and model outputs go."""
@@ -26,8 +26,7 @@ Assignment = tuple[int, ...]
 """The device of each operation."""
 
 
-@dataclass(frozen=True)
-class Flow:
+class Flow(NamedTuple):
     """A tensor between operations: who writes it (None: it comes from the host), who reads it, how large it is."""
 
     producer: int | None
@@ -36,8 +35,7 @@ class Flow:
     to_host: bool = False
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters it and
     ``per_byte[device]`` for what enters or leaves it; ``cut`` and ``cut_byte`` come on top of both for a tensor that
     goes from device to device."""

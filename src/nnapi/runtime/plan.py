@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from nnapi.drivers.base import Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """Why an operation is where it is: each device's verdict and predicted seconds, and the device chosen."""
 
     number: int
@@ -24,8 +24,7 @@ class Decision:
     costs: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One device computes a part of the model, itself a model.
 
     ``operations[k]`` is the number in the whole of the part's operation ``k``; ``inputs`` and ``outputs`` are operands
@@ -39,8 +38,7 @@ class Run:
     outputs: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class If:
+class If(NamedTuple):
     """The runtime evaluates the condition (an operand) and runs one of two plans."""
 
     operation: int
@@ -51,8 +49,7 @@ class If:
     outputs: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class While:
+class While(NamedTuple):
     """The runtime runs ``body`` for as long as ``condition`` gives true."""
 
     operation: int
@@ -65,8 +62,7 @@ class While:
 Step = Run | If | While
 
 
-@dataclass(frozen=True)
-class Alternative:
+class Alternative(NamedTuple):
     """A plan that was considered: what it would be, its predicted seconds, and the measured ones where it was tried."""
 
     description: str

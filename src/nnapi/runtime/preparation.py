@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
@@ -63,8 +63,7 @@ def tunes() -> bool:
     return settings.tuning if settings.tuning is not None else os.environ.get("NNAPI_TUNING", "1") != "0"
 
 
-@dataclass(frozen=True)
-class Ready:
+class Ready(NamedTuple):
     """A plan and what runs it."""
 
     plan: Plan
@@ -138,7 +137,7 @@ def _planned(
     if cache is not None and (ready := _recalled(model, devices, options, cache, conditions, guard)):
         return ready
     pricing = priced(model, devices, options) if compares else Pricing()
-    options = replace(options, threads=pricing.threads or options.threads)
+    options = options._replace(threads=pricing.threads or options.threads)
 
     def prepare_run(plan: Plan, run: Run) -> Prepared:
         if cache is None:

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,8 +60,7 @@ class PreparedPlan:
             step.close()
 
 
-@dataclass(frozen=True)
-class _ReadyRun:
+class _ReadyRun(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     prepared: Prepared
@@ -73,8 +72,7 @@ class _ReadyRun:
         self.prepared.close()
 
 
-@dataclass(frozen=True)
-class _ReadyIf:
+class _ReadyIf(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     then: PreparedPlan
@@ -89,8 +87,7 @@ class _ReadyIf:
         self.otherwise.close()
 
 
-@dataclass(frozen=True)
-class _ReadyWhile:
+class _ReadyWhile(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     condition: PreparedPlan

@@ -13,8 +13,8 @@ import logging
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ REMEMBERED = 500
 """Models whose outcomes are kept."""
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A plan that was made ready."""
 
     plan: Plan
@@ -192,8 +191,7 @@ def _key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> st
     return digest(content_hash(model), others).hex()
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Seconds by the identity of the plan, the one chosen first, infinite for one that failed or had no chance; and how
     many comparisons were disturbed, 0 where the last was not."""
 
@@ -220,7 +218,7 @@ class Memory:
     def keep(self, key: str, outcome: Outcome) -> None:
         everything = self._read()
         everything.pop(key, None)
-        everything[key] = asdict(outcome)
+        everything[key] = outcome._asdict()
         latest = dict(list(everything.items())[-REMEMBERED:])
         try:
             write_json(self._path, latest)

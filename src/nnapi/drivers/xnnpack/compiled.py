@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nnapi.drivers.base import CacheEntry
 from nnapi.model.memory import Memory
@@ -19,8 +19,7 @@ TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(NamedTuple):
     """A serialised graph and what its user must know.
 
     ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;

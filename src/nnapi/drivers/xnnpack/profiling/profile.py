@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from nnapi.drivers.xnnpack.graph import Graph, Tensor
 from nnapi.model.model import Model
@@ -14,8 +13,7 @@ from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.profile import Costs, Profile
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(NamedTuple):
     """An interpreter and what it runs: the graph's content, views of its inputs and outputs, its threads."""
 
     content: bytes | memoryview
