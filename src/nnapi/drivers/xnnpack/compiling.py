@@ -11,6 +11,7 @@ from nnapi.drivers.xnnpack.ends import left_unsigned
 from nnapi.drivers.xnnpack.flatbuffer import serialised
 from nnapi.drivers.xnnpack.graph import Graph
 from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered, may_be_omitted
+from nnapi.drivers.xnnpack.means import of_codes
 from nnapi.drivers.xnnpack.narrowing.estimates import products
 from nnapi.drivers.xnnpack.narrowing.narrow import narrowed
 from nnapi.drivers.xnnpack.profiling.profile import origins
@@ -34,7 +35,7 @@ def is_closed(model: Model) -> bool:
 def compiled(model: Model, graph: Graph, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None]) -> Compiled:
     """The graph that the model was lowered to, rewritten and serialised: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
-    graph = narrowed(in_place(written_out(merged(graph))))
+    graph = narrowed(in_place(written_out(merged(of_codes(graph)))))
     given = [index for index, shape in zip(model.inputs, shapes, strict=True) if shape is not None]
     ends = [*given, *model.outputs]
     unsigned = [model.operands[index].type.code == OperandCode.TENSOR_QUANT8_ASYMM for index in ends]

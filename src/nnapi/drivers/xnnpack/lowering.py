@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.means import of_codes
 from nnapi.drivers.xnnpack.schema import TYPES as ELEMENTS
 from nnapi.drivers.xnnpack.site import Refused, Site, need, tensor_of
 from nnapi.drivers.xnnpack.validate import complaint
@@ -131,7 +130,7 @@ class _Lowering:
             self._try_input(index)
         verdicts = tuple(self._verdict(call) for call in self.model.operations)
         self.graph.outputs = [self._output(index) for index in self.model.outputs if index in self.tensors]
-        return Lowered(of_codes(self.graph), verdicts)
+        return Lowered(self.graph, verdicts)
 
     def _try_input(self, index: int) -> None:
         try:
