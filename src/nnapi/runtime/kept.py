@@ -43,7 +43,7 @@ def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
 
 
 def recalled(
-    cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, conditions: Sequence[Any]
+    cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, conditions: list[Any]
 ) -> tuple[Plan, Device, Prepared] | None:
     """The plan that was kept for the model under those conditions, its device, and what that prepared; None where there
     is none."""

@@ -4,6 +4,7 @@ import statistics
 
 import numpy as np
 import pytest
+from stacks import convolutions
 
 import nnapi
 from nnapi import trace
@@ -22,18 +23,6 @@ pytestmark = pytest.mark.engine
 IMAGE = tensor("float32", (1, 32, 32, 16))
 
 
-def convolutions(count=4):
-    """Convolutions of 3 × 3 one after the other, named y0, y1, …"""
-    rng = np.random.default_rng(1)
-    builder = nnapi.Builder()
-    x = builder.input(IMAGE, name="x")
-    for number in range(count):
-        filter = rng.normal(0, 0.1, (16, 3, 3, 16)).astype(np.float32)
-        x = builder.conv_2d(x, filter, np.zeros(16, np.float32), "same", 1, 1, "relu", name=f"y{number}")
-    builder.output(x)
-    return builder.finish()
-
-
 def traced(compilation, runs, *inputs):
     with trace.recording() as recorder:
         for _ in range(runs):
@@ -46,7 +35,7 @@ def operations(spans):
 
 
 def test_nodes_are_named_after_the_operations_whose_results_they_give():
-    graph = marked(lowered(convolutions(2)))
+    graph = marked(lowered(convolutions(IMAGE, 2)))
     numbers = {}
     for node in graph.get_ops():
         mark = MARK.search(node.get_friendly_name())
@@ -62,7 +51,7 @@ def test_what_the_engine_adds_belongs_to_what_follows():
 
 
 def test_every_operation_has_its_span():
-    model, x = convolutions(), np.ones(IMAGE.dimensions, np.float32)
+    model, x = convolutions(IMAGE, 4), np.ones(IMAGE.dimensions, np.float32)
     compilation = nnapi.compile(model, Device(OpenVinoDriver(threads=1)))
     (plain,) = compilation.run(x)
     (y,), spans = traced(compilation, 1, x)
@@ -77,7 +66,7 @@ def test_every_operation_has_its_span():
 
 
 def test_operations_fill_their_step():
-    model, x = convolutions(8), np.ones(IMAGE.dimensions, np.float32)
+    model, x = convolutions(IMAGE, 8), np.ones(IMAGE.dimensions, np.float32)
     _, spans = traced(nnapi.compile(model, Device(OpenVinoDriver(threads=1))), 9, x)
     steps = [span for span in spans if "operations" in span.args]
     assert len(steps) == 9
@@ -94,7 +83,7 @@ def test_what_comes_from_the_cache_and_open_extents_are_traced_alike():
     builder.output(builder.tanh(builder.mul(x, x)))
     _, spans = traced(nnapi.compile(builder.finish(), Device(OpenVinoDriver(threads=1))), 1, np.ones((3, 64), "f4"))
     assert operations(spans)
-    driver, model = OpenVinoDriver(threads=1), convolutions(1)
+    driver, model = OpenVinoDriver(threads=1), convolutions(IMAGE, 1)
     kept = driver.cache_entry(driver.prepare(model, PrepareOptions()))
     restored = driver.restore(model, CacheEntry(kept), PrepareOptions())
     with trace.recording() as recorder:

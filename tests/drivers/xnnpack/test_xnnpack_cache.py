@@ -2,6 +2,9 @@
 
 import gc
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +139,22 @@ def test_what_was_lowered_for_verdicts_goes_with_the_model():
     del model
     gc.collect()
     assert driver._asked is None
+
+
+WARM = """
+import sys, numpy, nnapi
+b = nnapi.Builder()
+b.output(b.add(b.input(nnapi.tensor("float32", (2, 2))), numpy.ones((2, 2), "f4")))
+nnapi.compile(b.finish(), "xnnpack-cpu", cache=sys.argv[1])
+print(*sys.modules)
+"""
+
+
+def test_a_warm_start_imports_nothing_that_lowers(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
+    command = [sys.executable, "-c", WARM, str(tmp_path)]
+    runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    cold, warm = (set(run.stdout.split()) for run in runs)
+    lowers = {f"nnapi.drivers.xnnpack.{name}" for name in ("compiling", "lowering", "rules", "narrowing", "flatbuffer")}
+    assert lowers <= cold
+    assert lowers.isdisjoint(warm)

@@ -155,8 +155,7 @@ def _interpreter(program: Program, threads: int) -> Interpreter:
         with nullcontext() if _greeted.is_set() else without_greeting():
             interpreter = Interpreter(path, content, num_threads=threads)
             interpreter.allocate_tensors()
-        if not _greeted.is_set():
-            _greeted.set()
+        _greeted.set()
     except (RuntimeError, ValueError) as error:
         raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
     return interpreter

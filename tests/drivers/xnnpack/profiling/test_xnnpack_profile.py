@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from stacks import convolutions
 
 import nnapi
 from nnapi import trace
@@ -26,18 +27,6 @@ from nnapi.drivers.xnnpack.profiling.profile import origins
 pytestmark = pytest.mark.engine
 
 IMAGE = tensor("float32", (1, 64, 64, 32))
-
-
-def convolutions(count=6):
-    """Convolutions of 3 × 3 one after the other, ReLU between them, named y0, y1, …"""
-    rng = np.random.default_rng(1)
-    builder = nnapi.Builder()
-    x = builder.input(IMAGE, name="x")
-    for number in range(count):
-        filter = rng.normal(0, 0.1, (32, 3, 3, 32)).astype(np.float32)
-        x = builder.conv_2d(x, filter, np.zeros(32, np.float32), "same", 1, 1, "relu", name=f"y{number}")
-    builder.output(x)
-    return builder.finish()
 
 
 def traced(compilation, *inputs):
@@ -121,7 +110,7 @@ def test_operators_know_the_operation_whose_result_they_give():
 
 
 def test_events_of_a_run():
-    model = convolutions(2)
+    model = convolutions(IMAGE, 2)
     prepared = engine().driver.prepare(model, PrepareOptions())
     run = prepared._pool.take()._engine
     with Profiled(run.content, run.inputs, run.outputs, run.threads) as profiled:
@@ -140,7 +129,7 @@ def test_a_file_that_the_profiler_does_not_take():
 
 
 def test_every_operation_has_its_span():
-    model, x = convolutions(), np.ones(IMAGE.dimensions, np.float32)
+    model, x = convolutions(IMAGE, 6), np.ones(IMAGE.dimensions, np.float32)
     compilation = nnapi.compile(model, engine())
     (plain,) = compilation.run(x)
     (y,), spans = traced(compilation, x)
@@ -170,7 +159,7 @@ def test_operations_of_a_part_have_the_numbers_of_the_whole():
 
 
 def test_operations_fill_their_step():
-    model, x = convolutions(), np.ones(IMAGE.dimensions, np.float32)
+    model, x = convolutions(IMAGE, 6), np.ones(IMAGE.dimensions, np.float32)
     burst = nnapi.compile(model, engine()).burst()
     with trace.recording() as recorder:
         for _ in range(9):
@@ -208,7 +197,7 @@ def test_sessions_and_open_extents_are_traced_alike():
 
 
 def test_what_comes_from_the_cache_is_traced_alike():
-    driver, model = engine().driver, convolutions(2)
+    driver, model = engine().driver, convolutions(IMAGE, 2)
     kept = driver.cache_entry(driver.prepare(model, PrepareOptions()))
     restored = driver.restore(model, CacheEntry(kept), PrepareOptions())
     with trace.recording() as recorder:
@@ -217,7 +206,7 @@ def test_what_comes_from_the_cache_is_traced_alike():
 
 
 def test_threads_and_what_is_closed_when_the_recording_is_read():
-    prepared = engine(2).driver.prepare(convolutions(2), PrepareOptions())
+    prepared = engine(2).driver.prepare(convolutions(IMAGE, 2), PrepareOptions())
     with trace.recording() as recorder:
         prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))
     prepared.close()
@@ -230,5 +219,5 @@ def test_what_is_not_traced_is_not_profiled(monkeypatch):
         raise AssertionError("profiled")
 
     monkeypatch.setattr("nnapi.drivers.xnnpack.profiling.measure._measured", fail)
-    prepared = engine().driver.prepare(convolutions(1), PrepareOptions())
+    prepared = engine().driver.prepare(convolutions(IMAGE, 1), PrepareOptions())
     prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))
