@@ -10,7 +10,8 @@ demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 -m "not alone"
+	$(BIN)/python -m pytest -q -m alone
 
 lint: $(READY)
 	$(BIN)/ruff check

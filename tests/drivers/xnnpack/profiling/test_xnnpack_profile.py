@@ -158,6 +158,7 @@ def test_operations_of_a_part_have_the_numbers_of_the_whole():
     assert found == {0: "ADD", 1: "HASHTABLE_LOOKUP", 2: "MUL"}
 
 
+@pytest.mark.alone
 def test_operations_fill_their_step():
     model, x = convolutions(IMAGE, 6), np.ones(IMAGE.dimensions, np.float32)
     burst = nnapi.compile(model, engine()).burst()
@@ -167,6 +168,7 @@ def test_operations_fill_their_step():
     assert 0.9 <= statistics.median(coverage(recorder.spans())) <= 1
 
 
+@pytest.mark.alone
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "name", ["deq_mobilenet_v2_1.0_224_float", "mobilenet_v2_1.0_224_quant", "tiny_vww_96_float", "tiny_resnet8_float"]
