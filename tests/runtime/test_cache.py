@@ -1,6 +1,5 @@
 """The compilation cache: rules 91 to 95 of validation.md, damage of every kind, other processes, its size."""
 
-import hashlib
 import json
 import os
 import struct
@@ -8,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from blake3 import blake3
 from cache_cases import SLEEP, TOKEN, Slow, doubled
 from device_cases import ABS, NEG, chain
 from graphs import finished_sum
@@ -48,6 +49,30 @@ def test_a_directory_alone_keeps_each_model_apart(tmp_path: Path) -> None:
     assert len(list(entries(directory))) == 2
 
 
+@pytest.mark.parametrize(
+    ("needed", "driver"), [("ai_edge_litert", "xnnpack.XnnpackDriver"), ("openvino", "openvino.OpenVinoDriver")]
+)
+@pytest.mark.engine
+def test_permutations_are_not_taken_for_one_another(needed: str, driver: str, tmp_path: Path) -> None:
+    pytest.importorskip(needed, reason=f"{needed} is not installed")
+    package, _, name = driver.partition(".")
+    chosen = Device(getattr(import_module(f"nnapi.drivers.{package}"), name)())
+    size = 1024
+    swapped = np.arange(size).reshape(-1, 4)[:, [2, 1, 0, 3]].reshape(-1)
+    values = np.arange(size, dtype=np.float32)[None]
+    for order in (np.arange(size), swapped):
+        compilation = compile(permuting(order), chosen, cache=tmp_path)
+        assert compilation.run(values)[0].tolist() == values[:, order].tolist()
+
+
+def permuting(order: np.ndarray) -> Model:  # type: ignore[type-arg]
+    """A model whose one constant is the matrix of a permutation."""
+    weights = np.eye(len(order), dtype=np.float32)[order]
+    b = Builder("permuting")
+    b.output(b.fully_connected(b.input(tensor("float32", (1, len(order)))), weights, np.zeros(len(order), np.float32)))
+    return b.finish()
+
+
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
@@ -78,7 +103,7 @@ def test_rule_092_093_the_name_of_a_file(tmp_path: Path) -> None:
     parts = TOKEN + b"chip" + b"1.2" + struct.pack("<ii", 0, 110)
     parts += b"com.example.a" + struct.pack("<H", 2) + b"two" + b"com.example.b" + struct.pack("<H", 1) + b"one"
     (file,) = tmp_path.iterdir()
-    assert file.name == letters(hashlib.sha256(parts).digest()) + "10"
+    assert file.name == letters(blake3(parts).digest()) + "10"
     assert len(file.name) == 66
 
 
@@ -91,7 +116,7 @@ def test_rule_092_parts_of_a_compound_plan_are_told_apart_by_their_operations(tm
     wanted = set()
     for name, number in (("chip", 0), ("other", 1), ("chip", 2)):
         key = TOKEN + struct.pack("<ii", 0, number) + name.encode() + b"1" + struct.pack("<ii", 1, 100)
-        wanted.add(letters(hashlib.sha256(key).digest()) + "10")
+        wanted.add(letters(blake3(key).digest()) + "10")
     assert names == wanted
     compile(chain(), chosen, cache=(tmp_path, TOKEN))
     assert (len(driver.prepared), len(driver.restored)) == (2, 2)

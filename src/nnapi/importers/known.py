@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("nnapi.Importer")
 
-FORMAT = 2
+FORMAT = 3
 """To be raised with every change of the models that files become."""
 SETTLED = 2_000_000_000
 """Nanoseconds after its last change from which a file's next change is certain to have another time."""

@@ -24,7 +24,7 @@ from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
-from nnapi.runtime.digest import content_hash, digest, sha256
+from nnapi.runtime.digest import content_hash, digest, key
 from nnapi.runtime.plan import Run
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("nnapi.CompilationCache")
 
-MAGIC = b"\nNNAPI-CACHE-4\n"
+MAGIC = b"\nNNAPI-CACHE-5\n"
 """The end of every file."""
 TAIL = struct.Struct(f"<I{len(MAGIC)}s")
 """Bytes of the header in front of it, and the magic."""
@@ -183,21 +183,22 @@ class Cache:
             log.warning("%s not pruned: %s", self.directory, error)
 
     def _path(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
-        key = device, options.preference, options.priority, options.attributes, *places
-        if key not in self._paths:
-            self._paths[key] = os.path.join(self.directory, self.file_name(device, options, places))
-        return self._paths[key]
+        asked = device, options.preference, options.priority, options.attributes, *places
+        if asked not in self._paths:
+            self._paths[asked] = os.path.join(self.directory, self.file_name(device, options, places))
+        return self._paths[asked]
 
     def file_name(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
         """64 letters, two for each byte of the key (low half first), and the kind and number of the file.
 
-        The key is the SHA-256 of what the reference runtime puts into its own, in the same order.
+        The key is the BLAKE3 of what the reference runtime takes the SHA-256 of, in the same order.
         """
-        key = [self.token, *(struct.pack("<ii", *place) for place in places)]
-        key += (device.name.encode(), device.version.encode(), struct.pack("<ii", options.preference, options.priority))
+        parts = [self.token, *(struct.pack("<ii", *place) for place in places)]
+        parts += (device.name.encode(), device.version.encode())
+        parts.append(struct.pack("<ii", options.preference, options.priority))
         for name, code, data in options.attributes:
-            key += (name.encode(), struct.pack("<H", code), data)
-        return "".join([PAIRS[byte] for byte in sha256(b"".join(key))]) + SUFFIX
+            parts += (name.encode(), struct.pack("<H", code), data)
+        return "".join([PAIRS[byte] for byte in key(b"".join(parts))]) + SUFFIX
 
 
 class Place(NamedTuple):
