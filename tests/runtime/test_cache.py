@@ -20,7 +20,8 @@ from graphs import finished_sum
 from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, device, tensor
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
-from nnapi.runtime.cache import ABANDONED, LIMIT, MAGIC, TAIL, Cache, content_hash, entries, prune
+from nnapi.runtime.cache import LIMIT, MAGIC, TAIL, Cache, content_hash, entries, prune
+from nnapi.runtime.files import ABANDONED
 from nnapi.runtime.plan import Run
 
 TWO = np.float32([1, 2])

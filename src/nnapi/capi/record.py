@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +22,8 @@ from nnapi.model.operand import Array
 from nnapi.runtime.binding import Argument
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.execution import Execution
-from nnapi.testing.corpus import write
+from nnapi.runtime.files import PUBLIC, replacing
+from nnapi.testing.corpus import write_to
 from nnapi.testing.example import Example
 from nnapi.testing.record import example_of
 
@@ -64,10 +64,9 @@ class Recorder:
         """Write the file anew, so that readers see it whole or not at all."""
         with self._lock:
             begin = time.monotonic()
-            temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
             try:
-                write(temporary, self._examples())
-                os.replace(temporary, self._path)
+                with replacing(self._path, PUBLIC) as file:
+                    write_to(file, self._examples())
             except OSError as error:
                 self._say(f"NNAPI_RECORD: {self._path} not written: {error}")
             end = time.monotonic()

@@ -20,7 +20,8 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
 from nnapi.runtime.digest import content_hash, take_for
-from nnapi.runtime.measured import default_directory, write_json
+from nnapi.runtime.files import write_json
+from nnapi.runtime.measured import default_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,6 +25,7 @@ from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.digest import content_hash, digest, key
+from nnapi.runtime.files import remove_abandoned, replacing
 from nnapi.runtime.plan import Run
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ SUFFIX = "10"
 """Model cache, file 0: the end of every name, as the reference runtime gives it."""
 LIMIT = 1 << 30
 """Bytes that a directory may hold; what was used longest ago gives way to what is new."""
-ABANDONED = 3600
-"""Seconds after which an unfinished file is one that its writer did not live to finish."""
-UNFINISHED = ".nnapi-"
 
 
 class Label(NamedTuple):
@@ -304,22 +302,14 @@ def _header(data: memoryview) -> dict[str, Any] | None:
 def write_entry(path: str | Path, label: Label, content: Content) -> None:
     """Write an entry so that other processes see it whole or not at all."""
     plan, payload = content.plan, content.entry.content
-    directory, name = os.path.split(path)
-    meta = {"name": name, "model": content.model, "plan": len(plan), "size": len(plan) + len(payload)}
+    meta = {"name": os.path.basename(path), "model": content.model, "plan": len(plan), "size": len(plan) + len(payload)}
     meta |= {"digest": digest(_told(meta), plan, payload).hex(), "label": label._asdict()}
     header = json.dumps(meta).encode()
-    temporary = None
-    import tempfile  # with what it needs, 4 ms
-
     try:
-        with tempfile.NamedTemporaryFile(dir=directory, prefix=UNFINISHED, delete=False) as file:
-            temporary = file.name
+        with replacing(path) as file:
             file.writelines((payload, plan, header, TAIL.pack(len(header), MAGIC)))
-        os.replace(temporary, path)
     except OSError as error:
         log.warning("%s not written: %s", path, error)
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def _mark_used(path: str) -> None:
@@ -358,7 +348,7 @@ def prune(directory: Path, limit: int) -> list[Entry]:
 
     Files that are no entries of this format go in any case, and so does what writers left unfinished.
     """
-    _remove_abandoned(directory)
+    remove_abandoned(directory)
     kept = sorted(entries(directory), key=lambda entry: (entry.label is not None, entry.used))
     total = sum(entry.size for entry in kept)
     removed = []
@@ -369,12 +359,3 @@ def prune(directory: Path, limit: int) -> list[Entry]:
         total -= entry.size
         removed.append(entry)
     return removed
-
-
-def _remove_abandoned(directory: Path) -> None:
-    for path in directory.glob(f"{UNFINISHED}*"):
-        try:
-            if time.time() - path.stat().st_mtime > ABANDONED:
-                path.unlink()
-        except FileNotFoundError:
-            continue  # its writer has finished it, or another process has removed it

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from nnapi.runtime.device import Device
+from nnapi.runtime.files import write_json
 from nnapi.runtime.work import Element, Kind, Work
 
 log = logging.getLogger("nnapi.ExecutionPlan")
@@ -116,17 +117,6 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Table]:
         return {name: table_from(data) for name, data in content["tables"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-def write_json(path: str | os.PathLike[str], content: Any) -> None:
-    """Replace a file by JSON, so that readers find the old content or the new; OSError where that cannot be done."""
-    import tempfile  # with what it needs, 4 ms
-
-    directory = os.path.dirname(path)
-    os.makedirs(directory, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
-        json.dump(content, file)
-    os.replace(file.name, path)
 
 
 def default_directory() -> str:

@@ -25,7 +25,8 @@ from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
 from nnapi.runtime.digest import content_hash, digest
 from nnapi.runtime.disturbance import Watch
-from nnapi.runtime.measured import default_directory, write_json
+from nnapi.runtime.files import write_json
+from nnapi.runtime.measured import default_directory
 from nnapi.runtime.plan import Alternative, Plan
 from nnapi.runtime.trials import BUDGET, MARGIN, Trial, compare, ranking
 from nnapi.trace import Layer, Phase, muted, span

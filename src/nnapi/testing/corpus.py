@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -197,11 +197,16 @@ def _operand(described: Any, arrays: _Arrays) -> OperandSpec:
 
 def write(path: str | Path, examples: Iterable[Example]) -> None:
     """Write examples into one .npz file that :class:`Corpus` reads; equal arrays are stored once."""
+    with Path(path).open("wb") as file:
+        write_to(file, examples)
+
+
+def write_to(file: BinaryIO, examples: Iterable[Example]) -> None:
+    """As :func:`write`, to a file that is open."""
     store = _Store()
     described = [_describe_example(example, store) for example in examples]
     text = np.frombuffer(json.dumps(described).encode(), np.uint8)
-    with Path(path).open("wb") as file:
-        np.savez_compressed(file, examples=text, **store.arrays)  # type: ignore[arg-type]  # the stubs mean allow_pickle
+    np.savez_compressed(file, examples=text, **store.arrays)  # type: ignore[arg-type]  # the stubs mean allow_pickle
 
 
 @dataclass
