@@ -22,6 +22,8 @@
 """
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Self
 
 from nnapi.codes import ResultCode
@@ -184,3 +186,17 @@ def need(condition: object, sentence: str, error: type[NnapiError] = OpFailedErr
     """Raise `error(sentence)` unless the condition holds."""
     if not condition:
         raise error(sentence)
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """For a `with` block that must raise nothing but an `NnapiError` where memory or descriptors run out.
+
+    Modules that are imported when they are needed, and files that are opened then, fail in ways of their own.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{what}: {str(error) or 'no memory left'}") from error
+    except (ImportError, OSError) as error:
+        raise OpFailedError(f"{what}: {type(error).__name__}: {error}") from error

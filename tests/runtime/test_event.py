@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import resource
 import select
 import threading
 import time
@@ -17,7 +18,8 @@ from execution_cases import ONES, blank, prepared
 from nnapi import Device, Event, Execution, compile
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
-from nnapi.runtime.workers import run_in_background
+from nnapi.runtime import workers
+from nnapi.runtime.workers import MOST_IDLE, run_in_background
 
 
 def readable(fd: int, seconds: float = 0.0) -> bool:
@@ -217,3 +219,42 @@ def test_threads_are_used_again() -> None:
     for _ in range(50):
         Event(lambda: None).wait()
     assert threading.active_count() <= count + 2
+
+
+def test_after_a_rush_few_threads_stay() -> None:
+    before, gate = threading.active_count(), threading.Event()
+    events = [Event(lambda: gate.wait(30) and None) for _ in range(100)]  # type: ignore[func-returns-value]
+    assert threading.active_count() >= 100
+    gate.set()
+    for event in events:
+        event.wait()
+    for _ in range(1000):
+        if threading.active_count() <= before + MOST_IDLE:
+            break
+        time.sleep(0.01)
+    assert threading.active_count() <= before + MOST_IDLE
+    Event(lambda: None).wait()
+
+
+def test_no_thread_is_an_error_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    compilation = compile(chain(), "nnapi-reference")
+    monkeypatch.setattr(workers, "_idle", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(OpFailedError, match="no thread for work in the background: can't start new thread"):
+        compilation.start(GIVEN)
+
+
+def test_no_descriptor_is_an_error_with_a_sentence() -> None:
+    with Event(lambda: None, fenced=True) as event:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        try:
+            with pytest.raises(OpFailedError, match="cannot be duplicated: OSError"):
+                event.sync_fence_fd()
+            with pytest.raises(OpFailedError, match="no descriptor for the fence: OSError: .*Too many open files"):
+                Event(lambda: None, fenced=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

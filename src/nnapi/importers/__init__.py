@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from errno import EMFILE, ENFILE
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, OpFailedError, need, translated
 from nnapi.importers import known
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -24,23 +25,34 @@ def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
     Reads .tflite. Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no
-    model, is damaged, or uses operations that NNAPI cannot express (all of them are listed).
+    model, is damaged, or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and
+    OpFailedError where the process runs out of memory or of descriptors.
     """
-    memory, name = Memory.from_file(path), os.path.basename(path)
+    memory, name = _opened(path), os.path.basename(path)
     file = known.identity(memory)
     if file is not None and (found := known.recalled(file, memory, name)):
         return found
     try:
-        need(memory.size, "the file is empty", BadDataError)
-        head = memory.view(0, min(8, memory.size)).tobytes()
-        from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
+        with translated(str(path)):
+            need(memory.size, "the file is empty", BadDataError)
+            head = memory.view(0, min(8, memory.size)).tobytes()
+            from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
 
-        need(head[4:8] == tflite.IDENTIFIER, f"no model that can be read: {_guess(head)}", BadDataError)
-        model = tflite.read(memory, name)
+            need(head[4:8] == tflite.IDENTIFIER, f"no model that can be read: {_guess(head)}", BadDataError)
+            model = tflite.read(memory, name)
     except BadDataError as error:
         raise (error if name in error.sentence else error.at(str(path))) from None
     model.origin = known.Origin(file) if file else None
     return model
+
+
+def _opened(path: str | os.PathLike[str]) -> Memory:
+    try:
+        return Memory.from_file(path)
+    except OSError as error:
+        if error.errno in (EMFILE, ENFILE):  # no fault of the file
+            raise OpFailedError(str(error)) from None
+        raise
 
 
 def _guess(head: bytes) -> str:

@@ -19,6 +19,7 @@ from nnapi.errors import (
     NnapiError,
     UnexpectedNullError,
     need,
+    translated,
 )
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, combine, stores
@@ -140,7 +141,8 @@ class Compilation:
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
         attributes = self._attributes.sorted()
         options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
-        self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
+        with translated(f"{self.model.name} cannot be prepared"):
+            self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
@@ -278,7 +280,10 @@ def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
     if len(inputs) != len(model.inputs):
         raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
     operands = model.operands
-    return [_checked_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
+    try:
+        return [_checked_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
+    except MemoryError as error:
+        raise escaped(error, f"the inputs of {model.name}") from error
 
 
 def _checked_input(operand: Operand, value: Any) -> Array | None:

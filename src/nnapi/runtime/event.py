@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from nnapi.codes import ResultCode
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, translated
 from nnapi.runtime.workers import run_in_background
 from nnapi.trace import Layer, Phase, Section
 
@@ -90,7 +90,7 @@ class Event:
         (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
         need(self._fence is not None, "the event has no fence", BadDataError)
         assert self._fence is not None
-        return os.dup(self._fence.fd)
+        return _duplicate(self._fence.fd)
 
     def close(self) -> None:
         """Wait without asking for the result (``ANeuralNetworksEvent_free``)."""
@@ -114,11 +114,17 @@ class Event:
         return f"<nnapi.{type(self).__name__}, {'done' if self.is_done else 'running'}>"
 
 
+def _duplicate(fd: int) -> int:
+    with translated("the fence's descriptor cannot be duplicated"):
+        return os.dup(fd)
+
+
 class _Fence:
     """A descriptor of our own that becomes readable once and stays so."""
 
     def __init__(self) -> None:
-        self.fd = os.eventfd(0, os.EFD_CLOEXEC)
+        with translated("no descriptor for the fence"):
+            self.fd = os.eventfd(0, os.EFD_CLOEXEC)
         weakref.finalize(self, os.close, self.fd)
 
     def signal(self) -> None:
@@ -155,7 +161,7 @@ class FenceEvent(Event):
         return True
 
     def sync_fence_fd(self) -> int:
-        return os.dup(self._fd)
+        return _duplicate(self._fd)
 
     def close(self) -> None:
         self._poll(None)

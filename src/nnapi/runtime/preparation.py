@@ -20,7 +20,7 @@ from nnapi.runtime.deadline import in_time
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import Plan, Run, submodel
 from nnapi.runtime.planner import make_plans, whole
-from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan
+from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan, escaped
 from nnapi.runtime.pricing import Pricing, priced
 from nnapi.runtime.tuning import fastest, is_worthwhile
 from nnapi.trace import Phase, Section, span
@@ -240,4 +240,4 @@ def contained(device: Device, model: Model, options: PrepareOptions) -> Prepared
     except NnapiError:
         raise
     except Exception as error:
-        raise OpFailedError(f"{device.name} failed: {type(error).__name__}: {error}") from error
+        raise escaped(error, device.name) from error

@@ -1,0 +1,101 @@
+"""What runs out while models are loaded, compiled and run is said by the project's own errors.
+
+Each case is a process of its own, since what was imported once needs neither memory nor descriptors again.
+"""
+
+import subprocess
+import sys
+from errno import EMFILE
+from pathlib import Path
+
+import pytest
+from cache_cases import Slow
+
+import nnapi
+from nnapi.errors import NnapiError, OpFailedError, OutOfMemoryError
+from nnapi.importers import tflite
+
+FILE = Path(__file__).parents[1] / "examples" / "digits" / "digits_float.tflite"
+PROGRAM = """
+import os, resource, sys
+import numpy as np
+import nnapi
+
+def descriptors(spare):
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+def memory(spare):
+    taken = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGESIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (taken + (spare << 20), resource.RLIM_INFINITY))
+
+def load():
+    return nnapi.load(sys.argv[1])
+
+def compile():
+    return nnapi.compile(load(), sys.argv[2])
+
+def run():
+    compilation = compile()
+    model = compilation.model
+    image = np.zeros(model.operands[model.inputs[0]].type.dimensions, np.float32)
+    compilation.run(image)
+    return lambda: compilation.start(image).result()
+
+limit, spare, stage = sys.argv[3:]
+before = {"load": lambda: load, "compile": lambda: (lambda model: lambda: nnapi.compile(model, sys.argv[2]))(load()),
+          "run": run}[stage]()
+nnapi.devices()
+{"descriptors": descriptors, "memory": memory}[limit](int(spare))
+try:
+    before()
+except nnapi.NnapiError as error:
+    print(type(error).__name__)
+else:
+    print("nothing")
+"""
+
+
+def outcome(device: str, limit: str, spare: int, stage: str) -> str:
+    command = [sys.executable, "-c", PROGRAM, str(FILE), device, limit, str(spare), stage]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(("spare", "error"), [(0, "OpFailedError"), (1, "UnmappableError"), (2, "OpFailedError")])
+def test_descriptors_for_loading(spare: int, error: str) -> None:
+    """None for the file, one for it but none for its mapping, none for a module that is imported on demand."""
+    assert outcome("nnapi-reference", "descriptors", spare, "load") == error
+
+
+def test_memory_for_compiling() -> None:
+    assert outcome("nnapi-reference", "memory", 0, "compile") == "OutOfMemoryError"
+
+
+def test_memory_for_a_thread() -> None:
+    assert outcome("nnapi-reference", "memory", 0, "run") == "OpFailedError"
+
+
+RAISED = [
+    (MemoryError(), OutOfMemoryError, "no memory left"),
+    (ImportError("failed to map segment from shared object"), OpFailedError, "ImportError: failed to map segment"),
+    (OSError(EMFILE, "Too many open files"), OpFailedError, "OSError: .* Too many open files"),
+]
+
+
+@pytest.mark.parametrize(("raised", "wanted", "sentence"), RAISED)
+def test_what_is_imported_on_demand(
+    raised: Exception, wanted: type[NnapiError], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    model, driver = nnapi.load(FILE), Slow()
+    monkeypatch.setattr(driver, "verdicts", fail)
+    with pytest.raises(wanted, match=f"digits_float cannot be prepared: {sentence}"):
+        nnapi.compile(model, nnapi.Device(driver))
+    monkeypatch.setattr(tflite, "read", fail)
+    with pytest.raises(wanted, match=f"digits_float.tflite: {sentence}"):
+        nnapi.load(FILE)
