@@ -38,7 +38,7 @@ def outcomes(path: Path) -> None:
 def origins(path: Path) -> None:
     file = known.Identity(1, 2, 3, 4, 5)
     model = doubled()
-    known.Origin(file).keep(model)
+    known.Origin(file, path).keep(model)
 
 
 def cached(path: Path) -> None:

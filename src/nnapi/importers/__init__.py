@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str]) -> Model:
             model = tflite.read(memory, name)
     except BadDataError as error:
         raise (error if name in error.sentence else error.at(str(path))) from None
-    model.origin = known.Origin(file) if file else None
+    model.origin = known.Origin(file, path) if file else None
     return model
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnapi.codes import OperandCode
+from nnapi.errors import BadDataError
 from nnapi.model.deferred import DeferredModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -54,14 +55,28 @@ class Identity(NamedTuple):
 def identity(memory: Memory) -> Identity | None:
     """That of the file that a memory maps, None where it maps none."""
     stat = memory.stat()
-    return stat and Identity(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return stat and _identity(stat)
+
+
+def _identity(stat: os.stat_result) -> Identity:
+    return Identity(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
 class Origin:
     """The file that a model was imported from, as it was then."""
 
-    def __init__(self, file: Identity) -> None:
-        self._file = file
+    def __init__(self, file: Identity, path: str | os.PathLike[str]) -> None:
+        self._file, self._path = file, os.path.abspath(path)
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
+        the model. Another file of that name does no harm; what is written through a mapping may not show."""
+        try:
+            now = _identity(os.stat(self._path))
+        except OSError:
+            return
+        if now[:2] == self._file[:2] and (now.size, now.modified) != (self._file.size, self._file.modified):
+            raise BadDataError(f"{self._path} has changed since it was loaded: load it again")
 
     def keep(self, model: Model) -> None:
         """Remember what is to be known of the model; not of a file that was changed a moment ago."""
@@ -90,15 +105,19 @@ def recalled(file: Identity, memory: Memory, name: str) -> Model | None:
         digest = bytes.fromhex(found["digest"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    model = DeferredModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(memory, name))
+    model = DeferredModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(file, memory, name, digest))
     take_for(model, digest)
     return model
 
 
-def _read(memory: Memory, name: str) -> Model:
+def _read(file: Identity, memory: Memory, name: str, digest: bytes) -> Model:
+    """The model, read only now; BadDataError where it is another by now."""
     from nnapi.importers import tflite
 
-    return tflite.read(memory, name)
+    model = tflite.read(memory, name)
+    if identity(memory) != file and content_hash(model) != digest:
+        raise BadDataError(f"{name} has changed since it was loaded: load it again")
+    return model
 
 
 def _as_data(operand: Operand) -> list[Any]:

@@ -24,21 +24,40 @@ PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
 class Mapping(mmap.mmap):
     """A shared mapping of a file: its pages can be given back at any time, and are read again when they are needed."""
 
+    end = 0
+    """Bytes that the file must have."""
+
+
+def mappings(arrays: Iterable[Array]) -> list[Mapping]:
+    """The mappings of files, made by a :class:`Memory`, that arrays are views of."""
+    found: dict[int, Mapping] = {}
+    for array in arrays:
+        owner: object = array
+        while isinstance(owner, np.ndarray | memoryview):
+            owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+        if isinstance(owner, Mapping):
+            found[id(owner)] = owner
+    return list(found.values())
+
 
 def give_back(arrays: Iterable[Array]) -> None:
     """Let the system have the pages of the files that arrays are views of, where a :class:`Memory` has mapped them.
 
     The arrays stay what they are, only that their bytes are no part of the process's memory until they are read again.
     """
-    mappings: dict[int, Mapping] = {}
-    for array in arrays:
-        owner: object = array
-        while isinstance(owner, np.ndarray | memoryview):
-            owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
-        if isinstance(owner, Mapping):
-            mappings[id(owner)] = owner
-    for mapping in mappings.values():
+    for mapping in mappings(arrays):
         mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def need_whole(mappings: Iterable[Mapping]) -> None:
+    """Raise UnmappableError if a file has been truncated since it was mapped: to read what is gone ends the process.
+
+    A file that is truncated after this question, while it is read, cannot be told.
+    """
+    for mapping in mappings:
+        size = mapping.size()
+        if size < mapping.end:
+            raise UnmappableError(f"a mapped file was truncated: it has {size} bytes, {mapping.end} are needed")
 
 
 class Memory:
@@ -138,6 +157,7 @@ class Memory:
             mapping = Mapping(
                 self._fd, self.size + lead, mmap.MAP_SHARED, prot=self.protect, offset=self._offset - lead
             )
+            mapping.end = self._offset + self.size
         except (OSError, ValueError, OverflowError, UnmappableError) as error:
             raise UnmappableError(
                 f"memory of {self.size} bytes at file offset {self._offset} cannot be mapped: {error}"

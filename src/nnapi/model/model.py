@@ -19,7 +19,7 @@ from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNull
 from nnapi.model.constant import as_bytes, can_change, typed
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.matching import Facet, Fitted
-from nnapi.model.memory import PROTECTIONS, Memory
+from nnapi.model.memory import PROTECTIONS, Memory, mappings, need_whole
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parts import Lifetime, Operand, OperationCall, labelled
@@ -41,6 +41,9 @@ class Supports(Protocol):
 
 class Origin(Protocol):
     """Where a model was imported from."""
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError where the model is no longer what it was imported from."""
 
     def keep(self, model: Model) -> None:
         """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
@@ -221,6 +224,10 @@ class Model:
 
         Raises BadDataError naming what is wrong; the model is then invalid for good.
         """
+        self.freeze()
+
+    def freeze(self) -> None:
+        """As :meth:`finish`, of which a trace tells nothing: for models that are made while others are compiled."""
         self._need_building("finish")
         self._state = "invalid"
         self._bind_constants()
@@ -294,7 +301,12 @@ class Model:
         return self.operations
 
     def need_mapped(self) -> None:
-        """Raise UnmappableError, naming the operand, if a constant lives in a memory that cannot be mapped."""
+        """Raise UnmappableError, naming the operand, if a constant lives in a memory that cannot be mapped.
+
+        Also where a file was truncated that constants are mapped from; BadDataError where the model's own was changed.
+        """
+        if self.origin is not None:
+            self.origin.need_unchanged()
         for operand in self.operands:
             if operand.lifetime == Lifetime.SUBGRAPH:
                 operand.value.need_mapped()
@@ -303,6 +315,7 @@ class Model:
                     operand.value = typed(operand, operand.value[0].view(*operand.value[1:]))
                 except UnmappableError as error:
                     raise error.at(str(operand)) from None
+        need_whole(mappings(constants(self)))
 
     def _need_building(self, what: str) -> None:
         if self._state != "building":
@@ -375,3 +388,9 @@ class Model:
                     operand.value = typed(operand, memory.view(*operand.value[1:]))
             else:
                 operand.value = typed(operand, operand.value.copy() if can_change(operand.value) else operand.value)
+
+
+def constants(model: Model) -> list[Array]:
+    """The values of a finished model's constants that are mapped."""
+    values = [operand.value for operand in model.operands if operand.lifetime is CONSTANT]
+    return [value for value in values if isinstance(value, np.ndarray)]

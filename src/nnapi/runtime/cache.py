@@ -1,11 +1,12 @@
 """The compilation cache: what drivers prepared, kept in files between processes.
 
 A file's name is a digest of the caller's token, the operations that a device has of a compound plan, the device, its
-driver's version and the options. A file begins with what the driver keeps, so that an engine can map it as it is;
-behind that stand the plan, where one device has all of the model (:mod:`kept`), so that nobody needs to plan again, and
-a header: the file's own name, a digest of the model, a digest of everything. Whatever is wrong with a file (truncated,
-altered, made for another model, copied from elsewhere, unreadable) it is ignored with a logged reason and written anew;
-no trouble with the cache ever fails a compilation. Files are replaced, never changed, as others may have mapped them.
+driver's version, the options, and the number of threads if the caller chose one. A file begins with what the driver
+keeps, so that an engine can map it as it is; behind that stand the plan, where one device has all of the model
+(:mod:`kept`), so that nobody needs to plan again, and a header: the file's own name, a digest of the model, a digest of
+everything. Whatever is wrong with a file (truncated, altered, made for another model, copied from elsewhere,
+unreadable) it is ignored with a logged reason and written anew; no trouble with the cache ever fails a compilation.
+Files are replaced, never changed, as others may have mapped them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
-from nnapi.runtime.digest import content_hash, digest, key
+from nnapi.runtime.digest import content_hash, digest, is_as_hashed, key
 from nnapi.runtime.files import remove_abandoned, replacing
 from nnapi.runtime.plan import Run
 
@@ -84,6 +85,8 @@ class Cache:
         size = BYTE_SIZE_OF_CACHE_TOKEN
         need(len(token) == size, f"the token has {len(token)} bytes, must have {size}", BadDataError)
         self.directory, self.token, self.limit = os.fspath(directory), bytes(token), limit
+        self.threads: int | None = None
+        """How many the client asks for: part of the names, so that its choices do not drive each other out."""
         self.hits = self.misses = 0
         self._looked_at: dict[str, Content | None] = {}
         self._paths: dict[tuple[Any, ...], str] = {}
@@ -110,6 +113,7 @@ class Cache:
                 self.keep_plan(device, model, options, plan)  # it was prepared for a plan of other devices
             return restored
         self.misses += 1
+        content_hash(model)  # of what is prepared now, whatever becomes of the files behind it
         prepared = prepare()
         payload = driver.cache_entry(prepared)
         if payload is not None:
@@ -168,6 +172,9 @@ class Cache:
         entry: CacheEntry,
     ) -> None:
         path = self._path(device, options, places)
+        if not is_as_hashed(model):
+            log.warning("%s not written: %s has changed while it was compiled", path, model.name)
+            return
         label = Label(model.name, device.name, device.version, time.time())
         write_entry(path, label, Content(_key(model, options), plan, entry))
         self._looked_at.pop(path, None)
@@ -181,7 +188,7 @@ class Cache:
             log.warning("%s not pruned: %s", self.directory, error)
 
     def _path(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
-        asked = device, options.preference, options.priority, options.attributes, *places
+        asked = device, self.threads, options.preference, options.priority, options.attributes, *places
         if asked not in self._paths:
             self._paths[asked] = os.path.join(self.directory, self.file_name(device, options, places))
         return self._paths[asked]
@@ -196,6 +203,8 @@ class Cache:
         parts.append(struct.pack("<ii", options.preference, options.priority))
         for name, code, data in options.attributes:
             parts += (name.encode(), struct.pack("<H", code), data)
+        if self.threads is not None:  # NNAPI knows no such option
+            parts.append(struct.pack("<i", self.threads))
         return "".join([PAIRS[byte] for byte in key(b"".join(parts))]) + SUFFIX
 
 

@@ -7,14 +7,17 @@ left out. Its module takes half a megabyte, hashlib with OpenSSL six times that.
 from __future__ import annotations
 
 import marshal
+from collections.abc import MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from blake3 import blake3
 
+from nnapi.errors import NnapiError
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.model import Lifetime, Model
+from nnapi.model.memory import give_back
+from nnapi.model.model import Lifetime, Model, constants
 from nnapi.model.operand import Array, OperandType
 
 WORD = 8
@@ -43,9 +46,24 @@ def key(data: bytes) -> bytes:
 
 def content_hash(model: Model) -> bytes:
     """A digest of everything that decides what a finished model computes; made once for each."""
-    found = _known.get(model)
+    return _hash(model, _known)
+
+
+def is_as_hashed(model: Model) -> bool:
+    """Whether a model is still what its digest was made of: the files that its constants are mapped from can change."""
+    try:
+        model.need_mapped()
+    except NnapiError:
+        return False
+    made = _hash(model, {})
+    give_back(constants(model))  # an engine that was given them keeps its own
+    return made == content_hash(model)
+
+
+def _hash(model: Model, known: MutableMapping[Model, bytes]) -> bytes:
+    found = known.get(model)
     if found is None:
-        found = _known[model] = digest(marshal.dumps(_description(model), MARSHAL), *_constants(model))
+        found = known[model] = digest(marshal.dumps(_description(model, known), MARSHAL), *_constants(model))
     return found
 
 
@@ -54,9 +72,9 @@ def take_for(model: Model, digest: bytes) -> None:
     _known[model] = digest
 
 
-def _description(model: Model) -> Any:
+def _description(model: Model, known: MutableMapping[Model, bytes]) -> Any:
     operands = [(LIFETIMES[id(operand.lifetime)], *_described(operand.type)) for operand in model.operands]
-    inner = [content_hash(operand.value) for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
+    inner = [_hash(operand.value, known) for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
     operations = [(*_code(call.code), call.inputs, call.outputs) for call in model.operations]
     return model.inputs, model.outputs, model.relaxed, operands, inner, operations
 
@@ -75,5 +93,4 @@ def _code(code: int) -> tuple[bytes, int]:
 
 def _constants(model: Model) -> list[Array]:
     """The constants' bytes."""
-    values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
-    return [np.ascontiguousarray(value).reshape(-1).view(np.uint8) for value in values]
+    return [np.ascontiguousarray(value).reshape(-1).view(np.uint8) for value in constants(model)]

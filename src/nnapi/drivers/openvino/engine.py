@@ -18,7 +18,8 @@ from nnapi.drivers.openvino.lowering import assumed, lowered
 from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenShapes, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, marked, profile
 from nnapi.errors import OpFailedError, need
-from nnapi.model.model import Model
+from nnapi.model.memory import mappings
+from nnapi.model.model import Model, constants
 from nnapi.model.operand import OperandType
 from nnapi.trace.profile import Profile
 
@@ -51,6 +52,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
 def _compiled(
     model: Model, inputs: Sequence[OperandType], device: str, properties: Mapping[str, Any]
 ) -> PreparedOpenVino:
+    model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
     result = lowered(model, inputs)
     refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
     need(not refused, "; ".join(refused), OpFailedError)
@@ -62,7 +64,9 @@ def _compiled(
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
-    return _prepared(model, inputs, device, properties, compiled, bounds)
+    prepared = _prepared(model, inputs, device, properties, compiled, bounds)
+    prepared.mapped = mappings(constants(model))
+    return prepared
 
 
 def _prepared(

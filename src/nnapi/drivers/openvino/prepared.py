@@ -16,6 +16,7 @@ from nnapi.drivers.base import Outcome, Request
 from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import shareable
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.profile import Profile
@@ -64,6 +65,8 @@ class PreparedOpenVino:
         self.shapes = tuple(shapes)
         self.compiled = compiled
         self.bounds = tuple(bounds)
+        self.mapped: Sequence[Mapping] = ()
+        """The files that the engine reads constants from while it runs."""
         self._copy, self._most = copy, most
         self._models = [compiled]
         self._requests = 0
@@ -79,6 +82,7 @@ class PreparedOpenVino:
                 raise OpFailedError(f"input {position} was prepared for {list(shape)}, {given} is given")
         for bounds in self.bounds:
             bounds.check(request.inputs)
+        need_whole(self.mapped)
         try:
             run = self._idle.pop()
         except IndexError:

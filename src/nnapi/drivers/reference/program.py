@@ -22,6 +22,7 @@ from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
 from nnapi.drivers.reference.control_flow import run_if, run_while
 from nnapi.errors import MissedDeadlinePersistentError, MissedDeadlineTransientError, NnapiError, need
 from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared, normalise
+from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
@@ -56,6 +57,8 @@ class Program:
             elif operand.lifetime == Lifetime.NO_VALUE:
                 self.types[operand.index] = None
         known = {index: value for index, value in enumerate(self.constants) if value is not None}
+        self._mapped = mappings(known.values())
+        need_whole(self._mapped)
         self.steps = [(call, self._early(call, known)) for call in model.operations]
         self.dead = _last_uses(model)
         self._sections: dict[int, Section] = {}
@@ -113,6 +116,7 @@ class Program:
 
     def run(self, inputs: Sequence[Array | None], context: Context) -> list[Array]:
         """Compute the model's outputs."""
+        need_whole(self._mapped)
         values = self.constants.copy()
         for index, array in zip(self.model.inputs, inputs, strict=True):
             values[index] = array

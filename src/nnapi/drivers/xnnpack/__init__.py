@@ -95,6 +95,7 @@ class XnnpackDriver:
     ) -> PreparedGraph:
         from nnapi.drivers.xnnpack.compiling import compiled, constants, lowered
 
+        model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None
         is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
         result = asked[1] if is_asked and asked is not None else lowered(model, shapes)
