@@ -144,6 +144,15 @@ def test_rule_092_one_entry_for_each_choice(tmp_path: Path) -> None:
     assert all(not driver.restored for driver in drivers)
 
 
+def test_one_entry_for_each_number_of_threads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    driver = Slow()
+    for threads in (None, 1, 2, None, 1, 2):
+        once(tmp_path, driver, threads=threads)
+    assert (len(driver.prepared), len(driver.restored)) == (3, 3)
+    assert len(list(tmp_path.iterdir())) == 3
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
 def test_rule_094_files_are_private_and_trouble_is_not_reported(tmp_path: Path) -> None:
     once(tmp_path, Slow())
     (file,) = tmp_path.iterdir()

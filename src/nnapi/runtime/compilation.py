@@ -140,6 +140,8 @@ class Compilation:
         self.model.need_mapped()
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
         attributes = self._attributes.sorted()
+        if self._cache is not None:
+            self._cache.threads = self._threads
         options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
         with translated(f"{self.model.name} cannot be prepared"):
             self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
