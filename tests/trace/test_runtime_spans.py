@@ -152,3 +152,21 @@ def test_runs_that_compare_plans_are_nobody_s_executions(monkeypatch: pytest.Mon
     spans = recorder.spans()
     assert "[NN_LR_PC]comparePlans" in names(spans)
     assert {span.label.phase for span in spans} == {Phase.PREPARATION, Phase.COMPILATION}
+
+
+def test_a_divided_plan_is_traced_by_the_rules_of_nesting() -> None:
+    """The models of the parts are made while another is compiled: nobody's preparation."""
+    reference = nnapi.device("nnapi-reference").driver
+
+    def half(name: str, remainder: int) -> nnapi.Device:
+        return nnapi.Device(Limited(reference, name, lambda _, call: None if call.number % 2 == remainder else "no"))
+
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", X.shape))
+    builder.output(builder.mul(builder.add(x, X), X))
+    model = builder.finish()
+    with trace.recording() as recorder:
+        compilation = nnapi.compile(model, [half("even", 0), half("odd", 1)])
+    assert compilation.plan.devices == ("even", "odd")
+    report = parse(from_ftrace(to_ftrace(recorder.spans())))
+    assert [note for run in report.runs for note in run.notes] == []

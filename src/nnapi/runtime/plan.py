@@ -220,7 +220,7 @@ def submodel(model: Model, calls: list[OperationCall]) -> tuple[Model, tuple[int
         part.add_operation(call.code, [places[i] for i in call.inputs], [places[i] for i in call.outputs])
     part.assign_roles([places[i] for i in inputs], [places[i] for i in outputs])
     part.relax_computation_float32_to_float16(model.relaxed)
-    part.finish()
+    part.freeze()
     return part, inputs, outputs
 
 
