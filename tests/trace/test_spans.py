@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import timeit
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -235,3 +236,32 @@ def test_operations_that_an_engine_holds_are_numbered_as_in_the_whole() -> None:
         with step, span(Layer.DRIVER, Phase.COMPUTATION, "engine", model="m", holds=[0, 2]):
             pass
     assert recorder.spans()[1].args["holds"] == [5, 9]
+
+
+def test_a_long_recording_takes_little_memory() -> None:
+    outer, inner = (Section(Layer.CPU, Phase.COMPUTATION, name, operation=0) for name in ("outer", "inner"))
+    count = 10_000
+    with recording() as recorder:
+        tracemalloc.start()
+        for _ in range(count):
+            with outer, inner:
+                pass
+        taken = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+    assert taken < 2 * count * 48
+    spans = recorder.spans()
+    assert len(spans) == 2 * count
+    assert [span.label.name for span in spans[:3]] == ["outer", "inner", "outer"]
+    assert len({id(span.args) for span in spans}) == 2
+
+
+def test_what_is_numbered_anew_is_kept_once() -> None:
+    step = Section(Layer.DRIVER, Phase.EXECUTION, "device", model="m", operations=[4, 7])
+    operation = Section(Layer.DRIVER, Phase.COMPUTATION, "ADD", model="m", operation=1)
+    with recording() as recorder:
+        for _ in range(10):
+            with step, operation:
+                pass
+    found = [span.args for span in recorder.spans() if span.label.name == "ADD"]
+    assert [args["operation"] for args in found] == [7] * 10
+    assert len({id(args) for args in found}) == 1

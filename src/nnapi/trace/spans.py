@@ -16,9 +16,11 @@ import functools
 import os
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 from nnapi.errors import BadStateError
@@ -100,6 +102,31 @@ class Part:
     end: float
 
 
+class _Ended:
+    """The sections of a thread that have ended, as numbers: a tuple for each would take six times as much."""
+
+    __slots__ = ("_numbers", "_places", "_sections")
+
+    def __init__(self) -> None:
+        self._sections: list[Section] = []
+        self._places: dict[int, int] = {}
+        self._numbers = array("q")
+
+    def add(self, section: Section, start: int, end: int, depth: int) -> None:
+        place = self._places.get(id(section))
+        if place is None:
+            place = self._places[id(section)] = len(self._sections)
+            self._sections.append(section)
+        self._numbers.extend((place, start, end, depth))
+
+    def __iter__(self) -> Iterator[tuple[Section, int, int, int]]:
+        """Section, start, end, depth of what has ended so far; the thread may go on meanwhile."""
+        numbers = self._numbers[:]
+        for at in range(0, len(numbers) - 3, 4):
+            place, start, end, depth = numbers[at : at + 4]
+            yield self._sections[place], start, end, depth
+
+
 class _Thread(threading.local):
     """The open sections of a thread: for each recorder its own."""
 
@@ -107,11 +134,8 @@ class _Thread(threading.local):
         self.muted = False
         self.recorder: Recorder | None = None
         self.open: list[tuple[Section, int]] = []
-        self.closed: list[_Closed] = []
+        self.ended = _Ended()
 
-
-_Closed = tuple[Section, int, int, int, bool]
-"""Section, start, end, depth, whether complete."""
 
 _thread = _Thread()
 
@@ -121,7 +145,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._threads: list[tuple[int, str, list[tuple[Section, int]], list[_Closed]]] = []
+        self._threads: list[tuple[int, str, list[tuple[Section, int]], _Ended]] = []
         self._asynchronous: dict[tuple[str, int], tuple[Section, int, int, str]] = {}
         self._more: list[Span] = []
 
@@ -139,7 +163,7 @@ class Recorder:
         stack = _thread.open
         for depth in range(len(stack) - 1, -1, -1):  # the last one, unless coroutines take turns on the thread
             if stack[depth][0] is section:
-                _thread.closed.append((section, stack.pop(depth)[1], end, depth, True))
+                _thread.ended.add(section, stack.pop(depth)[1], end, depth)
                 return
 
     def end_last(self) -> None:
@@ -175,22 +199,24 @@ class Recorder:
             found = list(self._more)
             for (_, cookie), begun in self._asynchronous.items():
                 found.append(replace(_asynchronous_span(begun, now, cookie), is_complete=False))
-            for thread, name, stack, closed in self._threads:
+            for thread, name, stack, ended in self._threads:
+                complete_ones = ((*one, True) for one in ended)
                 unfinished = [(section, start, now, depth, False) for depth, (section, start) in enumerate(stack)]
-                for section, start, end, depth, complete in closed + unfinished:
+                for section, start, end, depth, complete in chain(complete_ones, unfinished):
                     whole = Span(section.label, start, end, process, thread, name, section.args, depth, None, complete)
                     found.append(whole)
                     if section.parts and complete:
                         divided.append((len(found) - 1, section.parts))
+        told: dict[int, Mapping[str, Any]] = {}
         for place, parts in divided:
-            found[place], *inner = _divided(found[place], parts())
+            found[place], *inner = _divided(found[place], parts(), told)
             found += inner
         return _numbered(found)
 
     def _enlist(self) -> None:
-        _thread.recorder, _thread.open, _thread.closed = self, [], []
+        _thread.recorder, _thread.open, _thread.ended = self, [], _Ended()
         with self._lock:
-            self._threads.append((threading.get_native_id(), _name(), _thread.open, _thread.closed))
+            self._threads.append((threading.get_native_id(), _name(), _thread.open, _thread.ended))
 
 
 def _name() -> str:
@@ -202,12 +228,14 @@ def _asynchronous_span(begun: tuple[Section, int, int, str], end: int, cookie: i
     return Span(section.label, start, end, os.getpid(), thread, name, section.args, cookie=cookie)
 
 
-def _divided(whole: Span, parts: Sequence[Part]) -> list[Span]:
-    """A section and its parts, which say themselves what it ``holds``."""
+def _divided(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any]]) -> list[Span]:
+    """A section and its parts, which say themselves what it ``holds``; ``told`` keeps what is left for it to say."""
     if not parts:
         return [whole]
     length, depth = whole.end - whole.start, whole.depth + 1
-    found = [replace(whole, args={name: whole.args[name] for name in whole.args if name not in ("holds", "kinds")})]
+    if id(whole.args) not in told:
+        told[id(whole.args)] = {name: whole.args[name] for name in whole.args if name not in ("holds", "kinds")}
+    found = [replace(whole, args=told[id(whole.args)])]
     for part in parts:
         start, end = (whole.start + round(at * length) for at in (part.start, part.end))
         section = part.section
@@ -221,6 +249,7 @@ def _numbered(spans: list[Span]) -> list[Span]:
     A driver knows the numbers within the part that it was given; the span of the step around it knows the others.
     """
     ordered = sorted(spans, key=lambda span: (span.start, span.depth))
+    renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share what is said of them
     steps: dict[tuple[int, int], Span] = {}
     for place, span in enumerate(ordered):
         thread = span.process, span.thread
@@ -228,7 +257,11 @@ def _numbered(spans: list[Span]) -> list[Span]:
         if "operations" in span.args:
             steps[thread] = span
         elif step and step.end >= span.end and step.args.get("model") == span.args.get("model"):
-            ordered[place] = replace(span, args=_renumbered(span.args, step.args["operations"]))
+            which = id(span.args), id(step.args)
+            if which not in renumbered:
+                renumbered[which] = _renumbered(span.args, step.args["operations"])
+            if renumbered[which] is not span.args:
+                ordered[place] = replace(span, args=renumbered[which])
     return ordered
 
 
