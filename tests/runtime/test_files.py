@@ -5,6 +5,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,15 @@ from nnapi.runtime.measured import Costs, Table
 from nnapi.runtime.tuning import Memory, Outcome
 
 
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[Path]:
+@contextmanager
+def full_disk() -> Iterator[None]:
     """Files can be made, but nothing can be written to them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    yield tmp_path
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def costs(path: Path) -> None:
@@ -47,20 +50,21 @@ def cached(path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [costs, outcomes, origins, cached])
 def test_a_full_disk_leaves_nothing(
-    keep: Callable[[Path], None], full_disk: Path, monkeypatch: pytest.MonkeyPatch
+    keep: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NNAPI_CACHE_DIR", str(full_disk))
-    keep(full_disk / "kept.json")
-    assert [path for path in full_disk.rglob("*") if path.is_file()] == []
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    with full_disk():
+        keep(tmp_path / "kept.json")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_full_disk_leaves_what_was_there(full_disk: Path) -> None:
-    path = full_disk / "kept"
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
     path.touch()
     before = path.stat()
-    with pytest.raises(OSError, match="too large"), replacing(path) as file:
+    with full_disk(), pytest.raises(OSError, match="too large"), replacing(path) as file:
         file.write(b"new")
-    assert list(full_disk.iterdir()) == [path]
+    assert list(tmp_path.iterdir()) == [path]
     assert path.stat().st_ino == before.st_ino
 
 
