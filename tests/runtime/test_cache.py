@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -48,30 +47,6 @@ def test_a_directory_alone_keeps_each_model_apart(tmp_path: Path) -> None:
             assert compilation.run(TWO)[0].tolist() == ([2, 4] if model.name == "doubled" else [3, 6])
     assert [driver.prepared for driver in drivers] == [["doubled", "tripled"], []]
     assert len(list(entries(directory))) == 2
-
-
-@pytest.mark.parametrize(
-    ("needed", "driver"), [("ai_edge_litert", "xnnpack.XnnpackDriver"), ("openvino", "openvino.OpenVinoDriver")]
-)
-@pytest.mark.engine
-def test_permutations_are_not_taken_for_one_another(needed: str, driver: str, tmp_path: Path) -> None:
-    pytest.importorskip(needed, reason=f"{needed} is not installed")
-    package, _, name = driver.partition(".")
-    chosen = Device(getattr(import_module(f"nnapi.drivers.{package}"), name)())
-    size = 1024
-    swapped = np.arange(size).reshape(-1, 4)[:, [2, 1, 0, 3]].reshape(-1)
-    values = np.arange(size, dtype=np.float32)[None]
-    for order in (np.arange(size), swapped):
-        compilation = compile(permuting(order), chosen, cache=tmp_path)
-        assert compilation.run(values)[0].tolist() == values[:, order].tolist()
-
-
-def permuting(order: np.ndarray) -> Model:  # type: ignore[type-arg]
-    """A model whose one constant is the matrix of a permutation."""
-    weights = np.eye(len(order), dtype=np.float32)[order]
-    b = Builder("permuting")
-    b.output(b.fully_connected(b.input(tensor("float32", (1, len(order)))), weights, np.zeros(len(order), np.float32)))
-    return b.finish()
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
@@ -142,15 +117,6 @@ def test_rule_092_one_entry_for_each_choice(tmp_path: Path) -> None:
     compile(doubled(), Device(drivers[0]), cache=(tmp_path, TOKEN[::-1]))
     assert len(list(tmp_path.iterdir())) == 6
     assert all(not driver.restored for driver in drivers)
-
-
-def test_one_entry_for_each_number_of_threads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    driver = Slow()
-    for threads in (None, 1, 2, None, 1, 2):
-        once(tmp_path, driver, threads=threads)
-    assert (len(driver.prepared), len(driver.restored)) == (3, 3)
-    assert len(list(tmp_path.iterdir())) == 3
-    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_rule_094_files_are_private_and_trouble_is_not_reported(tmp_path: Path) -> None:
