@@ -25,7 +25,7 @@ from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.device import Device
-from nnapi.runtime.digest import content_hash, digest, is_as_hashed, key
+from nnapi.runtime.digest import content_hash, digest, is_as_hashed, sha256
 from nnapi.runtime.files import remove_abandoned, replacing
 from nnapi.runtime.plan import Run
 
@@ -196,7 +196,7 @@ class Cache:
     def file_name(self, device: Device, options: PrepareOptions, places: Sequence[tuple[int, int]] = ()) -> str:
         """64 letters, two for each byte of the key (low half first), and the kind and number of the file.
 
-        The key is the BLAKE3 of what the reference runtime takes the SHA-256 of, in the same order.
+        The key is the SHA-256 of what the reference runtime puts into its own, in the same order.
         """
         parts = [self.token, *(struct.pack("<ii", *place) for place in places)]
         parts += (device.name.encode(), device.version.encode())
@@ -205,7 +205,7 @@ class Cache:
             parts += (name.encode(), struct.pack("<H", code), data)
         if self.threads is not None:  # NNAPI knows no such option
             parts.append(struct.pack("<i", self.threads))
-        return "".join([PAIRS[byte] for byte in key(b"".join(parts))]) + SUFFIX
+        return "".join([PAIRS[byte] for byte in sha256(b"".join(parts))]) + SUFFIX
 
 
 class Place(NamedTuple):
