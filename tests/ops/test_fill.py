@@ -1,13 +1,16 @@
 """FILL."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tensor_cases import assert_same, ints, level, quickly, refuses_to_add, refuses_to_compute, run, shapes
 
+from nnapi import Builder, compile
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.model.operand import tensor
+from nnapi.model.operand import OperandType, tensor
 from nnapi.testing.single import scalar
 
 FILL = OperationCode.FILL
@@ -27,6 +30,21 @@ def test_every_element_is_the_value(kind, shape, value):
     assert out.shape == shape
     assert out.dtype == value.dtype
     assert set(out.ravel().tolist()) == {value.item()}
+
+
+@pytest.mark.parametrize("kind", sorted(SCALARS))
+def test_no_more_memory_is_taken_than_the_result_has(kind):
+    b = Builder("filled")
+    dims = b.input(tensor("int32", (2,)))
+    b.output(b.fill(dims, b.constant(np.asarray(1, kind), OperandType(SCALARS[kind])), out=tensor(kind, (0, 0))))
+    compilation = compile(b.finish(), "nnapi-reference")
+    tracemalloc.start()
+    try:
+        (out,) = compilation.run(np.array([1000, 1000], np.int32))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < out.nbytes + 500_000
 
 
 def test_refusals():

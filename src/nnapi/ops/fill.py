@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.call import Call
 from nnapi.model.operand import Array, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values
@@ -27,6 +28,6 @@ def given(dims: Array, value: float) -> Shape:
     return tuple(dims.tolist())
 
 
-@FILL.kernel
-def fill(dims: Array, value: float) -> Array:
-    return np.full(dims, value)
+@FILL.kernel(kind="exact")
+def fill(call: Call, dims: Array, value: float) -> Array:
+    return np.full(dims, value, call.results[0].dtype)
