@@ -1,5 +1,6 @@
 """IF, WHILE, composites and the custom operation of detectors."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +154,53 @@ def test_the_same_output_twice_and_an_input_as_output(tmp_path: Path) -> None:
     graph = Graph().operator("ABS", [x], [y]).between([x], [y, x, y])
     found = run(loaded(write(graph), tmp_path), [np.array([-1, 2], np.float32)])
     assert [array.tolist() for array in found] == [[1, 2], [-1, 2], [1, 2]]
+
+
+DEEP = 1200
+"""Deeper than calls of Python go."""
+
+
+def test_branches_within_branches_are_read_at_any_depth(tmp_path: Path) -> None:
+    graphs = []
+    for number in range(1, DEEP + 1):
+        condition, x, y = flags(1), f32(2), f32(2)
+        branches = {"ThenSubgraphIndex": number, "ElseSubgraphIndex": DEEP + 1}
+        graphs.append(Graph().operator("IF", [condition, condition, x], [y], "IfOptions", **branches))
+        graphs[-1].between([condition, x], [y])
+    for kind, value in (("ADD", 1), ("MUL", 10)):
+        unused, x, y = flags(1), f32(2), f32(2)
+        graph = Graph().operator(kind, [x, const([value], "FLOAT32")], [y], f"{kind.title()}Options")
+        graphs.append(graph.between([unused, x], [y]))
+    model = loaded(write(*graphs), tmp_path)
+    value = np.array([3, 4], np.float32)
+    assert run(model, [np.array([True]), value])[0].tolist() == [4, 5]
+    assert run(model, [np.array([False]), value])[0].tolist() == [30, 40]
+
+
+def calls(count: int, times: int) -> bytes:
+    """Subgraphs of which each calls the next one so often."""
+    graphs = []
+    for number in range(1, count + 1):
+        values = [f32(2) for _ in range(times + 1)]
+        graph = Graph()
+        for x, y in pairwise(values):
+            graph.operator("CALL", [x], [y], "CallOptions", Subgraph=number)
+        graphs.append(graph.between(values[:1], values[-1:]))
+    return write(*graphs, branch("ADD", 1))
+
+
+@pytest.mark.parametrize(
+    ("count", "times", "reason"),
+    [
+        (DEEP, 1, "calls of subgraphs lie more than 50 deep in each other"),
+        (40, 2, "refer to each other more often than"),
+    ],
+)
+def test_calls_of_calls_that_lead_too_far_are_refused(count: int, times: int, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(nnapi.NnapiError, match=reason):
+        loaded(calls(count, times), tmp_path)
+
+
+def test_calls_within_calls_are_followed(tmp_path: Path) -> None:
+    model = loaded(calls(4, 2), tmp_path)
+    assert run(model, [np.array([0, 1], np.float32)])[0].tolist() == [16, 17]

@@ -17,13 +17,19 @@ from nnapi.importers.tflite.build import build
 from nnapi.importers.tflite.graph import Allowance, Graph, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
+from nnapi.importers.tflite.references import CONTROL_FLOW, referred
 from nnapi.importers.tflite.rules import reason_without_rule, rule_for
 from nnapi.importers.tflite.tensors import Refused, expressible, in_blocks, operand_type, stored
 from nnapi.model.model import Model
+from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
 """What arithmetic on parameters that contradict each other raises."""
+
+
+DEEPEST = 50
+"""Subgraphs that are called may call others so deep."""
 
 
 class Refusal(NamedTuple):
@@ -52,41 +58,63 @@ class Import:
         self.allowance = Allowance(file.source.size)
         self.notes: dict[str, None] = {}
         self._models: dict[int, Model | None] = {}
+        self._as_models: set[int] = set()
         self._open: set[int] = set()
 
     def model(self) -> Model:
         """The whole file as a model; UnsupportedOperationsError listing every operation that cannot be expressed."""
-        model = self.subgraph(0)
+        *inner, _ = inner_first(0, self._referred)
+        for index in (index for index in inner if index in self._as_models):
+            self._convert(index)
+        model = self._convert(0)
         if self.refusals or model is None:
             raise UnsupportedOperationsError(_sentence(self.name, self.refusals), self.refusals)
         return model
 
     def subgraph(self, index: int) -> Model | None:
-        """Subgraph ``index`` as a finished model, converted once; None where something in it was refused."""
-        if index not in self._models:
-            with self.within(index):
-                self._models[index] = self._convert(self.file.subgraph(index), index)
+        """Subgraph ``index`` as a finished model, which control flow refers to; None where something in it was
+        refused."""
+        self.file.subgraph(index)
+        need(index in self._models, f"subgraph {index} refers to itself", BadDataError)
         return self._models[index]
 
     @contextmanager
     def within(self, index: int) -> Iterator[None]:
         """While subgraph ``index`` is converted; BadDataError where that leads back to itself."""
         need(index not in self._open, f"subgraph {index} refers to itself", BadDataError)
+        need(len(self._open) <= DEEPEST, f"calls of subgraphs lie more than {DEEPEST} deep in each other", BadDataError)
         self._open.add(index)
         yield
         self._open.remove(index)
 
-    def _convert(self, subgraph: Subgraph, index: int) -> Model | None:
+    def _referred(self, index: int) -> list[int]:
+        """The subgraphs that subgraph ``index`` refers to. Of what is damaged the conversion tells."""
+        found: list[int] = []
+        try:
+            for operator in self.file.subgraph(index).operators if self.file.subgraph_count > 1 else ():
+                references = referred(operator)
+                found += references
+                if operator.kind in CONTROL_FLOW:
+                    self._as_models.update(references)
+        except (NnapiError, *INCONSISTENT):
+            return []
+        return [each for each in found if 0 <= each < self.file.subgraph_count]
+
+    def _convert(self, index: int) -> Model | None:
+        """Convert subgraph ``index``, which refers to none that was not converted before."""
+        subgraph = self.file.subgraph(index)
         conversion = Conversion(self, subgraph)
-        before = len(self.refusals)
-        for operator in subgraph.operators:
-            conversion.convert(operator)
+        with self.within(index):
+            for operator in subgraph.operators:
+                conversion.convert(operator)
         outputs = conversion.results()
-        if len(self.refusals) > before:
-            return None
-        stem, _ = os.path.splitext(self.name)
-        name = stem if index == 0 else f"{stem}:{subgraph.name or index}"
-        return conversion.build(Model(name), outputs)
+        model = None
+        if not self.refusals:
+            stem, _ = os.path.splitext(self.name)
+            name = stem if index == 0 else f"{stem}:{subgraph.name or index}"
+            model = conversion.build(Model(name), outputs)
+        self._models[index] = model
+        return model
 
 
 class Conversion:
@@ -142,7 +170,7 @@ class Conversion:
 
     def convert(self, operator: Operator) -> None:
         """Apply the operator's rule; whatever goes wrong becomes a refusal that names the operator."""
-        rule, before = rule_for(operator.kind), len(self.whole.refusals)
+        rule = rule_for(operator.kind)
         try:
             if rule is None:
                 raise Refused(reason_without_rule(operator.kind))
@@ -157,7 +185,7 @@ class Conversion:
             self._refuse(operator, str(error))
         except INCONSISTENT as error:
             self._refuse(operator, f"its parameters contradict each other ({type(error).__name__}: {error})")
-        if len(self.whole.refusals) > before:
+        if self.whole.refusals:
             for index in operator.outputs:  # so that what follows is still looked at
                 if index >= 0:
                     self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))

@@ -1,0 +1,69 @@
+"""Models that refer to models, without recursion: a nest may be deeper than Python's stack, and share its models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from nnapi.model.parts import Lifetime, OperationCall
+
+if TYPE_CHECKING:
+    from nnapi.model.model import Model
+
+T = TypeVar("T")
+
+
+def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
+    """``first`` and all that it leads to, each once, what is referred to before what refers to it; but for circles,
+    which are cut where they close."""
+    found: list[T] = []
+    seen = {first}
+    path = [(first, iter(referred(first)))]
+    while path:
+        current, rest = path[-1]
+        following = next((each for each in rest if each not in seen), None)
+        if following is None:
+            found.append(current)
+            path.pop()
+        else:
+            seen.add(following)
+            path.append((following, iter(referred(following))))
+    return found
+
+
+def referenced(model: Model) -> list[Model]:
+    """The models that a model's operands refer to."""
+    return [operand.value for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
+
+
+def called(model: Model, call: OperationCall) -> list[Model]:
+    """The models that an operation refers to."""
+    operands = (model.operands[index] for index in call.inputs)
+    return [operand.value for operand in operands if operand.lifetime is Lifetime.SUBGRAPH]
+
+
+def nested(model: Model) -> list[Model]:
+    """The model and all that it refers to, each once; it comes last. Backwards they are in the order of reading: each
+    followed by those that it refers to."""
+    return inner_first(model, lambda each: reversed(referenced(each)))
+
+
+def depths(model: Model) -> dict[Model, int]:
+    """The model and all that it refers to, each with how many others lie inside each other within it."""
+    found: dict[Model, int] = {}
+    for each in nested(model):
+        found[each] = max((1 + found[inner] for inner in referenced(each)), default=0)
+    return found
+
+
+def paths(model: Model) -> dict[Model, str]:
+    """The model and all that it refers to, each with the operands that lead there, the first and the last of many."""
+    found = {model: ""}
+    ways: dict[Model, tuple[str, ...]] = {model: ()}
+    for outer in reversed(nested(model)):
+        for operand in outer.operands:
+            if operand.lifetime is Lifetime.SUBGRAPH and operand.value not in found:
+                first, *rest = (*ways[outer], str(operand))
+                way = ways[operand.value] = (first, *(["…"] if len(rest) > 1 else []), *rest[-1:])
+                found[operand.value] = " → ".join((*way, ""))
+    return found
