@@ -20,6 +20,7 @@ from nnapi.model.constant import as_bytes, can_change, typed
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.matching import Facet, Fitted
 from nnapi.model.memory import PROTECTIONS, Memory, mappings, need_whole
+from nnapi.model.nesting import nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parts import Lifetime, Operand, OperationCall, labelled
@@ -307,10 +308,8 @@ class Model:
         """
         if self.origin is not None:
             self.origin.need_unchanged()
-        for operand in self.operands:
-            if operand.lifetime == Lifetime.SUBGRAPH:
-                operand.value.need_mapped()
-            elif operand.lifetime == Lifetime.CONSTANT and isinstance(operand.value, tuple):
+        for operand in (operand for model in nested(self) for operand in model.operands):
+            if operand.lifetime == Lifetime.CONSTANT and isinstance(operand.value, tuple):
                 try:
                     operand.value = typed(operand, operand.value[0].view(*operand.value[1:]))
                 except UnmappableError as error:

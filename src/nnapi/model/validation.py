@@ -11,6 +11,7 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS, LEGAL_NAME
 from nnapi.model.matching import Facet
+from nnapi.model.nesting import paths
 from nnapi.model.operand import LAST_BUILT_IN, TYPE_LEVELS
 from nnapi.model.parameter import REQUIRED
 from nnapi.model.parts import Lifetime, Operand, OperationCall
@@ -136,7 +137,14 @@ def _is_default(model: Model, index: int, slot: object) -> bool:
 
 
 def model_facets(model: Model) -> list[Facet]:
-    """Every requirement of a feature level in the model, worded with its operation or operand."""
+    """Every requirement of a feature level in the model and in those it refers to, worded with its operation or
+    operand."""
+    return [
+        Facet(facet.level, f"{path}{facet.reason}") for each, path in paths(model).items() for facet in _facets(each)
+    ]
+
+
+def _facets(model: Model) -> list[Facet]:
     facets = [
         Facet(facet.level, f"{call}: {facet.reason}")
         for call in model.operations
@@ -151,6 +159,4 @@ def model_facets(model: Model) -> list[Facet]:
         facets.append(Facet(level, f"{operand} is of this type"))
         if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
             facets.append(Facet(3, f"{operand} is of unknown rank"))
-        if operand.type.code == OperandCode.MODEL and operand.value is not None:
-            facets += [Facet(f.level, f"{operand} → {f.reason}") for f in operand.value.facets]
     return facets

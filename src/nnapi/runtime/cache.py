@@ -23,7 +23,8 @@ from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory, give_back
-from nnapi.model.model import Lifetime, Model
+from nnapi.model.model import Model
+from nnapi.model.nesting import nested
 from nnapi.runtime.device import Device
 from nnapi.runtime.digest import content_hash, digest, is_as_hashed, sha256
 from nnapi.runtime.files import remove_abandoned, replacing
@@ -228,16 +229,8 @@ def operation_places(whole: Model, source: Model, run: Run) -> Sequence[tuple[in
     """
     if run.model is whole:
         return ()
-    index = _models(whole).index(source)
+    index = nested(whole)[::-1].index(source)
     return [(index, number) for number in run.operations]
-
-
-def _models(model: Model) -> list[Model]:
-    found = [model]
-    for operand in model.operands:
-        if operand.lifetime == Lifetime.SUBGRAPH:
-            found += _models(operand.value)
-    return found
 
 
 def _key(model: Model, options: PrepareOptions) -> str:

@@ -11,12 +11,17 @@ from typing import NamedTuple
 from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
+from nnapi.model.nesting import called, nested
 from nnapi.runtime.measured import Cost, Table
 from nnapi.runtime.work import Work, work_of
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds for an operation, a product and a byte."""
 UNMEASURED = Table()
+CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
+MOST = 1e9
+"""Seconds that what is inside control flow counts at most: loops that share their bodies double at each depth, and
+what is not finite would count as refused."""
 
 
 class Prices(NamedTuple):
@@ -41,7 +46,7 @@ class Prices(NamedTuple):
 
         ``work`` is the operation's, where it is known already.
         """
-        if call.code in (OperationCode.IF, OperationCode.WHILE):
+        if call.code in CONTROL_FLOW:
             return self._control_flow(model, call, preference)
         work = work or work_of(model, call)
         cost = self.measured.costs.get(work[:2])
@@ -51,15 +56,21 @@ class Prices(NamedTuple):
         return base.seconds(work) * _factor(performance(model, call, self.declared), preference)
 
     def _control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
-        is_if = call.code == OperationCode.IF
-        own = NOMINAL.operation * _factor(self.declared.if_ if is_if else self.declared.while_, preference)
-        inner = sum(
-            self.seconds(referenced, nested, preference)
-            for index in call.inputs
-            if isinstance(referenced := model.operands[index].value, Model)
-            for nested in referenced.operations
-        )
-        return own + inner * (0.5 if is_if else 1.0)
+        totals: dict[Model, float] = {}
+
+        def seconds(model: Model, call: OperationCall) -> float:
+            if call.code not in CONTROL_FLOW:
+                return self.seconds(model, call, preference)
+            is_if = call.code == OperationCode.IF
+            own = NOMINAL.operation * _factor(self.declared.if_ if is_if else self.declared.while_, preference)
+            inner = sum(totals[each] for each in called(model, call)) * (0.5 if is_if else 1.0)
+            return own + min(inner, MOST)
+
+        for inner in called(model, call):
+            for each in nested(inner):
+                if each not in totals:
+                    totals[each] = sum(seconds(each, other) for other in each.operations)
+        return seconds(model, call)
 
 
 def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:

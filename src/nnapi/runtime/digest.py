@@ -18,6 +18,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.memory import give_back
 from nnapi.model.model import Lifetime, Model, constants
+from nnapi.model.nesting import nested, referenced
 from nnapi.model.operand import Array, OperandType
 
 WORD = 8
@@ -65,7 +66,10 @@ def is_as_hashed(model: Model) -> bool:
 def _hash(model: Model, known: MutableMapping[Model, bytes]) -> bytes:
     found = known.get(model)
     if found is None:
-        found = known[model] = digest(marshal.dumps(_description(model, known), MARSHAL), *_constants(model))
+        for each in nested(model):
+            if each not in known:
+                known[each] = digest(marshal.dumps(_description(each, known), MARSHAL), *_constants(each))
+        found = known[model]
     return found
 
 
@@ -76,7 +80,7 @@ def take_for(model: Model, digest: bytes) -> None:
 
 def _description(model: Model, known: MutableMapping[Model, bytes]) -> Any:
     operands = [(LIFETIMES[id(operand.lifetime)], *_described(operand.type)) for operand in model.operands]
-    inner = [_hash(operand.value, known) for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
+    inner = [known[each] for each in referenced(model)]
     operations = [(*_code(call.code), call.inputs, call.outputs) for call in model.operations]
     return model.inputs, model.outputs, model.relaxed, operands, inner, operations
 

@@ -9,7 +9,8 @@ from nnapi.codes import DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.runtime.costs import NOMINAL, UNMEASURED, Prices
+from nnapi.model.nesting import called, depths
+from nnapi.runtime.costs import CONTROL_FLOW, NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.measured import Table
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
@@ -30,7 +31,8 @@ CUT = 2e-5
 """Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
 no longer fuse its two sides, and bring the tensor into the host's layout and back."""
 
-CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
+DIVIDED = 8
+"""Control flow that holds control flow deeper than this is not taken apart: whoever runs it runs all of it."""
 
 Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
@@ -268,6 +270,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
         and isinstance(owner, Device)
         and owner.type == DeviceTypeCode.DEVICE_CPU
         and not _has_open_control_flow(model, call)
+        and max(depths(inner)[inner] for inner in called(model, call)) < DIVIDED
     )
 
 

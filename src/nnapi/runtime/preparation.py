@@ -14,6 +14,7 @@ from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, MissedDeadlineError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
+from nnapi.model.nesting import nested
 from nnapi.runtime import kept
 from nnapi.runtime.cache import Cache, Place, operation_places
 from nnapi.runtime.deadline import in_time
@@ -109,8 +110,7 @@ def _guarded(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
 
 def _can_stand_in(cpu: Device, model: Model) -> bool:
     """Whether the CPU could run the whole model: it knows no operations of extensions and OEMs."""
-    referenced = [operand.value for operand in model.operands if isinstance(operand.value, Model)]
-    return all(cpu.supports(model)) and all(_can_stand_in(cpu, inner) for inner in referenced)
+    return all(all(cpu.supports(each)) for each in nested(model))
 
 
 def _repeat(cpu: Device, model: Model) -> Prepared | None:

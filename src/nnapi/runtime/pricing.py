@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
+from nnapi.model.nesting import nested
 from nnapi.runtime.calibration import BUDGET, Class, calibrate
 from nnapi.runtime.device import Device
 from nnapi.runtime.device import devices as all_devices
@@ -88,12 +89,9 @@ def threads_of(device: Device, threads: int) -> int:
 def _works(model: Model) -> dict[Class, Work]:
     """What the operations of each class have to do together, those inside control flow included."""
     works: dict[Class, Work] = {}
-    for call in model.operations:
-        _add(works, work_of(model, call))
-        for index in call.inputs:
-            if isinstance(inner := model.operands[index].value, Model):
-                for work in _works(inner).values():
-                    _add(works, work)
+    for each in reversed(nested(model)):
+        for call in each.operations:
+            _add(works, work_of(each, call))
     return works
 
 

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
+from nnapi.model.nesting import inner_first
 from nnapi.testing import runtime
 from nnapi.testing.example import Example, Graph, Source
 
+MAIN = -1
+"""Stands for the main graph among the numbers of those that are referred to."""
 ALIGNMENT = 64
 """Where constants in a shared memory begin, in bytes."""
 
@@ -33,12 +37,27 @@ def describe(example: Example, classes: Any = runtime) -> Model:
     made: dict[int, Model] = {}
 
     def referenced(index: int) -> Model:
-        if index not in made:
-            made[index] = _describe_model(example.referenced[index], example, pool, referenced, classes)
-            made[index].finish()
+        need(index in made, f"{example.name}: referenced graph {index} refers to itself", BadDataError)
         return made[index]
 
+    *inner, _ = inner_first(MAIN, lambda number: _references(_graph(example, number)))
+    for number in inner:
+        made[number] = _describe_model(_graph(example, number), example, pool, referenced, classes)
+        made[number].finish()
     return _describe_model(example.main, example, pool, referenced, classes)
+
+
+def _graph(example: Example, number: int) -> Graph:
+    return example.main if number == MAIN else example.referenced[number]
+
+
+def _references(graph: Graph) -> list[int]:
+    """The numbers of the graphs that a graph refers to."""
+    return [
+        operand.subgraph
+        for operand in graph.operands
+        if operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None
+    ]
 
 
 class _Pool:

@@ -11,6 +11,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Model, Operand
+from nnapi.model.nesting import nested
 from nnapi.model.operand import Array
 from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
@@ -35,7 +36,7 @@ def example_of(
     spec: str = "",
 ) -> Example:
     """A model, finished or not, as an example; without outputs one that says what was built, but cannot be judged."""
-    models = _referenced(model, [model])
+    models = nested(model)[::-1]
     main, *others = (_graph(each, models) for each in models)
     return Example(
         name=name,
@@ -47,15 +48,6 @@ def example_of(
         relaxed=model.relaxed,
         harness=NOTHING if outputs is None else Harness(),
     )
-
-
-def _referenced(model: Model, found: list[Model]) -> list[Model]:
-    """The model and all that it refers to, each once."""
-    for operand in model.operands:
-        if operand.lifetime == Lifetime.SUBGRAPH and not any(operand.value is other for other in found):
-            found.append(operand.value)
-            _referenced(operand.value, found)
-    return found
 
 
 def _graph(model: Model, models: list[Model]) -> Graph:

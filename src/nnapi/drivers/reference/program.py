@@ -11,15 +11,15 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
-from nnapi.drivers.reference.control_flow import run_if, run_while
+from nnapi.drivers.reference.control_flow import results_of, run_if, run_while
 from nnapi.errors import MissedDeadlinePersistentError, MissedDeadlineTransientError, NnapiError, need
 from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared, normalise
 from nnapi.model.memory import mappings, need_whole
@@ -28,6 +28,9 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.evaluate import Step, specialise
 from nnapi.trace import Layer, Phase, Section, spans
+
+if TYPE_CHECKING:
+    from nnapi.drivers.reference.control_flow import Computation, Wanted
 
 log = logging.getLogger("nnapi.CpuExecutor")
 
@@ -114,7 +117,7 @@ class Program:
 
         return replace(step, run=run)
 
-    def run(self, inputs: Sequence[Array | None], context: Context) -> list[Array]:
+    def computation(self, inputs: Sequence[Array | None], context: Context) -> Computation:
         """Compute the model's outputs."""
         need_whole(self._mapped)
         values = self.constants.copy()
@@ -129,7 +132,7 @@ class Program:
                 if step is None:
                     late = self.types.copy() if late is None else late
                     with self._section(call):
-                        results = self._run_late(call, values, late, context)
+                        results = yield from self._run_late(call, values, late, context)
                 elif traced:
                     with self._section(call):
                         results = step.run(*[values[index] for index in step.inputs])
@@ -162,10 +165,10 @@ class Program:
         values: list[Array | None],
         types: dict[int, OperandType | None],
         context: Context,
-    ) -> Sequence[Array]:
+    ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
         if call.code in (OperationCode.IF, OperationCode.WHILE):
-            return self._control_flow(call, values, context)
+            return (yield from self._control_flow(call, values, context))
         for index in call.inputs:
             value, declared = values[index], operands[index].type
             if index not in types and value is not None:
@@ -177,7 +180,7 @@ class Program:
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
 
-    def _control_flow(self, call: OperationCall, values: list[Array | None], context: Context) -> Sequence[Array]:
+    def _control_flow(self, call: OperationCall, values: list[Array | None], context: Context) -> Computation:
         references = [
             self.prepared.referenced(self.model.operands[i].value)
             for i in call.inputs
@@ -186,7 +189,7 @@ class Program:
         arrays = [values[i] for i in call.inputs if self.model.operands[i].lifetime != Lifetime.SUBGRAPH]
         run = run_if if call.code == OperationCode.IF else run_while
         try:
-            results = run(references, arrays, len(call.outputs), context)
+            results = yield from run(references, arrays, len(call.outputs), context)
             for index, array in zip(call.outputs, results, strict=True):
                 operand = self.model.operands[index]
                 if not operand.type.is_scalar:
@@ -238,10 +241,14 @@ class PreparedReference:
 
     def run(self, inputs: Sequence[Array | None], context: Context) -> list[Array]:
         """The outputs, which may still be views of inputs or constants."""
+        return results_of(self.computation(inputs, context), lambda wanted: wanted[0].computation(wanted[1], context))
+
+    def computation(self, inputs: Sequence[Array | None], context: Context) -> Computation:
+        """:meth:`run`, which asks for the results of nested models."""
         program = self._program(tuple(None if array is None else array.shape for array in inputs))
         if isinstance(program, NnapiError):
             raise copy.copy(program)  # raised as it is, it would collect the frames of every run
-        return program.run(inputs, context)
+        return (yield from program.computation(inputs, context))
 
     def referenced(self, model: Model) -> PreparedReference:
         """The prepared form of a model that this one refers to."""
