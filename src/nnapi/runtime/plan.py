@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -162,52 +162,84 @@ def _step_devices(step: Step) -> tuple[str, ...]:
 
 
 def grouped(model: Model, assignment: dict[int, object]) -> list[tuple[object, list[OperationCall]]]:
-    """Operations in an order that keeps those of one owner together as long as their inputs allow.
+    """Operations in an order that keeps those of one owner together as long as their inputs allow: of the owners that
+    can go on, the one that gets furthest does.
 
     ``assignment`` maps an operation's number to its owner.
     """
-    done = {o.index for o in model.operands if o.lifetime not in (Lifetime.TEMPORARY, Lifetime.OUTPUT)}
-    waiting = list(model.operations)
+    waiting = _Waiting(model, [assignment[call.number] for call in model.operations])
     groups: list[tuple[object, list[OperationCall]]] = []
-    while waiting:
-        ready = [call for call in waiting if done.issuperset(call.inputs)]
-        owner = max(
-            {assignment[call.number]: None for call in ready},
-            key=lambda owner: _reach(waiting, done, assignment, owner),
-        )
-        taken = _closure(waiting, done, assignment, owner)
-        groups.append((owner, taken))
-        done.update(index for call in taken for index in call.outputs)
-        chosen = {call.number for call in taken}
-        waiting = [call for call in waiting if call.number not in chosen]
+    while waiting.ready:
+        owner = max(sorted(waiting.ready, key=waiting.first), key=lambda owner: len(waiting.reach(owner)))
+        groups.append((owner, [model.operations[place] for place in waiting.take(owner)]))
     return groups
 
 
-def _closure(
-    waiting: list[OperationCall], done: set[int], assignment: dict[int, object], owner: object
-) -> list[OperationCall]:
-    """Everything the owner can run now without waiting for another."""
-    known, taken = set(done), []
-    for call in waiting:  # in run order, so one pass is enough
-        if assignment[call.number] == owner and known.issuperset(call.inputs):
-            taken.append(call)
-            known.update(call.outputs)
-    return taken
+class _Waiting:
+    """Operations that did not have their turn yet, by their places in the order in which they can run."""
+
+    def __init__(self, model: Model, owners: Sequence[object]) -> None:
+        self._owners = owners
+        writers = {index: place for place, call in enumerate(model.operations) for index in call.outputs}
+        awaited = [{writers[index] for index in call.inputs if index in writers} for call in model.operations]
+        self._missing = [len(places) for places in awaited]
+        self._readers: list[list[int]] = [[] for _ in owners]
+        for place, places in enumerate(awaited):
+            for writer in places:
+                self._readers[writer].append(place)
+        self.ready: dict[object, set[int]] = {}
+        """The places that each owner can begin with."""
+        for place, count in enumerate(self._missing):
+            if not count:
+                self.ready.setdefault(owners[place], set()).add(place)
+        self._reach: dict[object, list[int]] = {}
+
+    def first(self, owner: object) -> int:
+        return min(self.ready[owner])
+
+    def reach(self, owner: object) -> list[int]:
+        """Everything that an owner can run now without waiting for another; kept until more becomes possible."""
+        if owner not in self._reach:
+            missing: dict[int, int] = {}
+            found = list(self.ready[owner])
+            for place in found:
+                for reader in self._readers[place]:
+                    missing[reader] = missing.get(reader, self._missing[reader]) - 1
+                    if not missing[reader] and self._owners[reader] == owner:
+                        found.append(reader)
+            self._reach[owner] = sorted(found)
+        return self._reach[owner]
+
+    def take(self, owner: object) -> list[int]:
+        """Let the owner run all of that."""
+        taken = self.reach(owner)
+        del self.ready[owner]
+        chosen = set(taken)
+        for place in taken:
+            for reader in self._readers[place]:
+                self._missing[reader] -= 1
+                self._reach.pop(self._owners[reader], None)
+                if not self._missing[reader] and reader not in chosen:
+                    self.ready.setdefault(self._owners[reader], set()).add(reader)
+        self._reach.pop(owner, None)
+        return taken
 
 
-def _reach(waiting: list[OperationCall], done: set[int], assignment: dict[int, object], owner: object) -> int:
-    return len(_closure(waiting, done, assignment, owner))
+def reads_of(calls: Sequence[OperationCall]) -> Counter[int]:
+    """How often each operand is read."""
+    return Counter(index for call in calls for index in call.inputs)
 
 
-def submodel(model: Model, calls: list[OperationCall]) -> tuple[Model, tuple[int, ...], tuple[int, ...]]:
+def submodel(
+    model: Model, calls: list[OperationCall], reads: Mapping[int, int] | None = None
+) -> tuple[Model, tuple[int, ...], tuple[int, ...]]:
     """The calls as a model of their own, with the operands of the whole that are its inputs and outputs.
 
-    Constants are shared, not copied.
+    Constants are shared, not copied. ``reads`` are those of all calls of the whole, where they were counted before.
     """
     written = {index for call in calls for index in call.outputs}
-    numbers = {call.number for call in calls}
-    read_elsewhere = {i for call in model.operations if call.number not in numbers for i in call.inputs}
-    read_elsewhere.update(model.outputs)
+    reads = reads_of(model.operations) if reads is None else reads
+    own, given = reads_of(calls), set(model.outputs)
     part = Model(f"{model.name}[{', '.join(str(call.number) for call in calls[:3])}{'…' if calls[3:] else ''}]")
     places: dict[int, int] = {}
     for call in calls:
@@ -215,7 +247,7 @@ def submodel(model: Model, calls: list[OperationCall]) -> tuple[Model, tuple[int
             if index not in places:
                 places[index] = _copy_operand(model, index, part)
     inputs = tuple(i for i in places if i not in written and _is_open(model, i))
-    outputs = tuple(i for i in places if i in written and i in read_elsewhere)
+    outputs = tuple(i for i in places if i in written and (reads[i] > own[i] or i in given))
     for call in calls:
         part.add_operation(call.code, [places[i] for i in call.inputs], [places[i] for i in call.outputs])
     part.assign_roles([places[i] for i in inputs], [places[i] for i in outputs])

@@ -14,7 +14,20 @@ from nnapi.runtime.costs import CONTROL_FLOW, NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.measured import Table
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
-from nnapi.runtime.plan import Alternative, Decision, Figures, If, OnlyPlan, Plan, Run, Step, While, grouped, submodel
+from nnapi.runtime.plan import (
+    Alternative,
+    Decision,
+    Figures,
+    If,
+    OnlyPlan,
+    Plan,
+    Run,
+    Step,
+    While,
+    grouped,
+    reads_of,
+    submodel,
+)
 from nnapi.runtime.rivals import candidates
 from nnapi.runtime.work import work_of
 from nnapi.trace import Layer, Phase, Section, span
@@ -251,9 +264,10 @@ def _steps(
         assert isinstance(device, Device)
         return [_everything(model, device)]
     steps: list[Step] = []
+    reads = reads_of(model.operations)
     for owner, calls in grouped(model, owners | split):
         if isinstance(owner, Device):
-            part, inputs, outputs = submodel(model, calls)
+            part, inputs, outputs = submodel(model, calls, reads)
             steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
         else:
             steps += [_control_flow_step(model, call, devices, preference, exclusions, tables) for call in calls]
