@@ -87,3 +87,19 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["cache", *map(str, arguments)])
         assert result.exit_code == 1
         assert result.stderr.count("\n") == 1
+
+
+def test_without_a_directory_it_is_the_default_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "none"))
+    assert said("list").split() == [str(tmp_path / "none"), "nothing", "is", "kept", "yet"]
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    (tmp_path / "costs.json").write_text("{}")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "1-2.json").write_text("123")
+    place, _, costs, models = said("list").splitlines()
+    assert place == str(tmp_path)
+    assert costs.split()[:3] == ["costs.json", "2", "B"]
+    assert models.split()[:3] == ["models", "3", "B"]
+    found = json.loads(said("list", "--json"))
+    assert (found["directory"], found["entries"]) == (str(tmp_path), [])
+    assert [each["bytes"] for each in found["kept"]] == [2, 3]

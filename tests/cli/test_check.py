@@ -123,3 +123,11 @@ def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     result = call(tmp_path / "bad.npz")
     assert result.exit_code == 1
     assert "bad.npz" in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"text, no archive\n", b"\x93NUMPY\x01\x00"])
+def test_a_file_that_is_no_corpus(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(content)
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert (result.exit_code, result.stderr) == (1, f"nnapi: {file}: no .npz file\n")

@@ -1,5 +1,6 @@
 """Files and random values as inputs of a model."""
 
+import struct
 import wave
 from pathlib import Path
 
@@ -172,3 +173,15 @@ def test_random_values_of_open_extents_and_rank() -> None:
     assert random_input(operand("float32", 0, 4), 1).array.shape == (1, 4)
     with pytest.raises(Mistake, match="unknown rank: give a .npy file"):
         random_input(operand("float32"), 1)
+
+
+@pytest.mark.parametrize("shape", [(1 << 40,), (10**30,), (-3,), "(" * 3000, "None"])
+@pytest.mark.parametrize("dtype", ["<f4", "|O"])
+def test_headers_that_ask_for_what_is_not_there(shape: object, dtype: str, tmp_path: Path) -> None:
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    file = tmp_path / "x.npy"
+    file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(16))
+    with pytest.raises(Mistake, match="x.npy for .*: no plain .npy: ") as caught:
+        read(file, operand("float32", 4), Pixels())
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300

@@ -87,3 +87,13 @@ def test_reader_that_goes_away() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+def test_the_end_of_a_file_is_no_interruption() -> None:
+    result = CliRunner().invoke(command(EOFError("No data left in file")), ["work"])
+    assert result.exit_code == 1
+    assert "No data left in file" in result.stderr
+
+
+def test_no_memory() -> None:
+    assert sentence(MemoryError("unable to allocate 1 TiB")) == "out of memory: unable to allocate 1 TiB"

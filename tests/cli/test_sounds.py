@@ -90,3 +90,23 @@ def test_damaged(tmp_path: Path, data: bytes) -> None:
     file.write_bytes(data)
     with pytest.raises(Mistake, match="the recording cannot be read: "):
         read_sound(file, nnapi.tensor("float32", (1, 16000)))
+
+
+@pytest.mark.parametrize(("channels", "rate", "width"), [(0, 16000, 2), (1, 0, 2), (1, 16000, 0), (0, 0, 0)])
+def test_a_header_of_zeros(channels: int, rate: int, width: int, tmp_path: Path) -> None:
+    format = struct.pack("<HHIIHH", 1, channels, rate, rate * channels * width, channels * width, 8 * width)
+    sound = b"WAVEfmt " + struct.pack("<I", 16) + format + b"data" + struct.pack("<I", 64) + bytes(64)
+    file = tmp_path / "x.wav"
+    file.write_bytes(b"RIFF" + struct.pack("<I", len(sound)) + sound)
+    with pytest.raises(Mistake, match="samples a second|cannot be read"):
+        read_sound(file, nnapi.tensor("float32", (500,)))
+
+
+def test_a_header_that_promises_more_than_the_file_has(tmp_path: Path) -> None:
+    file = recorded(tmp_path, bytes(1000))
+    content = bytearray(file.read_bytes())
+    content[40:44] = struct.pack("<I", 0xFFFFFFF0)
+    file.write_bytes(content)
+    array, words = read_sound(file, nnapi.tensor("float32", (500,)))
+    assert array.shape == (500,)
+    assert "0.0312 s" in words

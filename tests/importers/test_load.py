@@ -200,3 +200,10 @@ def test_a_model_pays_for_its_own_operations(shared: Path) -> None:
     assert {"nnapi.importers.tflite.rules.convolution", "nnapi.ops.fully_connected"} <= set(loaded)
     others = {"flatbuffers", "tflite", "nnapi.importers.tflite.rules.recurrent", "nnapi.ops.lstm"}
     assert not others & set(loaded)
+
+
+def test_an_empty_file_is_named_whatever_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "empty"
+    file.touch()
+    with pytest.raises(nnapi.NnapiError, match=f"^{file}: the file is empty$"):
+        nnapi.load(file)

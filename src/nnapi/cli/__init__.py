@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nnapi.cli import bench, cache, check, devices, explain, info, lib, run, trace
+from nnapi.cli import bench, cache, check, devices, explain, info, lib, run, streams, trace
 from nnapi.cli.mistake import Nnapi
 
 app = typer.Typer(
@@ -48,4 +48,5 @@ app.add_typer(trace.app, name="trace")
 
 def main() -> None:
     """Run the command with the process's arguments, and exit."""
+    streams.prepare()
     app(prog_name="nnapi")

@@ -114,7 +114,7 @@ def bench(
     benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
     _write(json_file, benchmark)
     if html:
-        html.write_text(benchmark_page(benchmark), encoding="utf-8")
+        html.write_text(benchmark_page(benchmark), encoding="utf-8", errors="replace")
     _close(out, benchmark)
 
 
@@ -211,7 +211,9 @@ def _write(file: Path | None, benchmark: Benchmark) -> None:
     if file is None:
         return
     beside = file.with_name(f".{file.name}.part")
-    beside.write_text(json.dumps(finite(to_data(benchmark)), ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.write_text(
+        json.dumps(finite(to_data(benchmark)), ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
+    )
     beside.replace(file)
 
 

@@ -63,7 +63,7 @@ def check(
         raise Mistake(str(error)) from error
     _print(console(), results, chosen)
     if json_file:
-        json_file.write_text(json.dumps(outcome(results, corpus, device, chosen), indent=2) + "\n")
+        json_file.write_text(json.dumps(outcome(results, corpus, device, chosen), indent=2) + "\n", encoding="utf-8")
     if any(result.status == Status.FAILED for result in results):
         raise typer.Exit(1)
 

@@ -33,7 +33,7 @@ def explain(
         plan = nnapi.compile(loaded, device).plan
     graph = graph_data(plan)
     if html:
-        html.write_text(explain_page(graph), encoding="utf-8")
+        html.write_text(explain_page(graph), encoding="utf-8", errors="replace")
     if as_json:
         print_json(graph)
     elif html:

@@ -17,6 +17,9 @@ from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.ops.quantization import requantizer
 
+LONGEST = 200
+"""Characters of what NumPy says of a file."""
+
 
 @dataclass(frozen=True)
 class Given:
@@ -65,10 +68,7 @@ def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
     """A .npy of the stored type, or of numbers that become it; leading extents of 1 may be missing."""
-    try:
-        array = np.load(file, allow_pickle=False)
-    except ValueError as error:
-        raise Mistake(f"no plain .npy: {error}") from None
+    array = _mapped(file)
     extents = (1,) * (type.rank - array.ndim) + array.shape
     shape = () if type.is_scalar else combine(type.dimensions, extents)
     if shape is None or array.size != math.prod(shape):
@@ -76,6 +76,17 @@ def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
     with np.errstate(invalid="ignore"):  # what is not a number is for the model to deal with
         stored, done = _converted(array, type)
     return np.require(stored, requirements="C").reshape(shape), done
+
+
+def _mapped(file: Path) -> Array:
+    """The array in a .npy file, mapped: the header may ask for more than there is memory."""
+    try:
+        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
+    except OSError:
+        raise
+    except Exception as error:  # the header is read as Python, so nearly anything can be raised
+        words = " ".join(str(error).split())
+        raise Mistake(f"no plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
 
 
 def _converted(array: Array, type: OperandType) -> tuple[Array, str]:

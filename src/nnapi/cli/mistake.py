@@ -28,19 +28,37 @@ class Nnapi(TyperGroup):
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> Any:
         try:
-            code = super().main(args, standalone_mode=False, **extra) or 0
-        except typer.Abort:
-            code = _fail("stopped", 130)
+            try:
+                code = super().main(args, standalone_mode=False, **extra) or 0
+            finally:
+                _flush()
+        except typer.Abort as stop:
+            ended = stop.__cause__ if isinstance(stop.__cause__, EOFError) else None  # the parser takes it for Ctrl-D
+            code = fail(sentence(ended), 1) if ended else fail("stopped", 130)
+        except BrokenPipeError:
+            code = 1  # who reads the output wants no more
         except Exception as error:
             if os.environ.get("NNAPI_DEBUG", "0") not in ("", "0"):
                 traceback.print_exc()
-            code = _fail(sentence(error), 2 if _is_usage(error) else 1)
+            code = fail(sentence(error), 2 if _is_usage(error) else 1)
         if standalone_mode:
             sys.exit(code)
         return code
 
 
-def _fail(words: str, code: int) -> int:
+def _flush() -> None:
+    """Write what was printed now; where that fails it is said once, not again when Python ends."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def fail(words: str, code: int) -> int:
+    """Say what went wrong; gives the exit code."""
     if words:
         print(f"nnapi: {words}", file=sys.stderr)
     return code
@@ -62,4 +80,6 @@ def sentence(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, Mistake | NnapiError | OSError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}" if str(error) else "out of memory"
     return f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"

@@ -45,9 +45,12 @@ def _read(file: Path) -> tuple[Array, str]:
     try:
         with wave.open(str(file)) as opened:
             rate, channels, width = opened.getframerate(), opened.getnchannels(), opened.getsampwidth()
-            data = opened.readframes(opened.getnframes())
+            if not (rate and channels and width):
+                raise Mistake(f"the recording has {rate} samples a second, {channels} channels of {width} bytes")
+            most = file.stat().st_size // (channels * width)  # the header may promise more than there is memory
+            data = opened.readframes(min(opened.getnframes(), most))
     except (wave.Error, EOFError) as error:
-        raise Mistake(f"the recording cannot be read: {error or 'it ends too early'}") from None
+        raise Mistake(f"the recording cannot be read: {str(error) or 'it ends too early'}") from None
     whole = len(data) - len(data) % (width * channels)
     if not whole:
         raise Mistake("the recording is empty")

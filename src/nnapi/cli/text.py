@@ -24,8 +24,16 @@ def console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; numbers that JSON lacks (infinities, NaN) become null."""
-    print(json.dumps(finite(value), indent=2, ensure_ascii=False))
+    """Print a value as JSON; numbers that JSON lacks (infinities, NaN) become null.
+
+    What standard output cannot encode (in the C locale, or names of files that are no text) is escaped.
+    """
+    text = json.dumps(finite(value), indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        text = json.dumps(finite(value), indent=2)
+    print(text)
 
 
 def finite(value: Any) -> Any:

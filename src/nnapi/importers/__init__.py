@@ -41,7 +41,7 @@ def load(path: str | os.PathLike[str]) -> Model:
             need(head[4:8] == tflite.IDENTIFIER, f"no model that can be read: {_guess(head)}", BadDataError)
             model = tflite.read(memory, name)
     except BadDataError as error:
-        raise (error if name in error.sentence else error.at(str(path))) from None
+        raise (error if error.sentence.startswith(f"{name} ") else error.at(str(path))) from None
     model.origin = known.Origin(file, path) if file else None
     return model
 

@@ -20,7 +20,7 @@ def need_format(file: Path) -> None:
 def write_trace(file: Path, spans: Sequence[Span], title: str) -> None:
     """Write the spans in the form that the name says; ``title`` is the heading of a page. OSError where that fails."""
     need_format(file)
-    file.write_text(_text(file.suffix, spans, title), encoding="utf-8")
+    file.write_text(_text(file.suffix, spans, title), encoding="utf-8", errors="replace")
 
 
 def _text(suffix: str, spans: Sequence[Span], title: str) -> str:

@@ -7,7 +7,9 @@ one specification: the key ``examples`` is a uint8 array with UTF-8 JSON, every 
 from __future__ import annotations
 
 import json
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -19,6 +21,11 @@ from nnapi.model.operand import Array, Shape
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 INDEX = "index.jsonl"
+DAMAGED = (
+    OSError, EOFError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError, RecursionError,
+    SyntaxError, zipfile.BadZipFile, zlib.error, NotImplementedError, tokenize.TokenError,
+)  # fmt: skip
+"""What reading an archive raises that is damaged or holds something else: NumPy reads headers as Python."""
 
 
 class CorpusError(ValueError):
@@ -60,7 +67,7 @@ class Corpus:
         if self._entries is None:
             index = self.path / INDEX
             if index.is_file():
-                lines = index.read_text().splitlines()
+                lines = _text(index).splitlines()
                 self._entries = [_entry(index, line) for line in lines if line.strip()]
             else:
                 self._entries = [entry_of(example) for file in self._files() for example in self.load(file)]
@@ -96,9 +103,13 @@ class Corpus:
                 for described in json.loads(archive["examples"].tobytes()):
                     if kept is None or described["name"] in kept:
                         yield _example(described, arrays, file)
-        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            if isinstance(error, CorpusError):
-                raise
+        except CorpusError:
+            raise
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.strerror:
+                raise CorpusError(f"{path}: {error.strerror}") from error
+            if not zipfile.is_zipfile(path):
+                raise CorpusError(f"{path}: no .npz file") from error
             raise CorpusError(f"{path}: {type(error).__name__}: {error}") from error
 
     def __repr__(self) -> str:
@@ -126,6 +137,13 @@ def entry_of(example: Example) -> Entry:
         example.file, example.name, example.operations, example.types,
         example.min_feature, example.relaxed, example.expect_failure,
     )  # fmt: skip
+
+
+def _text(index: Path) -> str:
+    try:
+        return index.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{index}: no text in UTF-8: {error}") from error
 
 
 def _entry(index: Path, line: str) -> Entry:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nnapi.errors import BadDataError
 from nnapi.trace.labels import Layer
 from nnapi.trace.marks import Mark, Trace, read_trace
 from nnapi.trace.statistics import Statistics, statistics
@@ -40,7 +41,10 @@ class Report:
 
 def parse_file(file: str | Path) -> Report:
     """Read a trace (systrace's HTML, ftrace's text, Chrome's JSON). Raises BadDataError for a file that is none."""
-    return parse(read_trace(file))
+    try:
+        return parse(read_trace(file))
+    except BadDataError as error:
+        raise error.at(str(file)) from None
 
 
 def parse(trace: Trace) -> Report:

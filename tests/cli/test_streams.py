@@ -1,0 +1,90 @@
+"""The command with outputs that are closed, full or of few characters, and with names that are no text."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nnapi.testing.tflite_writer import Graph, f32, write
+
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+def command(arguments: str, model: Path | bytes, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """The command run by a shell that may redirect its outputs."""
+    line = f'exec "{sys.executable}" -m nnapi {arguments}'
+    there = {**os.environ, "MODEL": os.fsdecode(model), **environment}
+    return subprocess.run(["sh", "-c", line], env=there, capture_output=True, check=False)
+
+
+def relu() -> bytes:
+    x, y = f32(2, 3), f32(2, 3)
+    return write(Graph().operator("RELU", [x], [y]).between([x], [y]))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    file = tmp_path / "relu.tflite"
+    file.write_bytes(relu())
+    return file
+
+
+@pytest.mark.parametrize("arguments", ["info", "explain", "run", "run --json"])
+def test_a_closed_output_is_told(arguments: str, model: Path) -> None:
+    done = command(f'{arguments} "$MODEL" >&-', model)
+    assert (done.returncode, done.stderr) == (1, b"nnapi: standard output is closed\n")
+
+
+def test_a_full_disk_is_told_once(model: Path) -> None:
+    done = command('info "$MODEL" >/dev/full', model)
+    assert done.returncode == 1
+    assert done.stderr.endswith(b"No space left on device\n")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_nobody_misses_messages(model: Path) -> None:
+    assert command('info "$MODEL" 2>&-', model).returncode == 0
+    done = command("info nosuch 2>&-", model)
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_a_reader_that_wants_no_more_is_no_mistake(model: Path) -> None:
+    done = command('info "$MODEL" | true', model)
+    assert done.stderr == b""
+
+
+def test_characters_that_the_locale_lacks(model: Path) -> None:
+    done = command('info "$MODEL"', model, **ASCII)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"2?3" in done.stdout
+
+
+def test_json_is_whole_in_any_locale(model: Path) -> None:
+    file = model.rename(model.with_name("größe.tflite"))
+    done = command('info --json "$MODEL"', file, **ASCII)
+    assert os.fsencode(json.loads(done.stdout)["model"]) == os.fsencode(file)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["info", "info --json", "explain", "explain --html page.html", "run", "run --json", "trace -o t.html --runs 1"],
+)
+def test_names_that_are_no_text(arguments: str, tmp_path: Path) -> None:
+    file = os.path.join(os.fsencode(tmp_path), b"bad\xff.tflite")
+    with open(file, "wb") as out:
+        out.write(relu())
+    first, _, rest = arguments.partition(" ")
+    line = f'{first} "$MODEL" {rest.replace("-o ", f"-o {tmp_path}/").replace("--html ", f"--html {tmp_path}/")}'
+    done = command(line, file)
+    assert (done.returncode, done.stderr) == (0, b"")
+    if "--json" in arguments:
+        assert os.fsencode(json.loads(done.stdout)["model"]) == file
+
+
+def test_a_missing_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    done = command('info "$MODEL"', b"bad\xff.tflite")
+    assert done.returncode == 1
+    assert done.stderr == b"nnapi: bad?.tflite: No such file or directory\n"
