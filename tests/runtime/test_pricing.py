@@ -14,7 +14,7 @@ from nnapi.runtime.measured import Cost, Table, known_costs
 from nnapi.runtime.pricing import WORTH_SHARING, priced
 from nnapi.runtime.work import Element, Kind
 
-OPERATIONS = 4
+OPERATIONS = 40
 CLASS = Kind.ELEMENTWISE, Element.FLOAT32
 ONE, MANY = PrepareOptions(threads=1), PrepareOptions()
 
@@ -128,3 +128,11 @@ def test_the_cpu_has_one_table(machine: list[Device]) -> None:
     machine.append(exact(Clock(), type=DeviceTypeCode.DEVICE_CPU)[0])
     known(machine[0], 1.0)
     assert priced(model(), machine, PrepareOptions(threads=2)).tables["exact"] == table(1.0)
+
+
+def test_a_tiny_model_is_not_worth_measuring(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
+    found = priced(chain(1), machine, MANY)
+    assert found.is_tiny
+    assert found.threads == 1
+    assert [driver.runs for driver in pair] == [0, 0]
+    assert not priced(model(), machine, ONE).is_tiny

@@ -29,6 +29,8 @@ log = logging.getLogger("nnapi.ExecutionPlan")
 
 BUDGET = 0.12
 """Seconds for what one compilation measures of a device; the next goes on where it ended."""
+LEAST = 0.015
+"""Seconds without which nothing is begun with a device that nothing is known of."""
 SECONDS = 0.0012
 """How long a sample is run, after a first run that does not count."""
 RUNS = 4
@@ -48,7 +50,7 @@ def calibrate(costs: Costs, device: Device, threads: int, wanted: Iterable[Class
     """Measure the wanted classes that the device's table lacks, as far as the seconds of the budget go."""
     table = costs.table(device, threads)
     missing = [each for each in dict.fromkeys(wanted) if each not in table.costs]
-    if not missing or budget <= 0:
+    if not missing or budget <= (0 if BASE in table.costs else LEAST):
         return
     with SECTION, muted():
         _measure(costs, device, threads, table, missing, time.perf_counter() + budget)

@@ -118,12 +118,12 @@ class Plan:
         return replace(self, threads=threads)
 
 
-Figures = tuple[Sequence[Decision], float]
-"""The decision for each operation, and the predicted seconds of all."""
+Figures = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
+"""The decision for each operation, the predicted seconds of all, and what else was possible."""
 
 
 class OnlyPlan(Plan):
-    """The plan of one device where there is no other: its ``figures`` are worked out when somebody asks for them."""
+    """The plan of one device where no other was asked: its ``figures`` are worked out when somebody wants them."""
 
     def __init__(
         self, model: Model, run: Run, figures: Callable[[], Figures], notes: tuple[str, ...], threads: int | None = None
@@ -147,6 +147,10 @@ class OnlyPlan(Plan):
     @property
     def predicted(self) -> float:
         return self._figures[1]
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        return self._figures[2]
 
     def on_threads(self, threads: int | None) -> Plan:
         (run,) = self.steps

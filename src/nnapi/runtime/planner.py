@@ -113,10 +113,46 @@ def _only_plan(
 
     def figures() -> Figures:
         problem = _problem(model, [device], verdicts, preference, tables)
-        return tuple(_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment)
+        return tuple(_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment), ()
 
     _tell(model, [device], assignment)
     return OnlyPlan(model, _everything(model, device), figures, tuple(dict.fromkeys(exclusions.values())))
+
+
+@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
+def first_plan(
+    model: Model, devices: Sequence[Device], preference: PreferenceCode, tables: Tables | None = None
+) -> Plan | None:
+    """The plan of the first device that takes the whole model, of those predicted to be fastest first; None where none
+    does. The others are not asked before somebody wants to know what they would say."""
+    measured, count = tables or {}, len(model.operations)
+    taken = [[Verdict(True)] * count for _ in devices]
+    problem = _problem(model, devices, taken, preference, measured)
+    for place in sorted(problem.devices, key=lambda d: problem.cost((d,) * count)):
+        verdicts = _verdicts(model, devices[place], {})
+        if all(verdict.supported for verdict in verdicts):
+            return _asked_later(model, devices, place, verdicts, preference, measured)
+    return None
+
+
+def _asked_later(
+    model: Model,
+    devices: Sequence[Device],
+    place: int,
+    known: Sequence[Verdict],
+    preference: PreferenceCode,
+    tables: Tables,
+) -> Plan:
+    assignment = [place] * len(model.operations)
+
+    def figures() -> Figures:
+        verdicts = [known if d == place else _verdicts(model, device, {}) for d, device in enumerate(devices)]
+        problem = _problem(model, devices, verdicts, preference, tables)
+        decisions = _decisions(model, devices, verdicts, problem, assignment)
+        return tuple(decisions), problem.cost(assignment), tuple(_alternatives(problem, devices, assignment))
+
+    _tell(model, devices, assignment)
+    return OnlyPlan(model, _everything(model, devices[place]), figures, ())
 
 
 def whole(model: Model, device: Device) -> Plan:

@@ -20,7 +20,7 @@ from nnapi.runtime.cache import Cache, Place, operation_places
 from nnapi.runtime.deadline import in_time
 from nnapi.runtime.device import Device
 from nnapi.runtime.plan import Plan, Run, submodel
-from nnapi.runtime.planner import make_plans, whole
+from nnapi.runtime.planner import first_plan, make_plans, whole
 from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan, escaped
 from nnapi.runtime.pricing import Pricing, priced
 from nnapi.runtime.tuning import fastest, is_worthwhile
@@ -137,6 +137,8 @@ def _planned(
     if cache is not None and (ready := _recalled(model, devices, options, cache, conditions, guard)):
         return ready
     pricing = priced(model, devices, options) if compares else Pricing()
+    asks_one = pricing.is_tiny
+    compares = compares and not pricing.is_tiny
     options = options._replace(threads=pricing.threads or options.threads)
 
     def prepare_run(plan: Plan, run: Run) -> Prepared:
@@ -148,7 +150,11 @@ def _planned(
 
     while True:
         try:
-            plans = make_plans(model, devices, options.preference, exclusions, pricing.tables, compared=compares)
+            first = first_plan(model, devices, options.preference, pricing.tables) if asks_one else None
+            if first is not None:
+                plans = [first]
+            else:
+                plans = make_plans(model, devices, options.preference, exclusions, pricing.tables, compared=compares)
         except BadDataError:
             if not exclusions:
                 raise
@@ -157,7 +163,8 @@ def _planned(
             plans = [plan.on_threads(options.threads) for plan in plans]
             undecided = compares and is_worthwhile(model, plans)
             if undecided:
-                chosen = fastest(model, plans, devices, options, lambda plan: _prepared_plan(plan, prepare_run))
+                made = partial(_prepared_plan, prepare_run=prepare_run)
+                chosen = fastest(model, plans, devices, options, made, pricing.patience)
                 if cache is not None and chosen.plan.is_simple:
                     device = by_name[chosen.plan.devices[0]]
                     cache.keep_plan(device, model, options, kept.text(chosen.plan, conditions))
@@ -165,7 +172,7 @@ def _planned(
             return Ready(plans[0], _prepared_plan(plans[0], prepare_run))
         except _Claimed as claimed:
             log.warning("%s", claimed.reason)
-            failure = claimed.kind
+            failure, asks_one = claimed.kind, False
             exclusions |= {(claimed.device, claimed.model, number): claimed.reason for number in claimed.culprits}
 
 

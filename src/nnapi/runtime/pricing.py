@@ -5,6 +5,7 @@ Only devices that were found on this machine are measured, and only where there 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -16,6 +17,7 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.nesting import nested
 from nnapi.runtime.calibration import BUDGET, Class, calibrate
+from nnapi.runtime.costs import NOMINAL
 from nnapi.runtime.device import Device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.measured import Table, known_costs
@@ -27,16 +29,36 @@ WORTH_SHARING = 3e-4
 HINDRANCE = 1.25
 """How much slower all threads are predicted to be than one where one is taken: a busy machine must not decide it."""
 
+PATIENCE = 1000
+"""Runs of a model that a compilation may take the time of to find out what suits it."""
+TINY = 2e-5
+"""Seconds of a run on the nominal processor below which there is nothing to be gained by finding out: asking one more
+engine takes longer than that many runs."""
+
 _measuring = threading.Lock()
 """Compilations at the same time would disturb each other's measurements, and repeat them."""
 
 
 @dataclass(frozen=True)
 class Pricing:
-    """Tables by the names of the devices, and the number of threads they are for; None leaves it to the drivers."""
+    """Tables by the names of the devices, and the number of threads they are for; None leaves it to the drivers.
+
+    ``patience`` is how many seconds may be spent on finding out what suits the model.
+    """
 
     tables: Mapping[str, Table] = field(default_factory=dict)
     threads: int | None = None
+    patience: float = math.inf
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the model is too small for finding out to be worth anything."""
+        return self.patience < PATIENCE * TINY
+
+
+def nominal_seconds(model: Model) -> float:
+    """Seconds of a run on the nominal processor, which no measurement changes."""
+    return sum(NOMINAL.seconds(work_of(each, call)) for each in nested(model) for call in each.operations)
 
 
 def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
@@ -47,9 +69,13 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     """
     found = all_devices()
     measurable = [device for device in devices if device in found]
+    is_measurable = len(measurable) == len(devices) > 1
+    patience = PATIENCE * nominal_seconds(model) if is_measurable else math.inf
+    if patience < PATIENCE * TINY:
+        return _untried(measurable, options, patience)
     may_measure = len(measurable) > 1 and has_known_ranks(model)
     works = _works(model) if may_measure else {}
-    budgets = {device.name: BUDGET for device in measurable}
+    budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
 
     def tables(threads: int) -> dict[str, Table]:
         costs = known_costs()
@@ -62,23 +88,32 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
 
     single = tables(options.threads or 1)
     if options.threads is not None:
-        return Pricing(single, options.threads)
+        return Pricing(single, options.threads, patience)
     if not any(table.costs for table in single.values()):
-        return Pricing(single)
+        return Pricing(single, None, patience)
     works = works or _works(model)
     processors = len(os.sched_getaffinity(0))
     fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
     seconds = _least_seconds(works, single)
     if not seconds:
-        return Pricing(single)
+        return Pricing(single, None, patience)
     if not fast or processors == 1 or seconds < WORTH_SHARING:
-        return Pricing(single, 1)
+        return Pricing(single, 1, patience)
     shared = tables(processors)
     both = {each: work for each, work in works.items() if each in _measured(single) & _measured(shared)}
     if not both:
-        return Pricing(single)
+        return Pricing(single, None, patience)
     hinders = _least_seconds(both, shared) > HINDRANCE * _least_seconds(both, single)
-    return Pricing(single, 1) if hinders else Pricing(shared, processors)
+    return Pricing(single, 1, patience) if hinders else Pricing(shared, processors, patience)
+
+
+def _untried(devices: Sequence[Device], options: PrepareOptions, patience: float) -> Pricing:
+    """What was measured before, for a model that is not worth measuring anything: others than one thread would not be
+    worth waking for it."""
+    threads = options.threads or 1
+    costs = known_costs()
+    tables = {device.name: costs.table(device, threads_of(device, threads)) for device in devices}
+    return Pricing(tables, threads, patience)
 
 
 def threads_of(device: Device, threads: int) -> int:

@@ -18,7 +18,8 @@ BUDGET = 0.1
 TURNS = 12
 SURE = 2
 """Turns that every plan has that is not hopeless, even beyond the budget; one, where even that takes long."""
-LONG = 10 * BUDGET
+LONG = 10
+"""Budgets after which even the turns that are sure have an end."""
 TURN = 0.003
 """Seconds of runs in one turn; at least one run."""
 SETTLE = 0.0015
@@ -78,12 +79,12 @@ class Trial:
             self.run()
 
 
-def compare(trials: Sequence[Trial]) -> None:
+def compare(trials: Sequence[Trial], budget: float = BUDGET) -> None:
     """Give turns to plans that ran once: to all that are not hopeless, the fastest of their runs compared."""
     begin = time.perf_counter()
     for turn in range(TURNS):
         for trial in _with_a_chance(trials, turn):
-            if turn and time.perf_counter() - begin > (LONG if turn < SURE else BUDGET):
+            if turn and time.perf_counter() - begin > (LONG if turn < SURE else 1) * budget:
                 return
             trial.turn()
 

@@ -74,18 +74,20 @@ def fastest(
     devices: Sequence[Device],
     options: PrepareOptions,
     ready: Callable[[Plan], Prepared],
+    patience: float = math.inf,
 ) -> Candidate:
     """The plan that ran fastest, made ready, with the times of all in its alternatives.
 
     ``plans`` begin with the one that is predicted to be fastest; they are compared anew where that was not among those
-    that were. One that cannot be made ready or run is left out; the error is raised where that leaves none.
+    that were, for at most ``patience`` seconds where runs are short. One that cannot be made ready or run is left out;
+    the error is raised where that leaves none.
     """
     memory = Memory(os.path.join(default_directory(), "plans.json"))
     key = _key(model, devices, options)
     known = memory.outcome(key) or Outcome({}, 0)
     times = known.times
     if plans[0].identity not in times or 0 < known.disturbed < ATTEMPTS:
-        return _compared(model, plans, ready, known, lambda outcome: memory.keep(key, outcome))
+        return _compared(model, plans, ready, known, lambda outcome: memory.keep(key, outcome), min(BUDGET, patience))
     order = list(times)
     best = min((plan for plan in plans if plan.identity in times), key=lambda plan: order.index(plan.identity))
     return Candidate(_with_times(best, plans, times), ready(best))
@@ -97,12 +99,13 @@ def _compared(
     ready: Callable[[Plan], Prepared],
     known: Outcome,
     keep: Callable[[Outcome], None],
+    budget: float,
 ) -> Candidate:
     watch = Watch()
     with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans", plans=len(plans)):
         trials, failure = _tried(model, _in_order(plans), ready)
         with muted():
-            compare([trial for trial in trials if trial.prepared is not None])
+            compare([trial for trial in trials if trial.prepared is not None], budget)
     disturbed = known.disturbed + 1 if watch.is_disturbed() else 0
     for trial in trials:
         if disturbed and trial.seconds < math.inf:
