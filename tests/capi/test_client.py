@@ -150,3 +150,17 @@ def test_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path:
     result = CliRunner().invoke(app, ["check", str(tmp_path), "--via-c"])
     assert result.exit_code == 1
     assert "C compiler" in result.stderr
+
+
+def test_a_burst_that_is_freed_leaves_the_compilation() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
+    compilation = client.Compilation(sum_model((0,)), [nnapi.device("xnnpack-cpu")])
+    compilation.finish()
+    for _ in range(2):
+        burst, execution, result = compilation.burst(), client.Execution(compilation), np.empty(3, np.float32)
+        for index in range(2):
+            execution.set_input(index, np.full(3, index + 1, np.float32), tensor("float32", (3,)))
+        execution.set_output(0, result)
+        execution.burst_compute(burst)
+        assert result.tolist() == [3, 3, 3]
+        burst.close()

@@ -31,8 +31,8 @@ class Burst:
     def __init__(self, compilation: Compilation, *, borrow: bool = False) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
         self.compilation = compilation
-        self._shared = compilation.prepared
-        self._prepared = session_of(self._shared)
+        self._prepared = session_of(compilation.prepared)
+        self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
         self._lock = threading.Lock()
@@ -74,10 +74,11 @@ class Burst:
 
     def close(self) -> None:
         """Give the burst back (``ANeuralNetworksBurst_free``); what it kept for its runs is freed."""
-        if self._prepared is not self._shared:
+        if not self._is_closed:
+            self._is_closed = True
             self._prepared.close()
-            self._prepared = self._shared
-            self._shortcut = shortcut(self._model, self._shared, self._borrow)
+            self._prepared = self.compilation.prepared
+            self._shortcut = shortcut(self._model, self._prepared, self._borrow)
 
     def __enter__(self) -> Burst:
         return self

@@ -234,9 +234,24 @@ def escaped(error: Exception, who: str) -> NnapiError:
     return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
 
 
+class Lent:
+    """What somebody else prepared and closes: here closing does nothing."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self.execute = prepared.execute
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The shorter way of what is lent."""
+        return direct_of(self._prepared, shapes, borrow)
+
+    def close(self) -> None:
+        """Leave it open for its owner."""
+
+
 def session_of(prepared: Prepared) -> Prepared:
-    """A session where there are any, else what was prepared itself."""
-    return prepared.session() if isinstance(prepared, Sessions) else prepared
+    """A session, to be closed by who asks for it: of its own where there are any, else of what everybody uses."""
+    return prepared.session() if isinstance(prepared, Sessions) else Lent(prepared)
 
 
 def direct_of(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:

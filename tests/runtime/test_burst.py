@@ -1,0 +1,74 @@
+"""What closing a burst leaves of its compilation."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
+
+from nnapi import Builder, Device, Execution, Model, compile, tensor
+from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
+from nnapi.errors import OpFailedError, need
+from nnapi.runtime.compilation import Compilation
+
+
+class Closing(Scripted):
+    """A driver without sessions, whose prepared models run no more once they are closed."""
+
+    def __init__(self) -> None:
+        super().__init__(as_it_is, "closing")
+        self.closed = 0
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return _Closed(self, super().prepare(model, options))
+
+
+class _Closed:
+    def __init__(self, driver: Closing, inner: Prepared) -> None:
+        self._driver, self._inner, self._is_closed = driver, inner, False
+
+    def execute(self, request: Request) -> Outcome:
+        need(not self._is_closed, "the prepared model is closed", OpFailedError)
+        return self._inner.execute(request)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._driver.closed += 1
+
+
+def run_in(compilation: Compilation) -> None:
+    compilation.burst().run(GIVEN)
+
+
+def compute_in(compilation: Compilation) -> None:
+    """As C does it."""
+    execution, burst, result = Execution(compilation), compilation.burst(), np.empty_like(GIVEN)
+    execution.set_input(0, GIVEN)
+    execution.set_output(0, result)
+    execution.burst_compute(burst)
+    burst.close()
+    burst.close()
+
+
+@pytest.mark.parametrize("use", [run_in, compute_in])
+def test_a_device_without_sessions_goes_on(use: Callable[[Compilation], None]) -> None:
+    driver = Closing()
+    compilation = compile(chain(), Device(driver))
+    use(compilation)
+    with compilation.burst() as burst, compilation.burst() as other:
+        burst.run(GIVEN)
+    assert driver.closed == 0
+    for run in (compilation.run, burst.run, other.run):
+        np.testing.assert_array_equal(run(GIVEN)[0], chained())
+
+
+def test_open_extents_on_the_engine() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
+    b = Builder()
+    b.output(b.abs(b.input(tensor("float32", (0, 2)))))
+    compilation = compile(b.finish(), ["xnnpack-cpu"])
+    for rows in (2, 3, 2):
+        with compilation.burst() as burst:
+            assert burst.run(np.full((rows, 2), -1, np.float32))[0].tolist() == [[1, 1]] * rows
+    assert compilation.run(GIVEN)[0].tolist() == abs(GIVEN).tolist()
+    assert REFERENCE.name not in [device.name for device in compilation.devices]
