@@ -70,4 +70,4 @@ def elu(input: Array, alpha: float) -> Array:
 
 @HARD_SWISH.kernel(kind="pointwise")
 def hard_swish(input: Array) -> Array:
-    return input * np.clip(input + 3, 0, 6) / 6
+    return input * (np.clip(input + 3, 0, 6) / 6)  # in this order nothing finite becomes infinite
