@@ -32,6 +32,10 @@ SMALLEST_SCALE = 1 / 256
 """Of an output in integers; the codes of a smaller one would be less than the roundings left out."""
 GATE_LIMIT = 8.0
 """Where gates in integers are cut off before they are squashed."""
+FAR = 2.0**20
+"""Where gates in real numbers are cut off: LOGISTIC is constant long before, and NaN for some numbers far beyond."""
+NEAR = FAR / 2
+"""What may be added to a sum that was cut off, and leave it where LOGISTIC is constant."""
 LARGEST_STATE = 32767
 """The largest code of a state in integers."""
 SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
@@ -100,6 +104,7 @@ class _Cell:
         self.unit, self.one = (constant([number], "f32") for number in (GATE_LIMIT, 1.0))
         self.recurrent = self._all(RECURRENT)
         self.seen_again = self._number(self.recurrent)
+        self.is_cut_once = not self.is_integer and self._remembers_little()
 
     def steps(self) -> list[Operator]:
         """What takes the operator's place."""
@@ -113,6 +118,13 @@ class _Cell:
         """Whether the only step begins with nothing that could be kept."""
         return self.length == 1 and isinstance(self.memory, np.ndarray) and not self.memory.any()
 
+    def _remembers_little(self) -> bool:
+        """Whether no output, given or computed, can add much to what gates see of the input."""
+        if not isinstance(self.hidden, np.ndarray) or self.squash == "RELU":
+            return False
+        most = np.abs(self.recurrent).sum(1, np.float64).max() * max(self.largest, np.abs(self.hidden).max())
+        return bool(most <= NEAR)
+
     # Sums
 
     def _summed(self) -> Tensor:
@@ -125,7 +137,8 @@ class _Cell:
             x = self._emit("TRANSPOSE", [x, constant([1, 0, 2])], (x.shape[1], x.shape[0], x.shape[2]))
         x = self._reshaped(x, (rows, x.shape[-1]))
         learnt = [self._number(self._all(WEIGHTS)), self._number(self._biases())]
-        return self._product(x, learnt, WITHIN_ONE if self.is_integer else NO_ACTIVATION)
+        summed = self._product(x, learnt, WITHIN_ONE if self.is_integer else NO_ACTIVATION)
+        return self._within(summed, FAR) if self.is_cut_once else summed
 
     def _total(self, summed: Tensor, time: int) -> Tensor:
         """What the gates see at one time, of the last output too: [batch, gates · units]."""
@@ -138,7 +151,9 @@ class _Cell:
         else:
             seen = self._product(self.hidden, [self.seen_again, None], NO_ACTIVATION)
         total = summed if seen is None else self._pair("ADD", summed, seen, act)
-        return self._pair("MUL", total, self.unit) if self.is_integer else total
+        if self.is_integer:
+            return self._pair("MUL", total, self.unit)
+        return total if self.is_cut_once or self.squash == "RELU" else self._within(total, FAR)
 
     def _product(self, x: Tensor, learnt: list[Tensor | None] | list[Tensor], activation: int) -> Tensor:
         weights = learnt[0]
@@ -174,8 +189,7 @@ class _Cell:
         """From the sums to the output as the operator gives it, and to the states."""
         pieces = [self._new(self.shape) for _ in self.gates]
         self.written.append(Operator("SPLIT", [self.along_gates, total], pieces, {"num_splits": len(pieces)}))
-        seen = {gate: self._squashed("LOGISTIC" if gate != "cell" else self.squash, piece)
-                for gate, piece in zip(self.gates, pieces, strict=True)}  # fmt: skip
+        seen = {gate: self._gate(gate, piece) for gate, piece in zip(self.gates, pieces, strict=True)}
         if "input" not in seen:
             seen["input"] = self._pair("SUB", self.one, seen["forget"])
         memory = self._pair("MUL", seen["input"], seen["cell"])
@@ -190,15 +204,25 @@ class _Cell:
         self.hidden = self._emit("DEQUANTIZE", [codes], hidden.shape)
         return codes
 
+    def _gate(self, gate: str, sums: Tensor) -> Tensor:
+        if gate == "cell":
+            return self._squashed(self.squash, sums)
+        if self.squash == "RELU":  # whose candidate is not to be cut off
+            sums = self._within(sums, FAR)
+        return self._squashed("LOGISTIC", sums)
+
     def _clipped(self, memory: Tensor) -> Tensor:
         """Within the limit, which takes several steps to come near."""
         self.reach += self.largest
         if self.reach <= self.limit:
             return memory
         self.reach = self.limit
-        for kind, limit in (("MINIMUM", self.limit), ("MAXIMUM", -self.limit)):
-            memory = self._emit(kind, [memory, self._number(np.full(1, limit))], memory.shape)
-        return memory
+        return self._within(memory, self.limit)
+
+    def _within(self, x: Tensor, limit: float) -> Tensor:
+        for kind, end in (("MINIMUM", limit), ("MAXIMUM", -limit)):
+            x = self._emit(kind, [x, self._number(np.full(1, end))], x.shape)
+        return x
 
     def _deliver(self, outputs: list[Tensor]) -> None:
         """The outputs of all steps as the operator's."""
