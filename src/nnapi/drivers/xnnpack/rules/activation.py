@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.site import Site, need
 
 KINDS = {"RELU1": "RELU_N1_TO_1"}
@@ -17,9 +18,16 @@ def clamp(site: Site, input: Tensor) -> Tensor:
     return site.emit(KINDS.get(site.operation_name, site.operation_name), [input], site.result())
 
 
-@lower(Op.TANH, Op.LOGISTIC)
-def squash(site: Site, input: Tensor) -> Tensor:
-    return site.emit(site.operation_name, [input], site.result())
+@lower(Op.TANH)
+def tanh(site: Site, input: Tensor) -> Tensor:
+    return site.emit("TANH", [input], site.result())
+
+
+@lower(Op.LOGISTIC)
+def logistic(site: Site, input: Tensor) -> Tensor:
+    if input.type == "i8":
+        return site.emit("LOGISTIC", [input], site.result())
+    return whole_range.logistic(site, input, site.result())
 
 
 @lower(Op.HARD_SWISH)
@@ -56,7 +64,12 @@ def prelu(site: Site, input: Tensor, alpha: Tensor) -> Tensor:
     return site.stored(site.emit("ADD", [above, below], out, activation=0))
 
 
-@lower(Op.ABS, Op.FLOOR, Op.LOG, Op.NEG, Op.RSQRT, Op.SIN, Op.SQRT)
-def each(site: Site, input: Tensor) -> Tensor:
-    need(input.type != "i8", f"{site.operation_name} of codes may be infinite, which the engine cannot quantise")
+@lower(Op.ABS, Op.NEG)
+def sign(site: Site, input: Tensor) -> Tensor:
     return site.emit(site.operation_name, [input], site.result())
+
+
+@lower(Op.FLOOR, Op.LOG, Op.RSQRT, Op.SIN, Op.SQRT)
+def rare(site: Site, input: Tensor) -> Tensor:
+    need(input.type != "i8", f"{site.operation_name} of codes may be infinite, which the engine cannot quantise")
+    return whole_range.one_by_one(site, site.operation_name, input, site.result())

@@ -7,11 +7,13 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.site import Site, need
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """What a scale may be, relative to the result's, for the engine to add codes; it aborts outside."""
 PRODUCT_RATIOS = (2.0**-15, 2.0**7)
+SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 LONG, LONGEST = 256, 4096
 """Elements of a stretch that make up for what the engine does between them; pixels of a row that are worth it."""
 
@@ -63,12 +65,15 @@ def div(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
             rhs.data is not None and rhs.data.all(), "rhs is computed or holds a 0, by which the engine does not divide"
         )
         return site.emit("FLOOR_DIV", [lhs, rhs], site.result())
+    if rhs.data is not None and rhs.type == "f32":
+        sizes = np.abs(rhs.data)
+        need(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a number that the engine takes for 0")
     return _binary(site, lhs, rhs, SUM_RATIOS)
 
 
 @lower(Op.POW)
 def power(site: Site, base: Tensor, exponent: Tensor) -> Tensor:
-    return site.emit("POW", [base, exponent], site.result())
+    return whole_range.power(site, base, exponent, site.result())
 
 
 @lower(Op.MAXIMUM, Op.MINIMUM)

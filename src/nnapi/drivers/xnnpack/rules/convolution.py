@@ -90,7 +90,15 @@ def transpose_conv_2d(
 def fully_connected(site: Site, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
     out = site.result()
     x = site.reshaped(input, (out.shape[0], weights.shape[1]))
+    if site.is_computed("weights") and not weights.is_quantized:
+        return _multiplied(site, x, out)
     return _sum(site, "FULLY_CONNECTED", x, "weights", 0, out)
+
+
+def _multiplied(site: Site, x: Tensor, out: Tensor) -> Tensor:
+    """By computed weights, as matrices: the engine's own gives the largest float where a sum is infinite."""
+    sums = site.emit("BATCH_MATMUL", [x, site.stored_tensor("weights")], out.like(), adj_x=False, adj_y=True)
+    return site.emit("ADD", [sums, site.stored_tensor("bias")], out, activation=site.activation)
 
 
 @lower(Op.BATCH_MATMUL)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.ops.shapes import axis_of
+
+SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 
 
 @lower(Op.SOFTMAX)
@@ -21,10 +26,17 @@ def softmax(site: Site, input: Tensor, beta: float, axis: int) -> Tensor:
 @lower(Op.LOG_SOFTMAX)
 def log_softmax(site: Site, input: Tensor, beta: float, axis: int) -> Tensor:
     need(beta > 0, f"beta is {beta}, the engine needs it above 0")
-    x = input
-    if beta != 1:
-        x = site.emit("MUL", [input, site.filled(input, beta)], input.like(), activation=0)
-    return _along_last(site, x, axis, lambda x: _emit(site, "LOG_SOFTMAX", x))
+    return _along_last(site, input, axis, lambda x: _emit(site, "LOG_SOFTMAX", _sharpened(site, x, beta)))
+
+
+def _sharpened(site: Site, x: Tensor, beta: float) -> Tensor:
+    """Numbers less the largest of their row, which is what is multiplied by beta, as the product may be infinite."""
+    if beta == 1:
+        return x
+    last = len(x.shape) - 1
+    largest = site.emit("REDUCE_MAX", [x, constant([last])], x.like(shape=(*x.shape[:-1], 1)), keep_dims=1)
+    below = site.emit("SUB", [x, largest], x.like(), activation=0)
+    return site.emit("MUL", [below, site.filled(x, beta)], x.like(), activation=0)
 
 
 @lower(Op.L2_NORMALIZATION)
@@ -37,21 +49,50 @@ def l2_normalization(site: Site, input: Tensor, axis: int) -> Tensor:
 def local_response_normalization(
     site: Site, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
+    """Written out: the engine's own keeps one running sum for a row, in which large numbers leave their rounding, or
+    NaN, to all that follow."""
+
     def normalise(x: Tensor) -> Tensor:
-        image = site.reshaped(x, (1,) * (4 - len(x.shape)) + x.shape)
-        image = _emit(
-            site, "LOCAL_RESPONSE_NORMALIZATION", image, radius=radius, bias=bias, alpha=alpha, beta=beta
-        )  # fmt: skip
-        return site.reshaped(image, x.shape)
+        reach = min(radius, x.shape[-1] - 1)
+        squares = site.emit("MUL", [x, x], x.like(), activation=0)
+        around = site.padded(squares, [*[(0, 0)] * (len(x.shape) - 1), (reach, reach)])
+        sums = _in_windows(site, around, 2 * reach + 1)
+        sums = site.emit("MUL", [sums, site.filled(x, alpha)], x.like(), activation=0)
+        sums = site.emit("ADD", [sums, site.filled(x, bias)], x.like(), activation=0)
+        factors = whole_range.power(site, sums, site.filled(x, -beta), x.like())
+        return site.emit("MUL", [x, factors], x.like(), activation=0)
 
     need(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")
     need(len(input.shape) <= 4, f"input has rank {len(input.shape)}, the engine takes at most 4")
     return _along_last(site, input, axis, normalise)
 
 
+def _in_windows(site: Site, x: Tensor, width: int) -> Tensor:
+    """The sum of each so many numbers in a row along the last axis: of two windows of half the width, and of one number
+    more where that is odd."""
+    if width == 1:
+        return x
+    half, count = width // 2, x.shape[-1] - width + 1
+    halves = _in_windows(site, x, half)
+    first, second = (_part(site, halves, begin, count) for begin in (0, half))
+    sums = site.emit("ADD", [first, second], first.like(), activation=0)
+    if width % 2:
+        sums = site.emit("ADD", [sums, _part(site, x, width - 1, count)], first.like(), activation=0)
+    return sums
+
+
+def _part(site: Site, x: Tensor, begin: int, count: int) -> Tensor:
+    shape = (*x.shape[:-1], count)
+    return site.emit("SLICE", [x, constant([0] * (len(shape) - 1) + [begin]), constant(shape)], x.like(shape=shape))
+
+
 @lower(Op.INSTANCE_NORMALIZATION)
 def instance_normalization(site: Site, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
     """(x - mean) · gamma / √(variance + epsilon) + beta, over each image's height and width."""
+    need(
+        epsilon >= SMALLEST_NORMAL,
+        f"epsilon is {epsilon}: the engine divides by 0 where a variance is below {SMALLEST_NORMAL:.2g}",
+    )
     means = input.like(shape=(input.shape[0], 1, 1, input.shape[3]))
     image = constant([1, 2])
 
@@ -61,7 +102,8 @@ def instance_normalization(site: Site, input: Tensor, gamma: float, beta: float,
     centred = binary("SUB", input, site.emit("MEAN", [input, image], means, keep_dims=1), input)
     squares = binary("MUL", centred, centred, input)
     variance = site.emit("MEAN", [squares, image], means.like(), keep_dims=1)
-    factor = site.emit("RSQRT", [binary("ADD", variance, site.filled(input, epsilon), means)], means.like())
+    spread = binary("ADD", variance, site.filled(input, epsilon), means)
+    factor = whole_range.one_by_one(site, "RSQRT", spread, means.like())
     factor = binary("MUL", factor, site.filled(input, gamma), means)
     return binary("ADD", binary("MUL", centred, factor, input), site.filled(input, beta), input)
 

@@ -10,23 +10,30 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
 from nnapi.drivers.xnnpack.schema import SAME, VALID
-from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.drivers.xnnpack.site import Site
 from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(Op.AVERAGE_POOL_2D)
 def average_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """In float32 also for codes: the engine's own kernel for those is ten times slower."""
-    x, out = site.real(input), site.real_result()
-    if not any(map(any, padding)) or tuple(padding) == same(input, size, stride):
+    return site.stored(_averaged(site, site.real(input), site.real_result(), padding, stride, size, site.activation))
+
+
+def _averaged(
+    site: Site, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
+) -> Tensor:
+    image = x.shape[1:3]
+    if not any(map(any, padding)) or tuple(padding) == same(x, size, stride):
         scheme = SAME if any(map(any, padding)) else VALID
-        return site.stored(_pooled(site, "AVERAGE_POOL_2D", x, out, scheme, stride, size))
+        return _pooled(site, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
     x = site.padded(x, [(0, 0), *padding, (0, 0)])
     mean = _pooled(site, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
-    share = _shares(input.shape[1:3], out.shape[1:3], padding, stride, size)
-    return site.stored(site.emit("MUL", [mean, share], out, activation=site.activation))
+    share = _shares(image, out.shape[1:3], padding, stride, size)
+    return site.emit("MUL", [mean, share], out, activation=activation)
 
 
 def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
@@ -41,12 +48,10 @@ def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: 
 
 @lower(Op.L2_POOL_2D)
 def l2_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    scheme = SAME if any(map(any, padding)) else VALID
-    need(
-        scheme == VALID or tuple(padding) == same(input, size, stride),
-        f"padding {padding} is neither SAME nor VALID, and its cells must not count",
-    )
-    return _pooled(site, "L2_POOL_2D", input, site.result(), scheme, stride, size)
+    """Written out: the engine's own gives the largest float where a square is infinite."""
+    squares = site.emit("MUL", [input, input], input.like(), activation=0)
+    means = _averaged(site, squares, site.result(), padding, stride, size, FuseCode.FUSED_NONE)
+    return whole_range.root(site, means, site.result(), site.activation)
 
 
 @lower(Op.MAX_POOL_2D)

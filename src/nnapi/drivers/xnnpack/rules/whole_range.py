@@ -1,0 +1,74 @@
+"""Functions that the engine's fast kernels get wrong for some finite numbers, computed so that none is left out.
+
+Those kernels take numbers below 2**-126 for 0, roots of large numbers and sines of large angles are off by half and
+more, and LOGISTIC is NaN far from 0. Which of this shows depends on the processor; what is done about it does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode
+from nnapi.drivers.xnnpack.graph import Tensor, constant
+from nnapi.drivers.xnnpack.site import Site
+
+BEYOND_FAST = 7
+"""A rank that the engine's fast kernels do not take, so that the C library's function is called for each element."""
+SATURATED = 128.0
+"""Where LOGISTIC is 0 or 1 to the last bit of float32."""
+SHRUNK = 1 / 16
+"""What a number is multiplied by before its root is taken: a square, so that the root is only multiplied back."""
+MULTIPLIED = (2, 3, 4)
+"""Exponents that are multiplied out."""
+
+
+def one_by_one(site: Site, kind: str, x: Tensor, out: Tensor) -> Tensor:
+    """By the C library: right for all numbers and a hundred times as slow, which rare operations can bear."""
+    shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
+    flat = site.emit(kind, [site.reshaped(x, shape)], x.like(shape=shape))
+    return site.emit("RESHAPE", [flat, constant(out.shape)], out)
+
+
+def root(site: Site, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUSED_NONE) -> Tensor:
+    """The square root of what is not below 0: negative numbers next to it become -0."""
+    small = site.emit("MUL", [x, site.filled(x, SHRUNK)], x.like(), activation=0)
+    small = site.emit("SQRT", [small], x.like())
+    return site.emit("MUL", [small, site.filled(x, SHRUNK**-0.5)], out, activation=activation)
+
+
+def logistic(site: Site, x: Tensor, out: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), of numbers brought near to 0 first; NaN stays NaN where the processor's minimum lets it."""
+    x = site.emit("MINIMUM", [x, site.filled(x, SATURATED)], x.like())
+    x = site.emit("MAXIMUM", [x, site.filled(x, -SATURATED)], x.like())
+    return site.emit("LOGISTIC", [x], out)
+
+
+def power(site: Site, base: Tensor, exponent: Tensor, out: Tensor) -> Tensor:
+    """The engine multiplies where the exponent is one whole number, and gives the largest float instead of infinity:
+    it is multiplied here, or the exponent is repeated."""
+    if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
+        return site.emit("POW", [base, exponent], out)
+    if exponent.data is not None and exponent.data.item() in MULTIPLIED:
+        return _multiplied(site, site.reshaped(base, out.shape), int(exponent.data.item()), out)
+    if base.size == 1:  # of one shape, they are not taken for a tensor and a number
+        return site.emit("POW", [site.reshaped(base, out.shape), site.reshaped(exponent, out.shape)], out)
+    longest = int(np.argmax(out.shape))
+    shape = tuple(extent if axis == longest else 1 for axis, extent in enumerate(out.shape))
+    if exponent.data is not None:
+        repeated = exponent.like(shape=shape, data=np.full(shape, exponent.data.item(), exponent.data.dtype))
+    else:
+        zeros = constant(np.zeros(shape), "f32")
+        repeated = site.emit("ADD", [exponent, zeros], exponent.like(shape=shape), activation=0)
+    return site.emit("POW", [base, repeated], out)
+
+
+def _is_whole(number: Any) -> bool:
+    return bool(number >= 1 and number == np.floor(number))
+
+
+def _multiplied(site: Site, base: Tensor, times: int, out: Tensor) -> Tensor:
+    square = base.like() if times > 2 else out
+    site.emit("MUL", [base, base], square, activation=0)
+    return square if square is out else site.emit("MUL", [square, base if times == 3 else square], out, activation=0)

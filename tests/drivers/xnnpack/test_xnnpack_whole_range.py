@@ -1,0 +1,156 @@
+"""Finite numbers from end to end of float32: each operation gives what the reference gives."""
+
+import numpy as np
+import pytest
+from engine_cases import engine, reference, refusal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnapi import Builder, compile
+from nnapi.codes import FuseCode, OperationCode
+from nnapi.model.operand import tensor
+from nnapi.testing.compare import SINGLE, compare
+from nnapi.testing.single import single
+
+LARGEST, NORMAL, LEAST = (float(x) for x in np.array([3.4028235e38, 2.0**-126, 2.0**-149], np.float32))
+MAGNITUDES = [
+    0.0, LEAST, NORMAL / 2, NORMAL, 1e-30, 1e-10, 0.3, 1.0, 1.5, 2.0, 7.0, 17.0, 88.0, 89.0, 104.0, 1e4, 1e7, 2.0**24,
+    2.0**31, 1e10, 1e15, 1e19, 2e19, 1e20, 4e26, 1e30, 8.6e37, 1.7e38, 3.4e38, LARGEST,
+]  # fmt: skip
+ENDS = np.array([*MAGNITUDES, *(-x for x in MAGNITUDES)], np.float32)
+ROWS = [0.0, 1e-30, 1.0, -1.0, 3.0, 100.0, 1e10, 1e18, 1e20, -1e20, 1e30, -1e30, 3.4e38, -3.4e38]
+
+
+def rows(count, extent, seed=3):
+    return np.random.default_rng(seed).choice(np.array(ROWS, np.float32), (count, extent))
+
+
+def agree(build, *arrays):
+    """Assert that a model of inputs like these gives the same on both, NaN where the other is."""
+    b = Builder()
+    b.output(build(b, *(b.input(tensor("float32", array.shape)) for array in arrays)))
+    model = b.finish()
+    with np.errstate(all="ignore"):
+        (theirs,) = compile(model, [reference()]).run(*arrays)
+    (ours,) = compile(model, [engine()]).run(*arrays)
+    np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+    difference = compare(
+        np.nan_to_num(ours, posinf=np.inf, neginf=-np.inf), np.where(np.isnan(theirs), 0, theirs), SINGLE
+    )
+    assert difference is None, str(difference)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["abs", "neg", "floor", "log", "rsqrt", "sin", "sqrt", "relu", "relu1", "relu6", "tanh", "logistic", "hard_swish"],
+)
+def test_functions_of_single_numbers(name):
+    agree(lambda b, x: getattr(b, name)(x), ENDS)
+
+
+@pytest.mark.parametrize("name", ["log", "rsqrt", "sqrt", "sin", "floor", "logistic"])
+def test_they_take_every_rank(name):
+    for rank in (1, 2, 3, 4):
+        agree(lambda b, x: getattr(b, name)(x), ENDS.reshape(*[1] * (rank - 1), -1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(["log", "rsqrt", "sin", "sqrt", "logistic", "tanh"]), st.integers(0, 2**32 - 1))
+def test_any_bits(name, seed):
+    bits = np.random.default_rng(seed).integers(0, 2**32, 200, np.uint32).view(np.float32)
+    agree(lambda b, x: getattr(b, name)(x), np.where(np.isfinite(bits), bits, 1).astype(np.float32))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 1e30])
+def test_elu(alpha):
+    agree(lambda b, x: b.elu(x, alpha), ENDS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater",
+     "greater_equal", "prelu"],
+)  # fmt: skip
+def test_functions_of_two_numbers(name):
+    """Numbers below 2**-126 aside, which the engine's arithmetic takes for 0."""
+    normal = ENDS[(np.abs(ENDS) >= NORMAL) | (ENDS == 0)]
+    x, y = (each.ravel() for each in np.meshgrid(normal, normal))
+    agree(lambda b, x, y: getattr(b, name)(x, y), x, y)
+
+
+@pytest.mark.parametrize("base", [(1,), (1, 1), (5,), (2, 3, 4), (4, 1, 1)])
+@pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 0.0, -2.0, 0.5])
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_powers_that_are_infinite(base, exponent, shape):
+    """One exponent for all, constant and computed."""
+    x = np.random.default_rng(5).choice(np.float32([1e20, -1e20, 3.4e38, -3.4e38, 2, -2, 0.5, 0]), base)
+    power = np.full(shape, exponent, np.float32)
+    agree(lambda b, x: b.pow(x, b.constant(power, tensor("float32", shape))), x)
+    agree(lambda b, x, y: b.pow(x, y), x, power)
+
+
+def test_quotients_of_what_counts_as_zero_are_refused():
+    b = Builder()
+    b.output(b.div(b.input(tensor("float32", (2,))), np.array([1, LEAST], np.float32)))
+    assert "rhs holds a number that the engine takes for 0" in refusal(b.finish())
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.5, 3.0, 1e30, 1e-30])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax(name, beta):
+    agree(lambda b, x: getattr(b, name)(x, beta, axis=-1), rows(300, 4))
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, 3, 7, 100])
+@pytest.mark.parametrize(
+    ("bias", "alpha", "beta"), [(1.0, 1.0, 0.5), (2.0, 1e-4, 0.75), (1.0, 0.5, 1.0), (1.0, 1.0, -2)]
+)
+def test_local_response_normalization(radius, bias, alpha, beta):
+    agree(lambda b, x: b.local_response_normalization(x, radius, bias, alpha, beta), rows(200, 6))
+
+
+def test_local_response_normalization_of_neighbours_far_apart():
+    """What the engine's running sum loses: large numbers beside small ones, of ordinary size."""
+    x = np.float32([[1e4, 1e-2, 2e-2, 3e-2, 1e-2, 5e-2, 1e3, 1e-1, 2e-1]])
+    agree(lambda b, x: b.local_response_normalization(x, 1, 1.0, 1.0, 0.5), x)
+
+
+def test_l2_normalization():
+    agree(lambda b, x: b.l2_normalization(x), rows(300, 4))
+
+
+def test_instance_normalization():
+    flat = np.full((3, 2, 2, 1), 7, np.float32)
+    agree(lambda b, x: b.instance_normalization(x, 1.5, 0.5, NORMAL), flat)
+    b = Builder()
+    b.output(b.instance_normalization(b.input(tensor("float32", (3, 2, 2, 1))), 1.0, 0.0, 1e-40))
+    assert "the engine divides by 0 where a variance is below" in refusal(b.finish())
+
+
+@pytest.mark.parametrize(
+    "padding",
+    [{"padding_scheme": 1}, {"padding_scheme": 2}, {"pad_left": 1, "pad_top": 0, "pad_right": 0, "pad_bottom": 1}],
+)
+@pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU6])
+@pytest.mark.parametrize("name", ["average_pool_2d", "l2_pool_2d", "max_pool_2d"])
+def test_pools(name, activation, padding):
+    image = np.abs(rows(150, 9)).reshape(-1, 3, 3, 1)
+    sizes = {"stride_w": 1, "stride_h": 1, "filter_w": 2, "filter_h": 2, "activation": activation}
+    agree(lambda b, x: getattr(b, name)(x, **padding, **sizes), image)
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU1])
+def test_sums_of_products_that_are_infinite(is_constant, activation):
+    x, bias = np.float32([[1e20, 1], [1, 2], [-1e30, 0]]), np.zeros(3, np.float32)
+    weights = np.float32([[1e20, 0], [3, 4], [1e-20, 1]])
+    if is_constant:
+        agree(lambda b, x: b.fully_connected(x, weights, bias, activation), x)
+    else:
+        agree(lambda b, x, w, bias: b.fully_connected(x, w, bias, activation), x, weights, bias)
+
+
+def test_roots_of_codes_stay_refused():
+    codes = tensor("uint8", (4,), 0.5, 0)
+    model = single(OperationCode.RSQRT, [(codes, np.zeros(4, np.uint8))], [codes])
+    assert "may be infinite" in refusal(model)
