@@ -154,3 +154,16 @@ def test_roots_of_codes_stay_refused():
     codes = tensor("uint8", (4,), 0.5, 0)
     model = single(OperationCode.RSQRT, [(codes, np.zeros(4, np.uint8))], [codes])
     assert "may be infinite" in refusal(model)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_roots_of_single_cells(stride):
+    sizes = {"stride_w": stride, "stride_h": stride, "filter_w": 1, "filter_h": 1, "padding_scheme": 2}
+    agree(lambda b, x: b.l2_pool_2d(x, **sizes), ENDS[:36].reshape(1, 6, 6, 1))
+
+
+def test_roots_of_windows_with_gaps_are_refused():
+    b = Builder()
+    sizes = {"stride_w": 3, "stride_h": 3, "filter_w": 2, "filter_h": 2, "padding_scheme": 2}
+    b.output(b.l2_pool_2d(b.input(tensor("float32", (1, 6, 6, 1))), **sizes))
+    assert "leave gaps between windows" in refusal(b.finish())

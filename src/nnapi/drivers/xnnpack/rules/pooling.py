@@ -13,7 +13,7 @@ from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
 from nnapi.drivers.xnnpack.schema import SAME, VALID
-from nnapi.drivers.xnnpack.site import Site
+from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.ops.shapes import Padding, Pair
 
 
@@ -50,8 +50,21 @@ def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: 
 def l2_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Written out: the engine's own gives the largest float where a square is infinite."""
     squares = site.emit("MUL", [input, input], input.like(), activation=0)
-    means = _averaged(site, squares, site.result(), padding, stride, size, FuseCode.FUSED_NONE)
+    if size == (1, 1) and not any(map(any, padding)):
+        means = _picked(site, squares, site.result(), stride)
+    else:
+        need(
+            all(step <= window for step, window in zip(stride, size, strict=True)),
+            f"steps of {stride} leave gaps between windows of {size}, whose means the engine never lets be infinite",
+        )
+        means = _averaged(site, squares, site.result(), padding, stride, size, FuseCode.FUSED_NONE)
     return whole_range.root(site, means, site.result(), site.activation)
+
+
+def _picked(site: Site, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
+    """Windows of one cell."""
+    steps = constant([1, *stride, 1])
+    return site.emit("STRIDED_SLICE", [x, constant([0] * 4), constant(x.shape), steps], out)
 
 
 @lower(Op.MAX_POOL_2D)

@@ -1,0 +1,266 @@
+"""What devices make of NaN and of infinities: the page docs/non-finite.md, found by running every operation.
+
+``python -m nnapi.testing.non_finite > docs/non-finite.md`` writes it, with the devices that this machine has.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import NnapiError
+from nnapi.model.operand import Array
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.parameter import ModelParameter, Several
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Device, device
+from nnapi.testing.build import build
+from nnapi.testing.example import Example
+from nnapi.testing.fuzz import UNSPECIFIED, NoCall, random_call
+
+DEVICES = ("nnapi-reference", "xnnpack-cpu", "openvino-cpu")
+EXAMPLES, KEPT, DRAWS, ATTEMPTS = 3, 6, 40, 300
+"""Random calls that are tried of each operation on each device, among so many; how often they are drawn."""
+NAN, INFINITIES = (math.nan,), (math.inf, -math.inf)
+RANDOM = frozenset({"RANDOM_MULTINOMIAL"})
+"""Operations whose results tell nothing."""
+SIMD = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve", "rvv")
+"""Features of processors by which engines choose their kernels."""
+
+INTRODUCTION = """\
+# NaN, infinities and the ends of float32
+
+<!-- Written by `python -m nnapi.testing.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
+
+The specification does not say what an operation makes of a NaN. The table says what the devices do when one element of
+one float32 input is NaN, or infinite, while all others are ordinary numbers: what is seen among the outputs, over a few
+random calls and all float inputs.
+
+| word | meaning |
+| --- | --- |
+| NaN | some output is NaN |
+| inf | no output is NaN, some are infinite |
+| number | all outputs are finite: the element was replaced, compared, or not looked at |
+| true, false | all that a comparison says of it |
+| – | the device refuses the operation, or took none of the calls that were tried |
+
+Two words mean that it depends, mostly on which input it is: MAXIMUM of a NaN and a number is the number on some devices
+if the NaN comes first. What engines do with NaN depends on the processor, too, wherever they take a minimum or a
+maximum.
+
+{made}.
+
+## Finite numbers
+
+What is finite going in gives what the reference gives, or the operation is refused with its reason, but for these:
+
+- *Numbers below 2⁻¹²⁶ (1.2e-38)* count as 0 in the arithmetic of xnnpack-cpu: sums, products, quotients, minima and
+  maxima, convolutions. So 1e-40 / 1e-40 is NaN there, as 0 / 0 is. FLOOR, LOG, POW, RSQRT, SIN, SQRT and comparisons
+  take them as they are. A constant divisor, or an epsilon, that would count as 0 is refused.
+- *Sums* are added up in an order of the device's own: where numbers of very different size cancel, or where the whole
+  is finite but a part is not, devices differ. That goes for differences inside RESIZE_BILINEAR as well: neighbours that
+  are more than 3.4e38 apart give NaN on xnnpack-cpu.
+- *Convolutions whose filter is computed* give ±3.4e38 on xnnpack-cpu instead of an infinity.
+
+## Operations
+
+"""
+
+
+class Seen(StrEnum):
+    """What is seen of one element that is not finite."""
+
+    NAN = "NaN"
+    INFINITE = "inf"
+    NUMBER = "number"
+    TRUE = "true"
+    FALSE = "false"
+
+
+Finding = tuple[frozenset[Seen], frozenset[Seen]]
+"""What is seen of NaN and of infinities; nothing where the device refuses."""
+
+
+def float_operations() -> list[Operation]:
+    """Those with a float32 tensor among their inputs, by name."""
+    return sorted(filter(_takes_floats, REGISTRY.values()), key=lambda operation: operation.name)
+
+
+def _takes_floats(operation: Operation) -> bool:
+    slots = [slot for form in operation.forms for slot in form.inputs]
+    parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
+    if operation.name in RANDOM or any(isinstance(parameter, ModelParameter) for parameter in parameters):
+        return False
+    return any(OperandCode.TENSOR_FLOAT32 in (parameter.types or {}) for parameter in parameters)
+
+
+def found(operation: Operation, device: Device) -> Finding:
+    """What the device makes of elements that are not finite, in the first few random calls that it takes."""
+    nans: set[Seen] = set()
+    infinities: set[Seen] = set()
+    taken = 0
+    for drawn in _examples(operation):
+        compilation = _compiled(drawn, device)
+        example = drawn if compilation is None else _finite(drawn, compilation)
+        if compilation is None or example is None:
+            continue
+        nans |= _seen(example, compilation, NAN)
+        infinities |= _seen(example, compilation, INFINITIES)
+        taken += 1
+        if taken == EXAMPLES:
+            break
+    return frozenset(nans), frozenset(infinities)
+
+
+@cache
+def _examples(operation: Operation) -> list[Example]:
+    """Random calls with a float32 tensor that is an input of the model."""
+    examples = []
+    for seed in range(DRAWS):
+        try:
+            example = random_call(operation, np.random.default_rng([int(operation.code), seed]), ATTEMPTS)
+        except NoCall:
+            continue
+        if _float_inputs(example):
+            examples.append(example)
+        if len(examples) == KEPT:
+            break
+    return examples
+
+
+def _float_inputs(example: Example) -> list[int]:
+    operands = example.main.operands
+    return [index for index in example.main.inputs if operands[index].type == "TENSOR_FLOAT32"]
+
+
+def _compiled(example: Example, device: Device) -> Compilation | None:
+    try:
+        model = build(example)
+        if not all(verdict.supported for verdict in device.driver.verdicts(model)):
+            return None
+        compilation = Compilation(model, [device])
+        compilation.finish()
+    except NnapiError:
+        return None
+    return compilation
+
+
+def _finite(example: Example, compilation: Compilation) -> Example | None:
+    """The example, or else the same of positive numbers, if all outputs are finite: what is not, then tells."""
+    floats = _float_inputs(example)
+    positive = {i: array if i not in floats or array is None else abs(array) for i, array in example.inputs.items()}
+    for one in (example, replace(example, inputs=positive)):
+        try:
+            outputs = _outputs(one, compilation)
+        except NnapiError:
+            continue
+        if all(np.isfinite(array).all() for array in outputs if array.dtype.kind == "f"):
+            return one
+    return None
+
+
+def _seen(example: Example, compilation: Compilation, values: Sequence[float]) -> set[Seen]:
+    """What one element at a time brings about: the first and the last of each input."""
+    seen: set[Seen] = set()
+    for index in _float_inputs(example):
+        given = example.inputs[index]
+        assert given is not None
+        for value in values:
+            for place in (0, given.size - 1):
+                poisoned = given.copy()
+                if _compares(example):
+                    poisoned[...] = value
+                else:
+                    poisoned.flat[place] = value
+                try:
+                    results = _outputs(replace(example, inputs={**example.inputs, index: poisoned}), compilation)
+                except NnapiError:
+                    continue
+                seen |= _said(results, _compares(example))
+    return seen
+
+
+def _compares(example: Example) -> bool:
+    """Whether the result is true or false, where single elements could not be told apart."""
+    return any(example.main.operands[index].type == "TENSOR_BOOL8" for index in example.main.outputs)
+
+
+def _outputs(example: Example, compilation: Compilation) -> list[Array]:
+    """The outputs that are specified."""
+    with np.errstate(all="ignore"):
+        results = compilation.run(*(example.inputs[index] for index in example.main.inputs))
+    name, operands = example.main.operations[0].type, example.main.operands
+    return [
+        result
+        for index, result in zip(example.main.outputs, results, strict=True)
+        if (name, operands[index].name) not in UNSPECIFIED
+    ]
+
+
+def _said(outputs: Iterable[Array], compares: bool) -> set[Seen]:
+    if compares:
+        return {Seen.TRUE if truth else Seen.FALSE for array in outputs for truth in np.unique(array.astype(bool))}
+    floats = [array for array in outputs if array.dtype.kind == "f"]
+    if any(np.isnan(array).any() for array in floats):
+        return {Seen.NAN}
+    return {Seen.INFINITE if any(np.isinf(array).any() for array in floats) else Seen.NUMBER}
+
+
+def cells(operation: Operation, device: Device | None) -> list[str]:
+    """What the page says of an operation on a device: of NaN, and of infinities."""
+    return ["", ""] if device is None else [_text(seen) for seen in found(operation, device)]
+
+
+def _text(seen: frozenset[Seen]) -> str:
+    return ", ".join(word for word in Seen if word in seen) or "–"
+
+
+def page(devices: Mapping[str, Device | None]) -> str:
+    """The whole page, as Markdown."""
+    names = [f"{name}: {kind}" for name in devices for kind in ("NaN", "±inf")]
+    lines = [["operation", *names], ["---"] * (1 + len(names))]
+    for operation in float_operations():
+        told = [cell for one in devices.values() for cell in cells(operation, one)]
+        lines.append([f"[{operation.name}](operations.md#{operation.name.lower()})", *told])
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return INTRODUCTION.format(made=made_by(devices)) + table + "\n"
+
+
+def made_by(devices: Mapping[str, Device | None]) -> str:
+    """Engines and processor that the page tells of: what another says may differ."""
+    engines = ", ".join(f"{one.name} is {one.version}" for one in devices.values() if one is not None)
+    return f"Here {engines}, on {_processor()}"
+
+
+def _processor() -> str:
+    try:
+        flags = re.search(r"^(?:flags|Features)\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        flags = None
+    known = set(flags[1].split()) if flags else set()
+    return " ".join([platform.machine(), *(name for name in SIMD if name in known)])
+
+
+def installed() -> dict[str, Device | None]:
+    """The devices of the page, None for those that this machine lacks."""
+    return {name: _device(name) for name in DEVICES}
+
+
+def _device(name: str) -> Device | None:
+    try:
+        return device(name)
+    except NnapiError:
+        return None
+
+
+if __name__ == "__main__":
+    print(page(installed()), end="")
