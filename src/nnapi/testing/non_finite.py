@@ -63,8 +63,8 @@ maximum.
 
 What is finite going in gives what the reference gives, or the operation is refused with its reason, but for these:
 
-- *Numbers below 2⁻¹²⁶ (1.2e-38)* count as 0 in the arithmetic of xnnpack-cpu: sums, products, quotients, minima and
-  maxima, convolutions. So 1e-40 / 1e-40 is NaN there, as 0 / 0 is. FLOOR, LOG, POW, RSQRT, SIN, SQRT and comparisons
+- *Numbers below 2⁻¹²⁶ (1.2e-38)* count as 0 in the arithmetic of xnnpack-cpu: sums, products, quotients, minima,
+  maxima, roots, convolutions. So 1e-40 / 1e-40 is NaN there, as 0 / 0 is. FLOOR, LOG, POW, RSQRT, SIN and comparisons
   take them as they are. A constant divisor, or an epsilon, that would count as 0 is refused.
 - *Sums* are added up in an order of the device's own: where numbers of very different size cancel, or where the whole
   is finite but a part is not, devices differ. That goes for differences inside RESIZE_BILINEAR as well: neighbours that

@@ -69,7 +69,13 @@ def sign(site: Site, input: Tensor) -> Tensor:
     return site.emit(site.operation_name, [input], site.result())
 
 
-@lower(Op.FLOOR, Op.LOG, Op.RSQRT, Op.SIN, Op.SQRT)
+@lower(Op.FLOOR, Op.LOG, Op.RSQRT, Op.SIN)
 def rare(site: Site, input: Tensor) -> Tensor:
     need(input.type != "i8", f"{site.operation_name} of codes may be infinite, which the engine cannot quantise")
     return whole_range.one_by_one(site, site.operation_name, input, site.result())
+
+
+@lower(Op.SQRT)
+def sqrt(site: Site, input: Tensor) -> Tensor:
+    need(input.type != "i8", "SQRT of codes may be infinite, which the engine cannot quantise")
+    return whole_range.square_root(site, input, site.result())

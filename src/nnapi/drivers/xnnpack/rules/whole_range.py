@@ -20,6 +20,8 @@ SATURATED = 128.0
 """Where LOGISTIC is 0 or 1 to the last bit of float32."""
 SHRUNK = 1 / 16
 """What a number is multiplied by before its root is taken: a square, so that the root is only multiplied back."""
+LARGE = 2.0**124
+"""A square up to which the engine takes roots right."""
 MULTIPLIED = (2, 3, 4)
 """Exponents that are multiplied out."""
 
@@ -36,6 +38,16 @@ def root(site: Site, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUS
     small = site.emit("MUL", [x, site.filled(x, SHRUNK)], x.like(), activation=0)
     small = site.emit("SQRT", [small], x.like())
     return site.emit("MUL", [small, site.filled(x, SHRUNK**-0.5)], out, activation=activation)
+
+
+def square_root(site: Site, x: Tensor, out: Tensor) -> Tensor:
+    """The square root of any number, as the product of that up to LARGE and that of what is beyond it."""
+    usual = site.emit("MINIMUM", [x, site.filled(x, LARGE)], x.like())
+    usual = site.emit("SQRT", [usual], x.like())
+    beyond = site.emit("MUL", [x, site.filled(x, 1 / LARGE)], x.like(), activation=0)
+    beyond = site.emit("MAXIMUM", [beyond, site.filled(x, 1)], x.like())
+    beyond = site.emit("SQRT", [beyond], x.like())
+    return site.emit("MUL", [usual, beyond], out, activation=0)
 
 
 def logistic(site: Site, x: Tensor, out: Tensor) -> Tensor:
