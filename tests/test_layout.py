@@ -31,6 +31,8 @@ RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 ALIASES = {
     "drivers": "drivers.base",
     "drivers.installed": "drivers.base",
+    "drivers.telemetry": "drivers.base",
+    "drivers.windows": "drivers.base",
     "drivers.limited": "drivers.wrappers",
     "drivers.faulty": "drivers.wrappers",
     "drivers.isolated": "drivers.wrappers",

@@ -6,14 +6,16 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from nnapi.codes import OperandCode
-from nnapi.errors import OpFailedError
+from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, OperandType, as_float32
 from nnapi.model.operation import Arguments, Facet
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
-from nnapi.ops.shapes import Padding, Pair, spatial
+from nnapi.ops.shapes import Padding, Pair, describe_padding, spatial
 from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
 
 INT32 = OperandCode.INT32
+LARGEST = 1 << 32
+"""Bytes of an image with its padding that are still made: paddings may be so large that no memory holds them."""
 
 
 def filtered(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
@@ -77,6 +79,8 @@ def pad_image(x: Array, padding: Padding) -> Array:
     if not (top or bottom or left or right):
         return x
     n, h, w, c = x.shape
+    size = n * (top + h + bottom) * (left + w + right) * c * x.itemsize
+    need(size <= LARGEST, f"input with {describe_padding(padding)} would take {size} bytes, more than {LARGEST}")
     padded = np.empty((n, top + h + bottom, left + w + right, c), x.dtype)
     padded[:, :top] = padded[:, top + h :] = 0
     padded[:, :, :left] = padded[:, :, left + w :] = 0

@@ -17,7 +17,8 @@ def taps(extent: int, size: int, stride: int, before: int, out: int, dilation: i
 
     ``before`` counts the cells of padding ahead of the ``extent`` cells of input; ``out`` counts the windows.
     """
-    for position in range(size):
+    first_met = max(0, -(((out - 1) * stride - before) // dilation))
+    for position in range(first_met, min(size, (extent - 1 + before) // dilation + 1)):
         shift = position * dilation - before
         first = max(0, -(shift // stride))
         last = min(out - 1, (extent - 1 - shift) // stride)

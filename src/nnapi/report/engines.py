@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from nnapi.drivers.telemetry import import_openvino
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -174,8 +176,7 @@ class OpenVINO:
     name: str = "openvino"
 
     def version(self) -> str:
-        import openvino  # noqa: F401
-
+        import_openvino()
         return installed("openvino")
 
     def open(self, path: File, threads: int) -> Opened:
@@ -185,9 +186,7 @@ class OpenVINO:
 @cache
 def _openvino_core() -> Any:
     """One for the process, as its makers advise: it loads the plug-ins of the devices."""
-    import openvino
-
-    return openvino.Core()
+    return import_openvino().Core()
 
 
 class _OpenedOpenVINO:

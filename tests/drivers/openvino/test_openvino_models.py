@@ -17,7 +17,7 @@ from nnapi.testing.build import build
 from nnapi.testing.conformance import Status, check
 from nnapi.testing.corpus import Corpus
 
-pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import core, lowered

@@ -12,7 +12,7 @@ from nnapi.drivers.base import CacheEntry, Caches, Driver, PrepareOptions, Reque
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import tensor
 
-pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver, driver, engine
 from nnapi.drivers.openvino.prepared import COPIED

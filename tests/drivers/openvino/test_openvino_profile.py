@@ -12,7 +12,7 @@ from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device
 
-pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import lowered

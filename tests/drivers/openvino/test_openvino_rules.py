@@ -15,7 +15,7 @@ from nnapi.testing.example import Criterion
 from nnapi.testing.fuzz import Agreement, compare_devices, random_call
 from nnapi.testing.single import run_single, scalar, single
 
-pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import lowered

@@ -51,7 +51,7 @@ class OpenVinoDriver:
         return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST, launch_seconds=1e-5)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        verdicts: Sequence[Verdict] = _engine().lowered(model).verdicts
+        verdicts: Sequence[Verdict] = _engine().verdicts(model)
         return verdicts
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:

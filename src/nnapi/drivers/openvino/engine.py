@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import openvino as ov
-
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering rules)
+from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import assumed, lowered
 from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenShapes, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, marked, profile
@@ -23,13 +23,21 @@ from nnapi.model.model import Model, constants
 from nnapi.model.operand import OperandType
 from nnapi.trace.profile import Profile
 
-__all__ = ["available", "dump", "load", "lowered", "prepare"]
+__all__ = ["available", "dump", "load", "lowered", "prepare", "verdicts"]
 
 
 @cache
 def core() -> Any:
     """The engine, started once."""
+    engine_threads.started = True
     return ov.Core()
+
+
+def verdicts(model: Model) -> Sequence[Verdict]:
+    """Whether each operation would be prepared: none where the engine can not be used."""
+    if engine_threads.are_lost:
+        return [Verdict(False, f"{call}: {LOST}") for call in model.operations]
+    return lowered(model).verdicts
 
 
 def available() -> list[str]:
@@ -39,6 +47,7 @@ def available() -> list[str]:
 
 def prepare(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
     """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
+    engine_threads.need()
     types = [model.operands[index].type for index in model.inputs]
 
     def compiled(inputs: Sequence[OperandType]) -> PreparedOpenVino:
@@ -57,7 +66,8 @@ def _compiled(
     refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
     need(not refused, "; ".join(refused), OpFailedError)
     try:
-        compiled = core().compile_model(result.graph(), device, properties)
+        alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
+        compiled = core().compile_model(result.graph(), device, {**properties, **alone})
     except RuntimeError as error:
         raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
     for index, output in zip(model.outputs, compiled.outputs, strict=True):
@@ -117,6 +127,7 @@ def _exported(compiled: Any) -> bytes:
 
 def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
     """The opposite of :func:`dump`."""
+    engine_threads.need()
     head, _, blob = entry.partition(b"\n")
     chosen = properties(device, options, threads)
     compiled = core().import_model(io.BytesIO(blob), device, chosen)

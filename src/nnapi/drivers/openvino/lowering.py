@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import openvino as ov
-import openvino.opset15 as op
-
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Verdict
+from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.site import Range, Refused, Site, need
 from nnapi.drivers.openvino.value import ELEMENTS, Value
 from nnapi.errors import NnapiError
@@ -22,6 +21,12 @@ from nnapi.model.operation import REGISTRY, Operation
 Rule = Callable[..., "Value | Sequence[Value]"]
 RULES: dict[int, Rule] = {}
 """The lowering rule of each operation that has one, by operation code."""
+
+
+LARGE = 200
+"""Elementwise operations in a row, or on one value: more than networks have."""
+ELEMENTWISE = (".elementwise", ".pairwise")
+"""The modules of the rules of those."""
 
 
 def lower(*operations: Operation) -> Callable[[Rule], Rule]:
@@ -50,6 +55,23 @@ class Lowered:
         results = [op.result(self.values[index].node("stored")) for index in self.model.outputs]
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the graph is one whose elementwise operations the engine had better not join into kernels: its search
+        for such groups takes the square of their number, or worse."""
+        return len(self.model.operations) > LARGE and self._longest_chain() > LARGE
+
+    def _longest_chain(self) -> int:
+        """How many elementwise operations follow each other, or else read one value, at most."""
+        depths: dict[int, int] = {}
+        readers: Counter[int] = Counter()
+        for call in self.model.operations:
+            if RULES[call.code].__module__.endswith(ELEMENTWISE):
+                depth = 1 + max((depths.get(index, 0) for index in call.inputs), default=0)
+                depths.update(dict.fromkeys(call.outputs, depth))
+                readers.update(set(call.inputs))
+        return max([0, *depths.values(), *(readers[index] for index in readers)])
 
 
 def assumed(type: OperandType) -> OperandType:

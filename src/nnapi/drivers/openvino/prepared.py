@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import openvino as ov
 
 from nnapi.drivers.base import Outcome, Request
+from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import shareable
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
@@ -74,6 +75,7 @@ class PreparedOpenVino:
         self._idle: deque[_Run] = deque()
 
     def execute(self, request: Request) -> Outcome:
+        engine_threads.need()
         if request.deadline is not None and time.monotonic_ns() > request.deadline:
             raise MissedDeadlinePersistentError("the time limit passed before the computation began")
         for position, (array, shape) in enumerate(zip(request.inputs, self.shapes, strict=True)):
@@ -122,6 +124,7 @@ class PreparedOpenShapes:
         self._lock = threading.Lock()
 
     def execute(self, request: Request) -> Outcome:
+        engine_threads.need()
         need(all(array is not None for array in request.inputs), "an input is omitted")
         return self._for(tuple(array.shape for array in request.inputs if array is not None)).execute(request)
 

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import openvino as ov
 
 from nnapi.drivers.base import operation_section
+from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.lowering import Lowered
 from nnapi.drivers.openvino.value import Node, shareable
 from nnapi.model.model import Model

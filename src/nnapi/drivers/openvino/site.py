@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import openvino.opset15 as op
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, encoded, number
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, code_bounds
@@ -78,6 +78,18 @@ class Site:
         if position == 0:
             real = activated(real, self.activation, type)
         return Value.of(real, type, "raw" if type.is_quantized else "real", first=first)
+
+    def result_by_codes(self, real: Node, *, first: bool) -> Value:
+        """The result with these numbers. Where it is quantised the activation limits its codes, not the numbers.
+
+        Limits of numbers the engine moves before a constant factor, and does not turn them around for a negative one.
+        """
+        type = self.type()
+        if not type.is_quantized or code_bounds(type, self.activation) == code_bounds(type, FuseCode.FUSED_NONE):
+            return self.result(real, first=first)
+        low, high = code_bounds(type, self.activation)
+        codes = op.maximum(encoded(real, type), op.constant(type.dtype.type(low)))
+        return Value.of(op.minimum(codes, op.constant(type.dtype.type(high))), type, "stored", first=first)
 
     def moved(self, value: Value, move: Callable[[Node], Node], position: int = 0) -> Value:
         """The result of an operation that only moves, drops or repeats elements, in the model's own order of axes."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import openvino as ov
-import openvino.opset15 as op
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.openvino.api import op, ov
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantization import dequantize
@@ -178,6 +177,17 @@ def decoded(codes: Node, type: OperandType) -> Node:
     if type.zero_point:
         real = op.subtract(real, number(type.zero_point))
     return op.multiply(real, number(type.scale))
+
+
+def decoded_exactly(codes: Node, type: OperandType) -> Node:
+    """The same, where what is computed from them can tell the last place: the code that means 0 gives 0.
+
+    The form above the engine computes as a product and a sum, rounded once, of what was rounded before.
+    """
+    if not type.zero_point:
+        return decoded(codes, type)
+    difference = op.subtract(op.convert(codes, "i32"), op.constant(np.int32(type.zero_point)))
+    return op.multiply(op.convert(difference, "f32"), number(type.scale))
 
 
 def rounded(real: Node, type: OperandType) -> Node:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import openvino.opset15 as op
 
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, integers, need
 from nnapi.drivers.openvino.value import Node, Value, constant, number
+from nnapi.drivers.windows import effective, too_wide
 from nnapi.model.operand import Shape
 from nnapi.ops.batch_matmul import BATCH_MATMUL
 from nnapi.ops.conv_2d import CONV_2D
@@ -33,7 +34,8 @@ def conv_2d(
     site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
 ) -> Value:
     weights = _weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
-    y = op.convolution(input.real(first=True), weights, list(stride), *_begin_end(padding), list(dilation))
+    x, *windows = _windows(site, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    y = op.convolution(x, weights, *windows)
     return _biased(site, y, input, filter, bias)
 
 
@@ -51,7 +53,8 @@ def depthwise_conv_2d(
     _, rows, columns, channels = filter.type.dimensions
     shape = (rows, columns, channels // multiplier, multiplier, 1)
     weights = _weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
-    y = op.group_convolution(input.real(first=True), weights, list(stride), *_begin_end(padding), list(dilation))
+    x, *windows = _windows(site, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    y = op.group_convolution(x, weights, *windows)
     return _biased(site, y, input, filter, bias)
 
 
@@ -68,22 +71,24 @@ def grouped_conv_2d(
 ) -> Value:
     channels, *rest = filter.type.dimensions
     weights = _weights(filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
-    y = op.group_convolution(input.real(first=True), weights, list(stride), *_begin_end(padding), list(dilation))
+    x, *windows = _windows(site, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    y = op.group_convolution(x, weights, *windows)
     return _biased(site, y, input, filter, bias)
 
 
 @lower(TRANSPOSE_CONV_2D)
 def transpose_conv_2d(site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair) -> Value:
     weights = _weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1))
+    need(not too_wide(padding), too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
     need(
         all(extent < step for extent, step in zip(missing, stride, strict=True)),
         f"padding {padding} adds {missing} rows and columns that no filter reaches, must be below the stride {stride}",
     )
     begin, end = [before for before, _ in padding], [max(0, after) for _, after in padding]
-    y = op.convolution_backprop_data(
-        input.real(first=True), weights, list(stride), None, begin, end, [1, 1], None, missing
-    )
+    extents = input.type.dimensions[1:3]  # of 1 cell: no stride is needed, and with a large one the engine hangs
+    steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, extents, missing, strict=True)]
+    y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
     return _biased(site, y, input, filter, bias)
 
 
@@ -104,8 +109,26 @@ def batch_matmul(site: Site, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -
     return site.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
 
 
-def _begin_end(padding: Padding) -> tuple[list[int], list[int]]:
-    return [before for before, _ in padding], [after for _, after in padding]
+def _windows(
+    site: Site, input: Value, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair
+) -> tuple[Node, list[int], list[int], list[int], list[int]]:
+    """The image, strides, padding before and behind, and dilations for the engine.
+
+    Where there is one window along an axis, its stride is 1 and nothing lies behind it: with a larger stride the engine
+    is wrong on images of one channel.
+    """
+    extents = input.type.dimensions[1:3]
+    need(not too_wide(padding), too_wide(padding))
+    stride, dilation = effective((extents[0], extents[1]), (size[0], size[1]), stride, padding, dilation)
+    steps, behind, kept = list(stride), [after for _, after in padding], list(extents)
+    for axis, (before, _) in enumerate(padding):
+        if site.type().dimensions[1 + axis] == 1 and stride[axis] > 1:
+            beyond = (size[axis] - 1) * dilation[axis] + 1 - before - extents[axis]
+            steps[axis], behind[axis], kept[axis] = 1, max(0, beyond), extents[axis] + min(0, beyond)
+    x = input.real(first=True)
+    if kept != list(extents):
+        x = op.slice(x, integers([0, 0]), integers(kept), integers([1, 1]), integers([2, 3]))
+    return x, steps, [before for before, _ in padding], behind, list(dilation)
 
 
 def _biased(site: Site, y: Node, input: Value, filter: Value, bias: Value) -> Value:

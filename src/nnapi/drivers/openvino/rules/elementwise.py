@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import openvino.opset15 as op
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, need
-from nnapi.drivers.openvino.value import Node, Value, number
+from nnapi.drivers.openvino.value import Node, Value, decoded_exactly, number
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
 from nnapi.ops.types import INT32
@@ -39,7 +39,13 @@ _each(elementwise.SIN, op.sin)
 _each(elementwise.SQRT, op.sqrt)
 _each(logical_not.LOGICAL_NOT, op.logical_not)
 _each(quantize.QUANTIZE, lambda x: x)
-_each(quantize.DEQUANTIZE, lambda x: x)
+
+
+@lower(quantize.DEQUANTIZE)
+def dequantize(site: Site, input: Value) -> Value:
+    """From the codes themselves: numbers that the engine has rounded to codes are a little off, also those of 0."""
+    first = input.is_channels_first
+    return site.result(decoded_exactly(input.node("stored", first), input.type), first=first)
 
 
 @lower(elementwise.RSQRT)
@@ -70,8 +76,11 @@ def cast_to(site: Site, input: Value) -> Value:
     if source.dtype.kind != "f" and target.dtype.kind == "f":
         return Value.of(op.convert(input.node("stored"), "f32"), target, "real")
     if target.code == INT32:
-        x = input.real() if source.dtype.kind == "f" else input.node("stored")
-        return Value.of(op.convert(x, "i32"), target, "stored")
+        if source.dtype.kind != "f":
+            return Value.of(op.convert(input.node("stored"), "i32"), target, "stored")
+        most, x = np.iinfo(np.int32).max, input.real()  # the engine gives the least number for what is too large
+        cut = op.select(op.greater_equal(x, number(most)), op.constant(np.int32(most)), op.convert(x, "i32"))
+        return Value.of(cut, target, "stored")
     assert target.code == OperandCode.TENSOR_QUANT8_ASYMM
     x = input.real() if source.dtype.kind == "f" else op.convert(input.node("stored"), "f32")
     return Value.of(op.convert(op.floor(op.clamp(x, 0.0, 255.0)), "u8"), target, "stored")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import openvino.opset15 as op
-
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, axis_in, integers, need
 from nnapi.drivers.openvino.value import Node, Value, number
@@ -15,9 +14,12 @@ from nnapi.ops.shapes import axis_of
 
 @lower(softmax.SOFTMAX)
 def soft_max(site: Site, input: Value, beta: float, axis: int) -> Value:
+    """A factor is applied to what is left when the largest number is taken away, as it may make others infinite."""
     first = input.is_channels_first
-    x = _times(input.real(first), beta)
-    return site.result(op.softmax(x, axis_in(first, axis_of(axis, input.type.rank))), first=first)
+    x, along = input.real(first), axis_in(first, axis_of(axis, input.type.rank))
+    if abs(beta) > 1 and not input.type.is_quantized:
+        x = op.subtract(x, op.reduce_max(x, integers([along]), True))
+    return site.result(op.softmax(_times(x, beta), along), first=first)
 
 
 @lower(softmax.LOG_SOFTMAX)
@@ -49,6 +51,7 @@ def local_response_normalization(
     """The sum over neighbours along the axis is an average of a column of windows, padding counted, times its size."""
     shape = input.type.dimensions
     axis = axis_of(axis, len(shape))
+    radius = min(radius, shape[axis] - 1)
     x, size = input.real(), 2 * radius + 1
     column = integers([1, math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])])
     squares = op.reshape(op.multiply(x, x), column, False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import openvino.opset15 as op
+import numpy as np
 
-from nnapi.codes import OperandCode
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, computes_first, integers, need
+from nnapi.drivers.openvino.site import Site, activated, computes_first, integers, need
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.model.operation import Operation
 from nnapi.ops import broadcast, comparisons, pairwise, prelu, select
@@ -16,6 +17,8 @@ from nnapi.ops.quantization import same_quantization
 from nnapi.ops.types import INT32
 
 Function = Callable[..., Node]
+SMALL = 2.0**-100
+"""What is below may have no finite reciprocal."""
 
 
 def aligned(values: Sequence[Value]) -> tuple[list[Node], bool]:
@@ -47,8 +50,6 @@ def _pair(operation: Operation, function: Function) -> None:
 
 for _operation, _function in (
     (broadcast.ADD, op.add),
-    (broadcast.SUB, op.subtract),
-    (broadcast.MUL, op.multiply),
     (pairwise.MAXIMUM, op.maximum),
     (pairwise.MINIMUM, op.minimum),
     (pairwise.POW, op.power),
@@ -58,11 +59,38 @@ for _operation, _function in (
     _pair(_operation, _function)
 
 
+def _scaling(operation: Operation, function: Function) -> None:
+    """What turns signs around where one of the two is a constant that does."""
+
+    @lower(operation)
+    def rule(site: Site, lhs: Value, rhs: Value) -> Value:
+        (x, y), first = aligned([lhs, rhs])
+        return site.result_by_codes(function(x, y), first=first)
+
+
+_scaling(broadcast.MUL, op.multiply)
+_scaling(broadcast.SUB, op.subtract)
+
+
 @lower(broadcast.DIV)
 def div(site: Site, lhs: Value, rhs: Value) -> Value:
+    """What is not a number stays so under an activation, too: 0 / 0 is none."""
     need(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
     (x, y), first = aligned([lhs, rhs])
-    return site.result(op.divide(x, y), first=first)
+    if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
+        return site.result(op.divide(x, y), first=first)
+    quotient = _quotient(x, y)
+    limited = activated(quotient, site.activation, site.type())
+    if site.activation != FuseCode.FUSED_NONE:
+        limited = op.select(op.is_nan(quotient), quotient, limited)
+    return Value.of(limited, site.type(), "real", first=first)
+
+
+def _quotient(x: Node, y: Node) -> Node:
+    """The engine multiplies by the reciprocal, which is infinite for the smallest numbers: both are made larger then,
+    by a power of two; what overflows by that, does so when divided."""
+    factor = op.select(op.less(op.abs(y), number(SMALL)), number(2.0**64), number(1))
+    return op.divide(op.multiply(x, factor), op.multiply(y, factor))
 
 
 def _comparison(operation: Operation, function: Function) -> None:
@@ -81,8 +109,8 @@ def _comparison(operation: Operation, function: Function) -> None:
 for _operation, _function in (
     (comparisons.EQUAL, op.equal),
     (comparisons.NOT_EQUAL, op.not_equal),
-    (comparisons.GREATER, op.greater),
-    (comparisons.GREATER_EQUAL, op.greater_equal),
+    (comparisons.GREATER, lambda x, y: op.less(y, x)),  # the engine's own is true of what is not a number
+    (comparisons.GREATER_EQUAL, lambda x, y: op.less_equal(y, x)),
     (comparisons.LESS, op.less),
     (comparisons.LESS_EQUAL, op.less_equal),
 ):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import openvino.opset15 as op
-
 from nnapi.codes import FuseCode
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site
+from nnapi.drivers.openvino.site import Site, need
 from nnapi.drivers.openvino.value import Node, Value, number
+from nnapi.drivers.windows import effective, too_wide
 from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
 from nnapi.ops.shapes import Padding, Pair
 
@@ -15,7 +15,7 @@ from nnapi.ops.shapes import Padding, Pair
 @lower(AVERAGE_POOL_2D)
 def average_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     """Halves between codes go up: what is computed more than once must not end here on one side, there on the other."""
-    y = _average(input.real(first=True), padding, stride, size)
+    y = _average(input.real(first=True), input, padding, stride, size)
     if input.type.is_quantized:
         y = op.add(y, number(input.type.scale * 0.25 / (size[0] * size[1])))
     return site.result(y, first=True)
@@ -24,18 +24,26 @@ def average_pool(site: Site, input: Value, padding: Padding, stride: Pair, size:
 @lower(L2_POOL_2D)
 def l2_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     x = input.real(first=True)
-    return site.result(op.sqrt(_average(op.multiply(x, x), padding, stride, size)), first=True)
+    return site.result(op.sqrt(_average(op.multiply(x, x), input, padding, stride, size)), first=True)
 
 
 @lower(MAX_POOL_2D)
 def max_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
-    begin, end = [before for before, _ in padding], [after for _, after in padding]
-    y = op.max_pool(input.real(first=True), list(stride), [1, 1], begin, end, list(size)).output(0)
+    steps, begin, end = _windows(input, padding, stride, size)
+    y = op.max_pool(input.real(first=True), steps, [1, 1], begin, end, list(size)).output(0)
     if site.activation == FuseCode.FUSED_NONE:
         return Value.of(y, site.type(), "real", first=True)
     return site.result(y, first=True)
 
 
-def _average(x: Node, padding: Padding, stride: Pair, size: Pair) -> Node:
-    begin, end = [before for before, _ in padding], [after for _, after in padding]
-    return op.avg_pool(x, list(stride), begin, end, list(size), True)
+def _average(x: Node, input: Value, padding: Padding, stride: Pair, size: Pair) -> Node:
+    steps, begin, end = _windows(input, padding, stride, size)
+    return op.avg_pool(x, steps, begin, end, list(size), True)
+
+
+def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:
+    """Strides, padding before and behind for the engine."""
+    need(not too_wide(padding), too_wide(padding))
+    height, width = input.type.dimensions[1:3]
+    steps, _ = effective((height, width), size, stride, padding)
+    return list(steps), [before for before, _ in padding], [after for _, after in padding]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import openvino.opset15 as op
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, axis_in, integers, need
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import openvino.opset15 as op
 
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, integers
 from nnapi.drivers.openvino.value import Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import openvino.opset15 as op
 
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, axis_in, computes_first, integers
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, rounded
@@ -119,7 +119,8 @@ def strided_slice(
         steps.append(range(*slice(start, stop, step).indices(extent)))
     # To the engine a stop of -1 means the last element, not the one before the first.
     ends = [taken.stop if taken.stop >= 0 else -extent - 1 for taken, extent in zip(steps, extents, strict=True)]
-    starts, strides_taken = [taken.start for taken in steps], [taken.step for taken in steps]
+    starts = [taken.start for taken in steps]
+    strides_taken = [min(max(taken.step, -extent), extent) for taken, extent in zip(steps, extents, strict=True)]
 
     def cut(x: Node) -> Node:
         return op.reshape(_sliced(x, starts, ends, strides_taken), integers(site.type().dimensions), False)

@@ -1,0 +1,15 @@
+"""The engine's own interface: ``ov``, and its operations, ``op``. Every module of this driver takes them from here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnapi.drivers.telemetry import import_openvino
+
+if TYPE_CHECKING:
+    import openvino as ov
+    import openvino.opset15 as op
+else:
+    ov, op = import_openvino(), import_openvino("openvino.opset15")
+
+__all__ = ["op", "ov"]

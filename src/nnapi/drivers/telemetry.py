@@ -1,0 +1,39 @@
+"""OpenVINO without what tells its makers of its use.
+
+Importing it starts its converter, which sends an event over the network and keeps an identity and a count of uses in
+the home directory. The converter goes on quietly where the package that does this is missing; so it is, for the moment
+of the import. A program that has imported OpenVINO itself has had that done already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+PACKAGE = "openvino_telemetry"
+
+
+def import_openvino(module: str = "openvino") -> Any:
+    """A module of OpenVINO, imported so that it reports nothing; ModuleNotFoundError where it is not installed."""
+    with _missing(PACKAGE):
+        return import_module(module)
+
+
+@contextmanager
+def _missing(package: str) -> Iterator[None]:
+    """Have imports of a package fail, as if it were not installed. What was imported of it before comes back."""
+    known: dict[str, ModuleType | None] = {
+        name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package
+    }
+    for name in known:
+        del sys.modules[name]
+    sys.modules[package] = None  # type: ignore[assignment]  # what the language says of a module that must not be found
+    try:
+        yield
+    finally:
+        del sys.modules[package]
+        sys.modules.update(known)  # type: ignore[arg-type]

@@ -1,0 +1,198 @@
+"""Where the engine is wrong by itself: each of these was, and the rules keep it from being so."""
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers.base import PrepareOptions
+from nnapi.model.operand import tensor
+from nnapi.runtime.compilation import compile
+from nnapi.runtime.device import Device, device
+from nnapi.testing.single import run_single, scalar, single
+
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.engine import lowered
+
+pytestmark = pytest.mark.engine
+
+ENGINE, REFERENCE = Device(OpenVinoDriver(threads=1)), device("nnapi-reference")
+MOST = 2**31 - 1
+FINITE = [0, 1e-45, 1e-40, 1.2e-38, 1e-30, 1e-10, 0.5, 1, 2, 3, 7, 20, 88, 89, 104, 1e5, 1e10, 1e19, 1e30, 3.4e38]
+GRID = np.array([sign * value for value in FINITE for sign in (1, -1)], np.float32)
+COLUMN, ROW = GRID.reshape(-1, 1), GRID.reshape(1, -1)
+PAIRS = np.stack(np.broadcast_arrays(COLUMN, ROW), -1).reshape(-1, 2)
+
+
+def given(array):
+    array = np.asarray(array)
+    return tensor(array.dtype.name, array.shape), array
+
+
+def integer(value):
+    return scalar(OperandCode.INT32, value)
+
+
+def need_agreement(code, inputs, outputs, **how):
+    """The engine gives what the reference does, to a few units in the last place, wherever that is finite or not."""
+    pair = (run_single(code, inputs, outputs, devices=[which], **how) for which in (ENGINE, REFERENCE))
+    for ours, right in zip(*pair, strict=True):
+        np.testing.assert_allclose(ours, right, rtol=1e-5, atol=1e-7)
+
+
+# Windows
+
+
+@pytest.mark.parametrize(
+    ("image", "filters", "stride"),
+    [((1, 28, 4, 1), (4, 4, 4, 1), 3), ((8, 100, 7, 1), (32, 8, 7, 1), 3), ((2, 25, 5, 1), (8, 5, 4, 1), 2)],
+)
+def test_convolutions_of_one_channel_with_one_window_across(image, filters, stride):
+    random = np.random.default_rng(0)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in (image, filters))
+    inputs = [given(x), given(w), given(np.zeros(len(w), np.float32)), *map(integer, (2, stride, 1, 0))]
+    out = tensor("float32", (len(x), image[1] - filters[1] + 1, 1, len(w)))
+    need_agreement(OperationCode.CONV_2D, inputs, [out], constant=True)
+
+
+def test_grouped_and_depthwise_ones_with_one_window_across():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, 26, 6, 2)).astype(np.float32)
+    bias = given(np.zeros(2, np.float32))
+    grouped = random.standard_normal((2, 4, 4, 1)).astype(np.float32)
+    out = tensor("float32", (1, 23, 1, 2))
+    inputs = [given(x), given(grouped), bias, *map(integer, (2, 3, 1, 2, 0)), scalar(OperandCode.BOOL, False)]
+    need_agreement(OperationCode.GROUPED_CONV_2D, inputs, [out], constant=True)
+    inputs = [given(x), given(grouped.transpose(3, 1, 2, 0).copy()), bias, *map(integer, (2, 3, 1, 1, 0))]
+    need_agreement(OperationCode.DEPTHWISE_CONV_2D, inputs, [out], constant=True)
+
+
+def convolution(taps, dilation):
+    image = np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1)
+    filters = np.arange(taps, dtype=np.float32).reshape(1, 1, taps, 1)
+    bias, layout = given(np.ones(1, np.float32)), scalar(OperandCode.BOOL, False)
+    return [given(image), given(filters), bias, *map(integer, (1, 1, 1, 0)), layout, *map(integer, (dilation, 1))]
+
+
+@pytest.mark.parametrize("dilation", [MOST, MOST - 1])
+def test_dilations_that_no_engine_counts_with(dilation):
+    out = tensor("float32", (1, 5, 5, 1))
+    need_agreement(OperationCode.CONV_2D, convolution(1, dilation), [out], constant=True)
+    (verdict,) = lowered(single(OperationCode.CONV_2D, convolution(2, dilation), [out], constant=True)).verdicts
+    assert "cells of padding are more than the 65536 that engines are given" in verdict.reason
+
+
+def test_strides_that_no_engine_counts_with():
+    image = given(np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1))
+    inputs = [image, *map(integer, (2, MOST, MOST, 3, 3, 0))]
+    need_agreement(OperationCode.MAX_POOL_2D, inputs, [tensor("float32", (1, 1, 1, 1))])
+    cell, filters = given(np.ones((1, 1, 1, 1), np.float32)), given(np.ones((1, 2, 2, 1), np.float32))
+    tail = [*map(integer, (0, 0, 0, 0, MOST, MOST, 0)), scalar(OperandCode.BOOL, False)]
+    inputs = [cell, filters, given(np.zeros(1, np.float32)), *tail]
+    need_agreement(OperationCode.TRANSPOSE_CONV_2D, inputs, [tensor("float32", (1, 2, 2, 1))], constant=True)
+    scalars = [scalar(OperandCode.FLOAT32, np.float32(value)) for value in (1, 1, 0.5)]
+    inputs = [given(np.ones((1, 1, 1, 5), np.float32)), integer(MOST), *scalars]
+    need_agreement(OperationCode.LOCAL_RESPONSE_NORMALIZATION, inputs, [inputs[0][0]])
+
+
+# Codes
+
+
+@pytest.mark.parametrize("activation", [0, 1, 2, 3])
+@pytest.mark.parametrize("code", [OperationCode.MUL, OperationCode.SUB])
+@pytest.mark.parametrize(("scale", "zero_point"), [(3.40787, 152), (0.8, 100), (1.5, 3)])
+def test_activations_of_a_product_with_a_negative_constant(code, activation, scale, zero_point):
+    codes = np.arange(256, dtype=np.uint8).reshape(1, 16, 4, 4)
+    builder = nnapi.Builder()
+    x = builder.input(tensor("uint8", codes.shape, 1.72568, 182))
+    constant = builder.constant(np.array([146], np.uint8), tensor("uint8", (1,), 0.428121, 249))
+    out = tensor("uint8", codes.shape, scale, zero_point)
+    operation = builder.mul if code == OperationCode.MUL else builder.sub
+    builder.output(operation(constant, x, activation, out=out))
+    model = builder.finish()
+    ours, right = (compile(model, [which]).run(codes)[0].astype(int) for which in (ENGINE, REFERENCE))
+    assert abs(ours - right).max() <= 1
+
+
+@pytest.mark.parametrize(("scale", "zero_point"), [(1.9112481, 130), (0.12387960, 59), (0.05056638, 44)])
+@pytest.mark.parametrize("computed", [False, True])
+def test_the_code_of_zero_is_zero(scale, zero_point, computed):
+    codes = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
+    builder = nnapi.Builder()
+    type = tensor("uint8", codes.shape, scale, zero_point)
+    x = builder.input(type)
+    if computed:
+        x = builder.add(x, x, out=tensor("uint8", codes.shape, scale * 2, zero_point))
+    builder.output(builder.dequantize(x, out=tensor("float32", codes.shape)))
+    model = builder.finish()
+    ours, right = (compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE))
+    np.testing.assert_array_equal(ours, right)
+    assert ours[0].flat[zero_point] == 0
+
+
+# Numbers at the ends of the range
+
+ONE = "RELU RELU1 RELU6 TANH LOGISTIC HARD_SWISH ABS EXP FLOOR LOG NEG SIN SQRT RSQRT".split()  # noqa: SIM905
+TWO = "ADD SUB MUL DIV MAXIMUM MINIMUM POW PRELU".split()  # noqa: SIM905
+COMPARISONS = "EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL".split()  # noqa: SIM905
+FUSED = TWO[:4]
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_each_number(name):
+    need_agreement(OperationCode[name], [given(GRID)], [given(GRID)[0]])
+
+
+@pytest.mark.parametrize("activation", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", TWO)
+def test_each_pair_of_numbers(name, activation):
+    if activation and name not in FUSED:
+        pytest.skip("the operation has no activation")
+    inputs = [given(COLUMN), given(ROW)] + [integer(activation)] * (name in FUSED)
+    need_agreement(OperationCode[name], inputs, [tensor("float32", (len(GRID), len(GRID)))])
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_of_each_pair_and_of_what_is_not_a_number(name):
+    numbers = np.append(GRID, np.array([np.nan, np.inf, -np.inf], np.float32))
+    out = tensor("bool", (len(numbers), len(numbers)))
+    need_agreement(OperationCode[name], [given(numbers.reshape(-1, 1)), given(numbers.reshape(1, -1))], [out])
+
+
+@pytest.mark.parametrize("beta", [0.5, 1, 3])
+def test_softmax_of_each_pair(beta):
+    need_agreement(
+        OperationCode.SOFTMAX, [given(PAIRS), scalar(OperandCode.FLOAT32, np.float32(beta))], [given(PAIRS)[0]]
+    )
+
+
+@pytest.mark.parametrize("type", ["int32", "uint8"])
+def test_casts_of_each_number(type):
+    out = tensor(type, GRID.shape) if type == "int32" else tensor(type, GRID.shape, 1.0, 0)
+    need_agreement(OperationCode.CAST, [given(GRID)], [out])
+
+
+# Size
+
+
+def test_long_chains_are_not_searched_for_groups(monkeypatch):
+    asked = []
+
+    class Core(ov.Core):
+        def compile_model(self, model, device_name=None, config=None):
+            asked.append(config)
+            return super().compile_model(model, device_name, config)
+
+    core = Core()
+    monkeypatch.setattr("nnapi.drivers.openvino.engine.core", lambda: core)
+    for length in (10, 300):
+        builder = nnapi.Builder()
+        x = builder.input(tensor("float32", (2,)))
+        for _ in range(length):
+            x = builder.relu(x)
+        builder.output(x)
+        ENGINE.driver.prepare(builder.finish(), PrepareOptions())
+    assert ["SNIPPETS_MODE" in config for config in asked] == [False, True]

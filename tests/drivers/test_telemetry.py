@@ -1,0 +1,108 @@
+"""Nothing that we start reaches for the network or leaves files where nobody expects them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from nnapi.testing.random_tflite import Kind, random_model
+
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+
+pytestmark = pytest.mark.engine
+
+WATCHED = """
+import sys
+from pathlib import Path
+seen = Path(sys.argv.pop(1))
+def watch(event, arguments):
+    if event.startswith(("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.send")):
+        with seen.open("a") as file:
+            file.write(f"{event} {arguments}\\n")
+sys.addaudithook(watch)
+from nnapi.cli import main
+sys.exit(main())
+"""
+COMMANDS = {
+    "devices": ["devices"],
+    "info": ["info", "MODEL"],
+    "explain": ["explain", "MODEL"],
+    "run": ["run", "MODEL"],
+    "run on openvino-cpu": ["run", "MODEL", "--device", "openvino-cpu"],
+    "run on xnnpack-cpu": ["run", "MODEL", "--device", "xnnpack-cpu"],
+    "run on nnapi-reference": ["run", "MODEL", "--device", "nnapi-reference"],
+    "bench": ["bench", "MODEL"],
+    "trace": ["trace", "MODEL", "-o", "trace.json"],
+    "cache": ["cache", "list", "."],
+    "lib": ["lib"],
+    "check": ["check", "."],
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A home, a folder of caches and one to work in, with a model."""
+    for name in ("home", "caches", "work"):
+        (tmp_path / name).mkdir()
+    model = random_model(Kind("max_pool_2d", "uint8"), np.random.default_rng(0))
+    (tmp_path / "work/model.tflite").write_bytes(model)
+    return tmp_path
+
+
+def environment(place):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NNAPI_", "XDG_"))}
+    return kept | {"HOME": str(place / "home"), "XDG_CACHE_HOME": str(place / "caches")}
+
+
+def run(place, command, *before):
+    arguments = [word.replace("MODEL", "model.tflite") for word in command]
+    line = [*before, sys.executable, "-c", WATCHED, str(place / "seen"), *arguments]
+    return subprocess.run(
+        line, cwd=place / "work", env=environment(place), capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def need_untouched(place):
+    assert not list((place / "home").iterdir())
+    assert [path.name for path in (place / "caches").iterdir()] in ([], ["nnapi"])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_connect_to_nothing_and_leave_nothing(place, name):
+    ran = run(place, COMMANDS[name])
+    assert ran.returncode == 0 or name == "check", ran.stderr  # there are no examples to check
+    assert not (place / "seen").exists(), (place / "seen").read_text()
+    need_untouched(place)
+
+
+def test_the_watch_sees_connections(place):
+    program = WATCHED.partition("from nnapi.cli")[0] + "import socket; socket.getaddrinfo('localhost', 80)"
+    subprocess.run([sys.executable, "-c", program, str(place / "seen")], check=True)
+    assert "getaddrinfo" in (place / "seen").read_text()
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_nor_do_their_libraries(place):
+    calls = place / "calls"
+    traced = ("strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(calls))
+    ran = run(place, COMMANDS["run on openvino-cpu"], *traced)
+    if "PTRACE" in ran.stderr or "ptrace" in ran.stderr:
+        pytest.skip("nothing may be traced here")
+    assert ran.returncode == 0, ran.stderr
+    assert not re.search("AF_INET", calls.read_text())
+    need_untouched(place)
+
+
+def test_who_imports_the_telemetry_later_finds_it():
+    program = """
+import sys
+from nnapi.drivers.openvino.api import ov
+assert "openvino_telemetry" not in sys.modules, sorted(sys.modules)
+import importlib.util
+assert importlib.util.find_spec("openvino_telemetry") is None or __import__("openvino_telemetry")
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
