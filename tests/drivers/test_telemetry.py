@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from nnapi.testing.random_tflite import Kind, random_model
+from nnapi.testing.random_tflite import UINT8, Kind, random_model
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -35,7 +35,6 @@ COMMANDS = {
     "run on openvino-cpu": ["run", "MODEL", "--device", "openvino-cpu"],
     "run on xnnpack-cpu": ["run", "MODEL", "--device", "xnnpack-cpu"],
     "run on nnapi-reference": ["run", "MODEL", "--device", "nnapi-reference"],
-    "bench": ["bench", "MODEL"],
     "trace": ["trace", "MODEL", "-o", "trace.json"],
     "cache": ["cache", "list", "."],
     "lib": ["lib"],
@@ -48,13 +47,13 @@ def place(tmp_path):
     """A home, a folder of caches and one to work in, with a model."""
     for name in ("home", "caches", "work"):
         (tmp_path / name).mkdir()
-    model = random_model(Kind("max_pool_2d", "uint8"), np.random.default_rng(0))
+    model = random_model(Kind("MAX_POOL_2D", UINT8), np.random.default_rng(0))
     (tmp_path / "work/model.tflite").write_bytes(model)
     return tmp_path
 
 
 def environment(place):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NNAPI_", "XDG_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NNAPI_", "DEBUG_NN_", "XDG_"))}
     return kept | {"HOME": str(place / "home"), "XDG_CACHE_HOME": str(place / "caches")}
 
 

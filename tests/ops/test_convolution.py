@@ -57,3 +57,8 @@ def test_a_bias_is_in_units_of_the_product_of_the_scales():
     check_bias(tensor("int32", (2,)), 2, image, channels)
     with pytest.raises(OpFailedError, match=r"bias has shape \[2\], must be \[3\]"):
         check_bias(tensor("int32", (2,)), 3, image, channels)
+
+
+def test_padding_that_no_memory_holds():
+    with pytest.raises(OpFailedError, match="input with pad_top 0, pad_bottom 0, pad_left 0, pad_right 4294967296"):
+        pad_image(np.zeros((1, 1, 1, 1), np.float32), ((0, 0), (0, 2**32)))

@@ -38,3 +38,8 @@ def test_pairs_every_cell_that_a_window_meets(extent, size, stride, before, out,
     ]
     assert len(found) == len(expected)
     assert set(found) == expected
+
+
+def test_positions_that_meet_nothing_are_not_looked_for():
+    most = 2**31 - 1
+    assert [k for k, _ in taps(5, most, 1, most // 2, 5)] == list(range(most // 2 - 4, most // 2 + 5))
