@@ -107,13 +107,17 @@ def test_not_a_number_stays_one():
         assert np.isnan(run(code, floats([np.nan, 1]))).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("code", "scale"), [(Op.RELU, "0.5"), (Op.RELU1, "0.5"), (Op.RELU6, "0.5"), (Op.TANH, "0.0078125"),
-                        (Op.LOGISTIC, "0.00390625")]
-)  # fmt: skip
+@pytest.mark.parametrize(("code", "scale"), [(Op.TANH, "0.0078125"), (Op.LOGISTIC, "0.00390625")])
 def test_the_scale_of_the_result_is_fixed(code, scale):
     x = given_array(np.uint8([1, 2]))
     refuses_to_compute(f"gives scale {scale}", code, x, outs=[tensor("uint8", (2,), 0.3, 1)])
+
+
+@pytest.mark.parametrize(("code", "expected"), [(Op.RELU, [4, 4, 8, 36]), (Op.RELU1, [0, 4, 8, 8]),
+                                                (Op.RELU6, [4, 4, 8, 28])])  # fmt: skip
+def test_clamped_numbers_are_stored_in_the_declared_scale(code, expected):
+    x = tensor("uint8", (4,), 0.5, 3), np.uint8([1, 3, 5, 19])  # -1, 0, 1, 8
+    assert run(code, x, out=tensor("uint8", (4,), 0.25, 4)).tolist() == expected
 
 
 def test_refusals():

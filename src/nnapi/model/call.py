@@ -7,7 +7,8 @@ and dilations as pairs, images as NHWC, defaults in place. Nothing downstream co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any, NamedTuple
 
 from nnapi.codes import FuseCode, OperandCode
@@ -49,8 +50,8 @@ class Call:
     """An operation's arguments in normal form and the types of its results; a value, which nobody changes.
 
     ``operands`` names the operand behind each tensor argument (several for lists); ``results`` have UNKNOWN extents
-    where they depend on the data. Image tensors in ``arguments`` and ``results`` are described as NHWC even when
-    ``nchw`` says that the stored arrays are not.
+    where they depend on the data, ``declared`` says how the operands that take them are declared. Image tensors in
+    ``arguments`` and ``results`` are described as NHWC even when ``nchw`` says that the stored arrays are not.
     """
 
     operation: Operation
@@ -60,6 +61,7 @@ class Call:
     results: tuple[OperandType, ...]
     activation: FuseCode = FuseCode.FUSED_NONE
     nchw: bool = False
+    declared: tuple[OperandType, ...] = ()
 
     def images(self) -> frozenset[str]:
         """Names of the tensors, inputs and outputs, that follow the layout flag."""
@@ -74,6 +76,17 @@ class Call:
         return tuple(
             type.with_dimensions(nhwc_to_nchw(type.dimensions)) if slot.name in images else type
             for slot, type in zip(slots, self.results, strict=False)
+        )
+
+    def kept_results(self) -> tuple[OperandType, ...]:
+        """The results as their operands keep them: stored, and in the declared scale and zero point, to which they are
+        requantised, where the operation would only hand on those of an input."""
+        types = self.stored_results()
+        if not self.declared or all(map(is_, types, self.declared)):
+            return types
+        return tuple(
+            _kept(output_slot(self.operation, position), type, declared)
+            for position, (type, declared) in enumerate(zip(types, self.declared, strict=True))
         )
 
 
@@ -95,7 +108,7 @@ def normalise(
     results = _results(operation, arguments, declared)
     if activation and results and results[0].code == OperandCode.TENSOR_INT32:
         raise OpFailedError(f"activation {activation.name} cannot be fused into a result of type TENSOR_INT32")
-    return Call(operation, arguments, operands, outputs, results, activation, nchw)
+    return Call(operation, arguments, operands, outputs, results, activation, nchw, declared)
 
 
 def number_of_results(
@@ -361,8 +374,16 @@ def fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -
     return quant.get(code) if quant else None
 
 
-def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool) -> None:
-    """Raise OpFailedError where a result contradicts its declaration: extents always, quantisation of model outputs."""
+def _kept(slot: TensorParameter, type: OperandType, declared: OperandType) -> OperandType:
+    hands_on = type.is_quantized and isinstance(getattr(slot, "quant", None), str)
+    return replace(type, scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
+
+
+def check_declared(
+    result: OperandType, declared: OperandType, *, is_model_output: bool, may_replace: bool = False
+) -> None:
+    """Raise OpFailedError where a result, as it is kept, contradicts its declaration: in its extents, and in its
+    quantisation unless that ``may_replace`` the declared one, as rule 128 has it between operations."""
     if result is declared:
         return
     known: Shape = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
@@ -376,8 +397,9 @@ def check_declared(result: OperandType, declared: OperandType, *, is_model_outpu
     )
     if not agrees:
         raise OpFailedError(f"gives {result}, declared is {declared}")
-    if is_model_output and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
+    if not may_replace and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
         raise OpFailedError(
-            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the model output is declared with "
+            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the "
+            f"{'model output' if is_model_output else 'tensor between operations'} is declared with "
             f"{declared.scale:.9g} and {declared.zero_point}"
         )

@@ -27,6 +27,7 @@ from nnapi.ops.quantization import (
     offset,
     requantizer,
     rescaler,
+    same_quantization,
 )
 
 ROUNDED_UP = 1.001
@@ -225,10 +226,22 @@ def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
     images = call.images() if call.nchw else frozenset()
     store = [_storer(call, kernel, position, type) for position, type in enumerate(call.results)]
     slots = call.operation.outputs
+    kept = call.kept_results()
+    if kept is not call.results:
+        pairs = zip(store, call.results, kept, strict=True)
+        store = [_requantised(convert, made, type) for convert, made, type in pairs]
     return [
         _transposed(convert) if position < len(slots) and slots[position].name in images else convert
         for position, convert in enumerate(store)
     ]
+
+
+def _requantised(convert: Convert | None, made: OperandType, kept: OperandType) -> Convert | None:
+    """Codes as the operation makes them, then as the operand keeps them."""
+    if same_quantization(made, kept):
+        return convert
+    encode = requantizer(kept, FuseCode.FUSED_NONE, 1.0)
+    return lambda y: encode(dequantize(made, convert(y) if convert else y))
 
 
 def _transposed(convert: Convert | None) -> Convert:

@@ -139,6 +139,7 @@ class _Lowering:
         results = [results] if isinstance(results, Value) else list(results)
         if normal.nchw:
             results = self._as_stored(normal, results)
+        results = [result.requantised(type) for result, type in zip(results, normal.kept_results(), strict=True)]
         self.done.ranges += site.ranges
         for index, result in zip(call.outputs, results, strict=True):
             result.name = _name(self.model.operands[index])
@@ -151,7 +152,7 @@ class _Lowering:
             REGISTRY[call.code], call.match, call.inputs, call.outputs,
             tuple(operands[index].type for index in call.outputs), self._type, self._value,
         )  # fmt: skip
-        for index, result in zip(call.outputs, normal.stored_results(), strict=True):
+        for index, result in zip(call.outputs, normal.kept_results(), strict=True):
             operand = operands[index]
             check_declared(result, operand.type, is_model_output=operand.lifetime == Lifetime.OUTPUT)
             need(UNKNOWN not in result.dimensions, f"the extents of {_name(operand)} depend on the data")

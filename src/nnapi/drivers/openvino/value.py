@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantization import dequantize, same_quantization
 
 Node: TypeAlias = Any
 """A node of the engine's graph with one output, or that output."""
@@ -117,6 +118,14 @@ class Value:
         """The opposite: an NHWC image as the operand that stores it as NCHW."""
         type = self.type.with_dimensions(nhwc_to_nchw(self.type.dimensions))
         return Value.of(self.node(self.kind, first=True), type, self.kind, name=self.name)
+
+    def requantised(self, type: OperandType) -> Value:
+        """The same numbers in the scale and zero point of another type."""
+        if same_quantization(self.type, type):
+            return self
+        first = self.is_channels_first
+        target = replace(self.type, scale=type.scale, zero_point=type.zero_point)
+        return Value.of(self.real(first), target, "raw", first=first, name=self.name)
 
     def _constant(self, kind: Kind, first: bool) -> Node:
         assert self.array is not None

@@ -78,7 +78,7 @@ class Program:
             step = self._specialise(call, self.types, known)
         except NotYetKnown:
             return None
-        for index, type in zip(call.outputs, step.call.stored_results(), strict=True):
+        for index, type in zip(call.outputs, step.call.kept_results(), strict=True):
             if UNKNOWN not in type.dimensions:
                 self.types[index] = type
         return step
@@ -97,9 +97,10 @@ class Program:
                 REGISTRY[call.code], call.match, call.inputs, call.outputs,
                 tuple(operands[index].type for index in call.outputs), type_of, known.get,
             )  # fmt: skip
-            for index, result in zip(call.outputs, normal.stored_results(), strict=True):
+            for index, result in zip(call.outputs, normal.kept_results(), strict=True):
                 operand = operands[index]
-                check_declared(result, operand.type, is_model_output=operand.lifetime == Lifetime.OUTPUT)
+                is_output = operand.lifetime == Lifetime.OUTPUT
+                check_declared(result, operand.type, is_model_output=is_output, may_replace=not is_output)
             step = specialise(normal, known)
             return self._checked(step, call) if any(UNKNOWN in type.dimensions for type in normal.results) else step
         except NnapiError as error:
@@ -176,7 +177,7 @@ class Program:
                 assert types_now is not None
         step = self._specialise(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
         results = step.run()
-        for index, type, array in zip(call.outputs, step.call.stored_results(), results, strict=True):
+        for index, type, array in zip(call.outputs, step.call.kept_results(), results, strict=True):
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
 

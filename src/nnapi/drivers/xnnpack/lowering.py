@@ -185,6 +185,9 @@ class _Lowering:
         results = [results] if isinstance(results, Tensor) else list(results)
         if normal.nchw:
             results = self._as_stored(normal, site, results)
+        kept = normal.kept_results()
+        if kept is not normal.results:
+            results = [site.kept(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)]
         for operator in site.operators:
             reason = complaint(operator, self.sound)
             if reason is not None:
@@ -200,7 +203,7 @@ class _Lowering:
         operands = self.model.operands
         declared = tuple([operands[index].type for index in call.outputs])
         normal = self._normalised(call, declared) if len(call.inputs) < MANY else self._repeated(call, declared)
-        for index, result in zip(call.outputs, normal.stored_results(), strict=True):
+        for index, result in zip(call.outputs, normal.kept_results(), strict=True):
             operand = operands[index]
             if result is not operand.type:
                 check_declared(result, operand.type, is_model_output=operand.lifetime is Lifetime.OUTPUT)
@@ -221,7 +224,8 @@ class _Lowering:
         places = call.match.inputs
         operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
         return Call(
-            normal.operation, normal.arguments, operands, call.outputs, normal.results, normal.activation, normal.nchw
+            normal.operation, normal.arguments, operands, call.outputs, normal.results, normal.activation, normal.nchw,
+            normal.declared,
         )  # fmt: skip
 
     def _normalised(self, call: OperationCall, declared: tuple[OperandType, ...]) -> Call:

@@ -11,7 +11,7 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.xnnpack.graph import DTYPES, Operator, Tensor, constant
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
-from nnapi.ops.quantization import dequantize, requantizer
+from nnapi.ops.quantization import dequantize, requantizer, same_quantization
 
 TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_FLOAT16: "f32",
@@ -169,6 +169,13 @@ class Site:
             return tensor.like(scale=like.scale, zero_point=like.zero_point, data=codes)
         output = tensor.like(scale=like.scale, zero_point=like.zero_point)
         return self.emit("QUANTIZE", [tensor], output)
+
+    def kept(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
+        """A result as its operand keeps it, which may be in another scale and zero point than it is made with."""
+        if same_quantization(made, kept):
+            return tensor
+        need(tensor.type == "i8", f"the engine does not requantise {made.name}")
+        return self.requantised(tensor, tensor_of(kept, tensor.name))
 
     def reshaped(self, tensor: Tensor, shape: Shape) -> Tensor:
         """The same elements under other extents."""
