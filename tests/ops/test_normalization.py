@@ -129,7 +129,6 @@ def test_refusals():
     lrn = real_scalars(x[0], 1, 1, 1)
     refuses_to_compute("axis is -5, must be in [-4, 4)", LRN, x, int32(1), *lrn, int32(-5))
     refuses_to_compute("radius is -1, must not be negative", LRN, x, int32(-1), *lrn)
-    refuses_to_compute("bias is 0.0, must not be 0", LRN, x, int32(1), *real_scalars(x[0], 0, 1, 1))
     flat = floats([[1, 2]])
     refuses_to_compute("input has rank 2, must have rank 4", INSTANCE, flat, *lrn, flag(False))
 
@@ -146,3 +145,9 @@ def test_levels(shape, expected):
     assert level(LRN, x, int32(1), *real_scalars(x[0], 1, 1, 1)) == expected
     assert level(L2, x, int32(0)) == 3
     assert level(INSTANCE, x, *real_scalars(x[0], 1, 1, 1), flag(False)) == 3
+
+
+def test_lrn_without_a_bias():
+    x = floats([[[[1.0, 2.0, -4.0]]]])
+    y = run(LRN, x, int32(0), *real_scalars(x[0], 0, 0.25, 0.5), int32(-1))
+    assert y.ravel() == pytest.approx([2, 2, -2])

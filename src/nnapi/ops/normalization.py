@@ -27,7 +27,7 @@ LOCAL_RESPONSE_NORMALIZATION = Operation(
     inputs=(
         Tensor("input", floats(), rank=RANKS),
         Scalar("radius", OperandCode.INT32, check=not_negative),
-        Scalar("bias", like="input", via=FLOAT_SCALAR, check=lambda bias: None if bias else "must not be 0"),
+        Scalar("bias", like="input", via=FLOAT_SCALAR),
         Scalar("alpha", like="input", via=FLOAT_SCALAR),
         Scalar("beta", like="input", via=FLOAT_SCALAR),
         AXIS,
