@@ -13,6 +13,20 @@ SOURCE = NATIVE.parent / "src"
 INCLUDE = SOURCE / "nnapi" / "capi" / "include"
 
 STRUCTURES = """
+typedef struct { float execTime, powerUsage; } SL_ANeuralNetworksPerformanceInfo;
+typedef struct { int32_t operandType; SL_ANeuralNetworksPerformanceInfo performanceInfo; }
+    SL_ANeuralNetworksOperandPerformanceInfo;
+typedef struct { uint32_t byteSize; uint16_t type; bool isTensor; } SL_ANeuralNetworksExtensionOperandTypeInformation;
+typedef void (*SL_NnapiOperandPerformanceCallback)(SL_ANeuralNetworksOperandPerformanceInfo, void*);
+typedef void (*SL_NnapiExtensionTypeCallback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void*);
+typedef ... ANeuralNetworksDiagnosticCompilationInfo;
+typedef ... ANeuralNetworksDiagnosticExecutionInfo;
+typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
+    const void*, const ANeuralNetworksDiagnosticCompilationInfo*);
+typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
+    const void*, const ANeuralNetworksDiagnosticExecutionInfo*);
+struct nnapi_diagnosis { int64_t version; uint64_t times[3]; const uint8_t* hash; const char* devices; int32_t session;
+    uint32_t error; int input_class, output_class, mode; bool caching, control_flow, dynamic; };
 typedef struct { int32_t type; uint32_t dimensionCount; const uint32_t* dimensions; float scale; int32_t zeroPoint; }
     ANeuralNetworksOperandType;
 typedef struct { uint32_t channelDim; uint32_t scaleCount; const float* scales; }
@@ -24,45 +38,59 @@ typedef int32_t ANeuralNetworksOperationType;
 """
 
 
-def functions():
-    """The table, without importing the package, whose dependencies need not be there yet."""
+def tables():
+    """The functions, and the module of the support library, without importing the package, whose dependencies need not
+    be there yet."""
     for name in ("nnapi", "nnapi.capi"):
         package = ModuleType(name)
         package.__path__ = [str(SOURCE.joinpath(*name.split(".")))]
         sys.modules.setdefault(name, package)
+    from nnapi.capi import support
     from nnapi.capi.functions import FUNCTIONS
 
-    return FUNCTIONS
+    return FUNCTIONS, support
+
+
+def asked():
+    """The functions that Python answers; an entry of the bridge has the number of its place among them."""
+    return [function for function in tables()[0] if not function.answer]
 
 
 def forward() -> str:
-    """One exported function per row: enter Python's world, call the entry."""
+    """One exported function per row: answer at once, or enter Python's world and call the entry; and the pointers to
+    them that a support library gives."""
     lines = []
-    table = functions()
-    for number, function in enumerate(table):
+    table, support = tables()
+    numbers = {function.name: number for number, function in enumerate(asked())}
+    for function in table:
         declared = ", ".join(f"{p.type} {p.name}" for p in function.parameters) or "void"
         words = ", ".join(p.word for p in function.parameters) or "void"
         given = ", ".join(f"({p.word}){p.name}" for p in function.parameters)
         failure = 5 if function.failure is None else function.failure  # ANEURALNETWORKS_OP_FAILED
-        call = f"(({function.result} (*)({words}))entries[{number}])({given})"
+        call = f"(({function.result} (*)({words}))entries[{numbers.get(function.name)}])({given})"
         lines += [f"EXPORT {function.result} {function.name}({declared}) {{"]
-        if function.result == "void":
-            condition = f"{function.parameters[0].name} && " if function.frees else ""
+        if function.answer:
+            lines += [f"    return {function.answer};", "}"]
+        elif function.result == "void":
+            condition = f"{function.parameters[0].name} && !is_over() && " if function.gives_back else ""
             lines += [f"    if ({condition}enter(__func__)) {call};", "}"]
         else:
             lines += [f"    return enter(__func__) ? {call} : ({function.result}){failure};", "}"]
+    values = "".join(f"    .{function.name} = {function.name},\n" for function in support.pointers(table))
+    level = f"    .base = {{ANEURALNETWORKS_FEATURE_LEVEL_{support.LEVEL}}},\n"
+    lines += [f"static NnApiSLDriverImplFL{support.LEVEL} support_library = {{\n{level}{values}}};"]
     return "\n".join(lines) + "\n"
 
 
 def entries() -> int:
-    return len(functions()) + 1
+    return len(asked()) + 1
 
 
 def bridge() -> cffi.FFI:
     """The extension module nnapi.capi._bridge."""
     prototypes = [
         f"{function.result} py_{function.name}({', '.join(p.word for p in function.parameters) or 'void'});"
-        for function in functions()
+        for function in asked()
     ] + ["void py_end(void);"]
     ffi = cffi.FFI()
     ffi.cdef(STRUCTURES)
@@ -72,6 +100,7 @@ def bridge() -> cffi.FFI:
     ffi.set_source(
         "nnapi.capi._bridge",
         '#include "NeuralNetworks.h"\n#include "android/hardware_buffer.h"\n#include "android/trace.h"\n'
+        '#include "NeuralNetworksSupportLibraryImpl.h"\n#include "diagnosis.h"\n'
         + "".join(f"static {prototype}\n" for prototype in prototypes)
         + f"static void *const functions[] = {{\n{addresses}}};\n"
         + (NATIVE / "bridge.c").read_text(),

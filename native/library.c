@@ -25,7 +25,9 @@
 #include "android/hardware_buffer.h"
 #include "android/sharedmem.h"
 #include "android/trace.h"
+#include "NeuralNetworksSupportLibraryImpl.h"
 #include "bridge.h"
+#include "diagnosis.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -34,6 +36,7 @@ enum { NEW, READY, FORKED };
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int state = NEW;
 static int (*is_initialized)(void);
+static int (*is_finalizing)(void);
 static void *entries[NNAPI_ENTRIES];
 static _Thread_local char message[2048];
 
@@ -103,6 +106,8 @@ static int start(const char *function) {
 
     pthread_mutex_lock(&starting);
     if (!find_python(function)) goto failed;
+    is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* from Python 3.13 on, before that: */
+    if (!is_finalizing) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     const char *version = ((const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion"))();
     if (strncmp(version, NNAPI_PYTHON_VERSION ".", strlen(NNAPI_PYTHON_VERSION ".")))
         goto wrong_version;
@@ -145,6 +150,9 @@ static int enter(const char *function) {
     }
 }
 
+/* Whether Python has come and gone, so that what is still to be freed went with it: at exit there is much of that. */
+static int is_over(void) { return state == READY && (!is_initialized() || (is_finalizing && is_finalizing())); }
+
 EXPORT int ASharedMemory_create(const char *name, size_t size) {
     if (!size) return errno = EINVAL, -1;
     int fd = memfd_create(name ? name : "none", MFD_CLOEXEC);
@@ -161,3 +169,5 @@ EXPORT size_t ASharedMemory_getSize(int fd) {
 }
 
 #include "forward.h"
+
+EXPORT NnApiSLDriverImpl *ANeuralNetworks_getSLDriverImpl(void) { return &support_library.base; }

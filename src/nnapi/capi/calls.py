@@ -127,7 +127,7 @@ def _converted(parameter: Parameter) -> str | None:
     if parameter.base in STRUCTURES and "const" in parameter.type:
         return f"{STRUCTURES[parameter.base]}({name})"
     if parameter.base == "void":
-        return f"memory_at({name}, {count})"
+        return f"memory_at({name}, {count})" if count else None
     if parameter.base == "char":
         return f"string({name})"
     if name == "token":

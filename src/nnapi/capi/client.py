@@ -78,7 +78,8 @@ def library() -> ctypes.CDLL:
 
 def _ctype(function: Function, position: int) -> Any:
     parameter = function.parameters[position]
-    return ctypes.c_void_p if parameter.is_pointer else SIMPLE[parameter.type]
+    is_address = parameter.is_pointer or parameter.type.endswith("Callback")
+    return ctypes.c_void_p if is_address else SIMPLE[parameter.type.removeprefix("const ")]
 
 
 def call(name: str, *arguments: Any) -> None:

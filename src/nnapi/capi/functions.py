@@ -7,6 +7,7 @@ This module imports nothing but its neighbour: the C build reads it before the p
 from __future__ import annotations
 
 from nnapi.capi.prototype import Function
+from nnapi.capi.support import SUPPORT
 
 EXTENSIONS = "NeuralNetworksExtensions.h"
 HARDWARE_BUFFER = "android/hardware_buffer.h"
@@ -20,8 +21,8 @@ FUNCTIONS = (
     # Runtime and devices
     Function(
         "int64_t ANeuralNetworks_getRuntimeFeatureLevel(void)",
-        "FeatureLevelCode.FEATURE_LEVEL_8", 5,
-        "Feature level of this runtime, a FeatureLevelCode.", failure=0,
+        "", 5,
+        "Feature level of this runtime, a FeatureLevelCode.", answer="ANEURALNETWORKS_FEATURE_LEVEL_8",
     ),
     Function(
         "int ANeuralNetworks_getDeviceCount(uint32_t* numDevices)",
@@ -65,13 +66,13 @@ FUNCTIONS = (
     ),
     Function(
         "uint64_t ANeuralNetworks_getDefaultLoopTimeout(void)",
-        "DEFAULT_LOOP_TIMEOUT", 4,
-        "Nanoseconds that a WHILE may run unless the execution says otherwise.", failure=0,
+        "", 4,
+        "Nanoseconds that a WHILE may run unless the execution says otherwise.", answer="2000000000u",
     ),
     Function(
         "uint64_t ANeuralNetworks_getMaximumLoopTimeout(void)",
-        "MAXIMUM_LOOP_TIMEOUT", 4,
-        "Nanoseconds that a WHILE may run at most.", failure=0,
+        "", 4,
+        "Nanoseconds that a WHILE may run at most.", answer="15000000000u",
     ),
     # Memory
     Function(
@@ -467,5 +468,7 @@ FUNCTIONS = (
         "end_async_section(sectionName, cookie)", None,
         "End the section of that name and cookie.", TRACE,
     ),
+    # What a support library has besides
+    *SUPPORT,
 )
 # fmt: on

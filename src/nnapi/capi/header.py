@@ -11,6 +11,7 @@ from pathlib import Path
 from nnapi import codes
 from nnapi.capi.functions import EXTENSIONS, FUNCTIONS, HARDWARE_BUFFER, TRACE
 from nnapi.capi.prototype import OBJECTS, Function
+from nnapi.capi.support import LEVEL, SUPPORT_LIBRARY, pointers
 
 NNAPI = "NeuralNetworks.h"
 FOLDER = Path(__file__).parent / "include"
@@ -95,11 +96,79 @@ size_t ASharedMemory_getSize(int fd);
 """
 
 
+PERFORMANCE = """\
+/* Seconds and energy that a device takes, as parts of what the CPU takes. */
+typedef struct {
+    float execTime;
+    float powerUsage;
+} SL_ANeuralNetworksPerformanceInfo;
+
+typedef struct {
+    int32_t operandType;
+    SL_ANeuralNetworksPerformanceInfo performanceInfo;
+} SL_ANeuralNetworksOperandPerformanceInfo;
+
+typedef struct {
+    uint32_t byteSize;
+    uint16_t type;
+    bool isTensor;
+} SL_ANeuralNetworksExtensionOperandTypeInformation;
+
+typedef enum {
+    SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_SCALAR = 0,
+    SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_TENSOR = 1,
+    SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_IF = 2,
+    SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE = 3,
+} SL_ANeuralNetworksPerformanceInfoCode;
+
+typedef void (*SL_NnapiOperandPerformanceCallback)(SL_ANeuralNetworksOperandPerformanceInfo, void*);
+typedef void (*SL_NnapiExtensionTypeCallback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void*);
+"""
+
+DIAGNOSTICS = """\
+typedef enum {
+    ANNDIAG_DATA_CLASS_UNKNOWN = 0,
+    ANNDIAG_DATA_CLASS_OTHER = 1,
+    ANNDIAG_DATA_CLASS_FLOAT32 = 2,
+    ANNDIAG_DATA_CLASS_FLOAT16 = 3,
+    ANNDIAG_DATA_CLASS_QUANT = 4,
+    ANNDIAG_DATA_CLASS_MIXED = 5,
+} ANeuralNetworksDiagnosticDataClass;
+
+typedef enum {
+    ANNDIAG_EXECUTION_MODE_UNKNOWN = 0,
+    ANNDIAG_EXECUTION_MODE_ASYNC = 1,
+    ANNDIAG_EXECUTION_MODE_SYNC = 2,
+    ANNDIAG_EXECUTION_MODE_BURST = 3,
+    ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS = 4,
+} ANeuralNetworksDiagnosticExecutionMode;
+
+/* What is known of a compilation, or of a computation, while a callback runs. */
+typedef struct ANeuralNetworksDiagnosticCompilationInfo ANeuralNetworksDiagnosticCompilationInfo;
+typedef struct ANeuralNetworksDiagnosticExecutionInfo ANeuralNetworksDiagnosticExecutionInfo;
+
+typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
+    const void* context, const ANeuralNetworksDiagnosticCompilationInfo* info);
+typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
+    const void* context, const ANeuralNetworksDiagnosticExecutionInfo* info);
+"""
+
+
 def headers() -> dict[str, str]:
     """Text of each header, by its path in the include folder."""
     return {
         NNAPI: _header(NNAPI, ['#include "android/hardware_buffer.h"\n', *_types(), *_functions(NNAPI), *_own()]),
         EXTENSIONS: _header(EXTENSIONS, ['#include "NeuralNetworks.h"\n', *_functions(EXTENSIONS)]),
+        SUPPORT_LIBRARY: _header(
+            SUPPORT_LIBRARY,
+            [
+                f'#include "{NNAPI}"\n#include "{EXTENSIONS}"\n',
+                PERFORMANCE,
+                DIAGNOSTICS,
+                *_functions(SUPPORT_LIBRARY),
+                *_support_library(),
+            ],
+        ),
         HARDWARE_BUFFER: _header(HARDWARE_BUFFER, [BUFFERS, *_functions(HARDWARE_BUFFER)]),
         TRACE: _header(TRACE, [*_functions(TRACE)]),
         "android/sharedmem.h": _header("android/sharedmem.h", [SHARED_MEMORY]),
@@ -157,6 +226,23 @@ def _functions(header: str) -> Iterator[str]:
         if function.header == header:
             since = f" Since feature level {function.since}." if function.since else ""
             yield _comment(function.about + since) + _declaration(function)
+
+
+def _support_library() -> Iterator[str]:
+    """The table of pointers to the functions, and the function that gives it."""
+    members = "".join(
+        f"    {function.result} (*{function.name})({', '.join(p.type for p in function.parameters) or 'void'});\n"
+        for function in pointers(FUNCTIONS)
+    )
+    first = f"typedef struct NnApiSLDriverImplFL5 {{\n    NnApiSLDriverImpl base;\n{members}}} NnApiSLDriverImplFL5;\n"
+    later = [f"typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL{level};" for level in range(6, LEVEL + 1)]
+    yield "typedef struct NnApiSLDriverImpl {\n    int64_t implFeatureLevel;\n} NnApiSLDriverImpl;\n"
+    yield _comment("Every function by its pointer. The levels above 5 add none.") + first + "\n".join(later) + "\n"
+    words = (
+        "The library's functions as a support library gives them: base.implFeatureLevel says that what is behind is a "
+        f"NnApiSLDriverImplFL{LEVEL}. It lives as long as the library is loaded; nobody may write to it."
+    )
+    yield _comment(words) + "NnApiSLDriverImpl* ANeuralNetworks_getSLDriverImpl(void);\n"
 
 
 def _declaration(function: Function) -> str:

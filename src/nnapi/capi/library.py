@@ -9,18 +9,27 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from nnapi.capi._bridge import ffi, lib
 from nnapi.capi.calls import make
+from nnapi.capi.diagnostics import Diagnostics
 from nnapi.capi.functions import FUNCTIONS, NO_TIMING
 from nnapi.capi.handles import Handles
-from nnapi.capi.prototype import HANDLES
+from nnapi.capi.prototype import HANDLES, Function
 from nnapi.capi.record import Recorder
-from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, FeatureLevelCode, ResultCode
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT
+from nnapi.capi.support_answers import (
+    cache_in_descriptors,
+    each_extension_type,
+    each_performance,
+    extension_at,
+    no_cache_files,
+    performance,
+)
+from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, ResultCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -29,7 +38,7 @@ from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, devices
 from nnapi.runtime.event import Event
-from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT, Execution
+from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import HardwareBuffer, MemoryDesc, copy_memory
 from nnapi.trace import begin_async_section, begin_section, end_async_section, end_section, is_enabled
 
@@ -39,6 +48,11 @@ LONGEST = 1 << 62
 HANDLES_OF = {kind: Handles(kind) for kind in HANDLES.values()}
 QUIET = os.environ.get("NNAPI_QUIET", "0") not in ("", "0")
 
+ANSWERS: dict[str, Callable[..., Any]] = {}
+"""The Python function behind each exported one, by its name."""
+DIAGNOSTICS = Diagnostics(HANDLES_OF)
+
+_registering = threading.Lock()
 _texts: dict[str, Any] = {}
 _holders: dict[int, int] = {}
 
@@ -184,12 +198,30 @@ def end() -> None:
     atexit._run_exitfuncs()
 
 
+def _answer_with(function: Function, answer: Callable[..., Any]) -> None:
+    failure = int(ResultCode.OP_FAILED) if function.returns_code else function.failure
+    ffi.def_extern(name=f"py_{function.name}", error=failure)(answer)
+
+
+def register_callbacks(compiled: Any, ran: Any, context: Any) -> None:
+    """From the first that register, the functions that diagnostics are about are watched."""
+    with _registering:
+        if not DIAGNOSTICS.is_watching:
+            for function in FUNCTIONS:
+                watched = None if function.answer else DIAGNOSTICS.watch(function.name, ANSWERS[function.name])
+                if watched:
+                    _answer_with(function, watched)
+        DIAGNOSTICS.register(compiled, ran, context)
+
+
 USED_BY_CALLS = (
-    *(Burst, Compilation, Event, Execution, FeatureLevelCode, HardwareBuffer, Memory, MemoryDesc, Model),
+    *(Burst, Compilation, Event, Execution, HardwareBuffer, Memory, MemoryDesc, Model),
     *(UnexpectedNullError, code_of, failed),
     *(buffer_desc, channel_scales, memory_at, objects, operand_type, string, token_at),
     *(copy_memory, device_at, devices_here, lasting_text, need_idle, signed, store, timing),
     *(address, describe, hold, unlock),
+    *(cache_in_descriptors, each_extension_type, each_performance, extension_at, no_cache_files, performance),
+    register_callbacks,
     *(begin_async_section, begin_section, end_async_section, end_section, is_enabled),
 )
 """What the text of the table and of the functions made from it names."""
@@ -200,19 +232,17 @@ def connect() -> None:
     logging.getLogger("nnapi").addHandler(logging.NullHandler())  # a program in C has not asked for warnings
     names: dict[str, Any] = {f"{kind}Handles": handles for kind, handles in HANDLES_OF.items()}
     names |= {value.__name__: value for value in USED_BY_CALLS}
-    names |= {
-        "ffi": ffi,
-        "DEFAULT_LOOP_TIMEOUT": DEFAULT_LOOP_TIMEOUT,
-        "MAXIMUM_LOOP_TIMEOUT": MAXIMUM_LOOP_TIMEOUT,
-    }
+    names |= {"ffi": ffi}
     record = os.environ.get("NNAPI_RECORD")
     recorder = Recorder(record, HANDLES_OF, say) if record else None
     for function in FUNCTIONS:
+        if function.answer:
+            continue  # C does it
         answer = make(function, names)
         if recorder:
             answer = recorder.watch(function.name, answer)
-        failure = int(ResultCode.OP_FAILED) if function.returns_code else function.failure
-        ffi.def_extern(name=f"py_{function.name}", error=failure)(answer)
+        ANSWERS[function.name] = answer
+        _answer_with(function, answer)
     ffi.def_extern(name="py_end")(end)
     os.register_at_fork(after_in_child=lib.nnapi_bridge_revive)
 

@@ -77,6 +77,7 @@ class Function:
     or is returned. ``guard`` is evaluated before a structure is read, ``otherwise`` says what a failing call stores,
     by result code. ``nullable`` names pointers that may be null. ``since`` is the feature level that brought it, None
     where it is no part of NNAPI; ``failure`` is returned when the call fails without a result code of its own.
+    ``answer`` is a C expression that answers instead of Python, so that nothing waits for an interpreter.
     """
 
     prototype: str
@@ -88,10 +89,11 @@ class Function:
     otherwise: Mapping[int, str] = field(default_factory=dict)
     nullable: tuple[str, ...] = ()
     failure: int | None = None
+    answer: str = ""
 
     @cached_property
     def _parts(self) -> tuple[str, str, str]:
-        match = re.fullmatch(r"(\w+) (\w+)\((.*)\)", self.prototype)
+        match = re.fullmatch(r"([\w *]+) (\w+)\((.*)\)", self.prototype)
         assert match, self.prototype
         return match[1], match[2], match[3]
 
@@ -125,3 +127,8 @@ class Function:
     @property
     def frees(self) -> bool:
         return self.name.endswith("_free")
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether it only gives something back, which is good for nothing once Python has ended."""
+        return self.frees or self.name == "AHardwareBuffer_release"

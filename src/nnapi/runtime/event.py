@@ -43,6 +43,7 @@ class Event:
         """
         self._done = threading.Event()
         self._error: NnapiError | None = None
+        self._listeners: list[Callable[[NnapiError | None], None]] = []
         self._observed = observed
         self._fence = _Fence() if fenced else None
         run_in_background(partial(self._run, work), self._signal)
@@ -66,9 +67,26 @@ class Event:
             self._error = OpFailedError(f"{type(error).__name__}: {error}")
 
     def _signal(self) -> None:
+        self._tell()
         self._done.set()
         if self._fence is not None:
             self._fence.signal()
+        self._tell()  # those who came meanwhile
+
+    def when_done(self, call: Callable[[NnapiError | None], None]) -> None:
+        """Call at the end of the computation, with its error, before anybody who waits goes on; at once if it has
+        ended."""
+        self._listeners.append(call)
+        if self.is_done:
+            self._tell()
+
+    def _tell(self) -> None:
+        while self._listeners:
+            try:
+                call = self._listeners.pop(0)
+            except IndexError:  # another thread was faster
+                return
+            call(self._error)
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksEvent_wait")
     def wait(self) -> None:

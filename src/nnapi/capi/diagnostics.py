@@ -1,0 +1,189 @@
+"""Diagnostics for the clients of a support library: callbacks when a compilation or a computation has finished.
+
+What a callback is given is a structure of C, which the getters read without Python. Nothing is watched, and nothing
+costs anything, until somebody registers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from nnapi.capi._bridge import ffi
+from nnapi.capi.handles import Handles
+from nnapi.codes import DurationCode, FeatureLevelCode, OperandCode, OperationCode
+from nnapi.errors import NnapiError
+from nnapi.model.model import Lifetime, Model
+from nnapi.model.operand import OperandType
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.execution import Execution
+
+NOT_MEASURED = 2**64 - 1
+
+
+class DataClass(IntEnum):
+    """What the inputs or outputs of a model are made of."""
+
+    UNKNOWN, OTHER, FLOAT32, FLOAT16, QUANT, MIXED = range(6)
+
+
+class Mode(IntEnum):
+    """By which function a computation was started."""
+
+    UNKNOWN, ASYNC, SYNC, BURST, ASYNC_WITH_DEPS = range(5)
+
+
+MODES = {
+    "ANeuralNetworksExecution_compute": Mode.SYNC,
+    "ANeuralNetworksExecution_burstCompute": Mode.BURST,
+    "ANeuralNetworksExecution_startCompute": Mode.ASYNC,
+    "ANeuralNetworksExecution_startComputeWithDependencies": Mode.ASYNC_WITH_DEPS,
+}
+FLOATS = {
+    OperandCode.FLOAT32: DataClass.FLOAT32,
+    OperandCode.TENSOR_FLOAT32: DataClass.FLOAT32,
+    OperandCode.FLOAT16: DataClass.FLOAT16,
+    OperandCode.TENSOR_FLOAT16: DataClass.FLOAT16,
+}
+
+Call = Callable[..., int]
+
+
+def data_class(types: Iterable[OperandType]) -> DataClass:
+    """The one class of all these types, or that they are mixed."""
+    classes = {
+        FLOATS.get(OperandCode(type.code), DataClass.QUANT if type.is_quantized else DataClass.OTHER)
+        if type.code in OperandCode.__members__.values()
+        else DataClass.OTHER
+        for type in types
+    }
+    return classes.pop() if len(classes) == 1 else DataClass.MIXED if classes else DataClass.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What diagnostics say of a model: a hash of its structure, and what it is made of."""
+
+    hash: bytes
+    input_class: DataClass
+    output_class: DataClass
+    control_flow: bool
+    dynamic: bool
+
+    @classmethod
+    def of(cls, model: Model) -> Shape:
+        operands = model.operands
+        structure = [(o.type.code, o.type.dimensions, o.lifetime.name) for o in operands]
+        calls = [(int(call.code), call.inputs, call.outputs) for call in model.operations]
+        return cls(
+            hashlib.sha256(repr((structure, calls, model.inputs, model.outputs)).encode()).digest(),
+            data_class(operands[index].type for index in model.inputs),
+            data_class(operands[index].type for index in model.outputs),
+            any(call.code in (OperationCode.IF, OperationCode.WHILE) for call in model.operations),
+            any(o.lifetime == Lifetime.TEMPORARY and not o.type.is_known for o in operands),
+        )
+
+
+@dataclass
+class Diagnostics:
+    """Who wants to know, and what they are told. Safe to use from several threads."""
+
+    handles: dict[str, Handles]
+    session: int = field(default_factory=lambda: random.SystemRandom().randrange(1, 1 << 31))
+    _listeners: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    _shapes: WeakKeyDictionary[Model, Shape] = field(default_factory=WeakKeyDictionary)
+
+    def register(self, compiled: Any, ran: Any, context: Any) -> None:
+        self._listeners = [*self._listeners, (compiled, ran, context)]
+
+    @property
+    def is_watching(self) -> bool:
+        return bool(self._listeners)
+
+    def watch(self, name: str, call: Call) -> Call | None:
+        """A function in the place of the exported one that reports what that did; None for one of no interest."""
+        if name == "ANeuralNetworksCompilation_finish":
+            return lambda handle: self._finish(call, handle)
+        if name in MODES:
+            watched = self._start if "start" in name else self._compute
+            return lambda handle, *others: watched(call, MODES[name], handle, *others)
+        return None
+
+    def _finish(self, call: Call, handle: int) -> int:
+        compilation = self._object("Compilation", handle)
+        begin = time.monotonic_ns()
+        code = call(handle)
+        if compilation is not None:
+            spent = NOT_MEASURED if code else time.monotonic_ns() - begin
+            self._tell(0, compilation, code, Mode.UNKNOWN, [spent, 0, 0])
+        return code
+
+    def _compute(self, call: Call, mode: Mode, handle: int, *others: int) -> int:
+        execution = self._object("Execution", handle)
+        begin = time.monotonic_ns()
+        code = call(handle, *others)
+        if execution is not None:
+            self._tell_run(execution, code, mode, begin)
+        return code
+
+    def _start(self, call: Call, mode: Mode, handle: int, *others: Any) -> int:
+        """Report when the computation ends, which may be in another thread; at once, if it was not begun."""
+        execution = self._object("Execution", handle)
+        begin = time.monotonic_ns()
+        code = call(handle, *others)
+        if execution is not None and code:
+            self._tell_run(execution, code, mode, begin)
+        elif execution is not None:
+            event = self.handles["Event"][others[-1][0]]
+            event.when_done(lambda error: self._tell_run(execution, int(error.code) if error else 0, mode, begin))
+        return code
+
+    def _tell_run(self, execution: Execution, code: int, mode: Mode, begin: int) -> None:
+        spent = NOT_MEASURED if code else time.monotonic_ns() - begin
+        times = [
+            spent,
+            *(
+                _measured(execution, kind)
+                for kind in (DurationCode.DURATION_IN_DRIVER, DurationCode.DURATION_ON_HARDWARE)
+            ),
+        ]
+        self._tell(1, execution.compilation, code, mode, times)
+
+    def _tell(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
+        """Call everybody back; ``which`` of the two callbacks."""
+        kind = ("Compilation", "Execution")[which]
+        devices = compilation.devices or compilation._candidates
+        shape = self._shapes.get(compilation.model) or Shape.of(compilation.model)
+        self._shapes[compilation.model] = shape
+        kept = ffi.new("uint8_t[]", shape.hash), ffi.new("char[]", ",".join(
+            f"{device.name}={device.version}" for device in devices).encode())  # fmt: skip
+        said = ffi.new("struct nnapi_diagnosis*", {
+            "session": self.session, "version": int(FeatureLevelCode.FEATURE_LEVEL_8), "error": code, "mode": mode,
+            "times": times, "hash": kept[0], "devices": kept[1], "caching": compilation._cache is not None,
+            "input_class": shape.input_class, "output_class": shape.output_class,
+            "control_flow": shape.control_flow, "dynamic": shape.dynamic,
+        })  # fmt: skip
+        info = ffi.cast(f"ANeuralNetworksDiagnostic{kind}Info*", said)
+        for *callbacks, context in self._listeners:
+            if callbacks[which]:
+                callbacks[which](context, info)
+
+    def _object(self, kind: str, handle: int) -> Any:
+        try:
+            return self.handles[kind][handle]
+        except NnapiError:
+            return None  # the call itself will say so
+
+
+def _measured(execution: Execution, kind: DurationCode) -> int:
+    try:
+        duration = execution.duration(kind)
+    except NnapiError:
+        return NOT_MEASURED
+    return NOT_MEASURED if duration is None else duration
