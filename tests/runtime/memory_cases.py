@@ -1,9 +1,11 @@
 """Opaque memories for tests, and a device that allocates them."""
 
+from collections.abc import Sequence
+
 from device_cases import Scripted, as_it_is
 
-from nnapi import Compilation, DeviceMemory, MemoryDesc, OperandType
-from nnapi.drivers.base import HostBuffer
+from nnapi import Compilation, DeviceMemory, MemoryDesc, Model, OperandType
+from nnapi.drivers.base import HostBuffer, Verdict
 from nnapi.errors import ResourceExhaustedPersistentError
 
 
@@ -23,10 +25,15 @@ def opaque(*roles: tuple[Compilation, str, int]) -> DeviceMemory:
 class Allocating(Scripted):
     """A device with memory of its own."""
 
-    def __init__(self, name: str = "allocating", fails: bool = False) -> None:
+    def __init__(self, name: str = "allocating", fails: bool = False, takes: int | None = None) -> None:
         super().__init__(as_it_is, name)
+        self.takes = takes
         self.fails = fails
         self.buffers: list[HostBuffer] = []
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        """All operations, or only those of one code."""
+        return [Verdict(self.takes in (None, call.code), f"{call}: not taken") for call in model.operations]
 
     def allocate(self, type: OperandType) -> HostBuffer:
         if self.fails:

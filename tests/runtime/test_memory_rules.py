@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, chain
-from execution_cases import ONES, SUM, blank
+from device_cases import GIVEN, REFERENCE, SQUARE, chain, chained
+from execution_cases import ONES, SUM, blank, prepared
 from graphs import FLOATS, finished_sum, on_reference, sum_with
 from memory_cases import Allocating, described, opaque
 
@@ -23,6 +23,7 @@ from nnapi import (
     Model,
     OperandCode,
     OperandType,
+    OperationCode,
     compile,
     copy_memory,
     tensor,
@@ -34,6 +35,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
 )
+from nnapi.runtime.memory import HardwareBufferFormat
 
 OPEN = on_reference(finished_sum(tensor("float32", (0, 2))))
 
@@ -55,11 +57,38 @@ def test_rule_146_a_hardware_buffer_is_memory_of_its_width() -> None:
     execution.set_output_from_memory(0, result.memory(), 0, 16)
     execution.compute()
     assert bytes(result.lock()) == (3 * ONES).tobytes()
-    for wrong in ({"format": 1}, {"height": 2}, {"layers": 2}):
+    for wrong in ({"format": 2}, {"height": 2}, {"layers": 2}):
         with pytest.raises(BadDataError, match="BLOB"):
             HardwareBuffer(16, **wrong)
     with pytest.raises(BadDataError):
         HardwareBuffer(0)
+
+
+def test_rule_146_an_image_is_a_whole_input_or_output_that_the_cpu_cannot_map() -> None:
+    image = HardwareBuffer(2, 3, 4, HardwareBufferFormat.R8G8B8A8_UNORM)
+    assert len(image.lock()) == 2 * 3 * 4 * 4
+    assert image.stride == 2
+    image.unlock()
+    for wrong in ((0, 3, 4), (2, 0, 4), (2, 3, 0), (1 << 16, 1 << 16, 1)):
+        with pytest.raises(BadDataError):
+            HardwareBuffer(*wrong, HardwareBufferFormat.R8G8B8A8_UNORM)
+    model = Model()
+    with pytest.raises(BadDataError, match="holds no constants"):
+        model.set_operand_value_from_memory(model.add_operand(FLOATS), image.memory(), 0, 16)
+    for role in ("input", "output"):
+        execution = prepared()
+        if role == "input":
+            execution = Execution(SUM)
+            execution.set_input(1, ONES)
+            execution.set_output(0, blank())
+        for offset, length in ((0, 16), (4, 0)):
+            with pytest.raises(BadDataError, match="an image is used as a whole"):
+                getattr(execution, f"set_{role}_from_memory")(0, image.memory(), offset, length)
+        getattr(execution, f"set_{role}_from_memory")(0, image.memory(), 0, 0)
+        with pytest.raises(UnmappableError, match="is an image"):
+            execution.compute()
+    with pytest.raises(UnmappableError):
+        copy_memory(image.memory(), plain(image.memory().size))
 
 
 def test_rule_146_a_hardware_buffer_holds_constants_too() -> None:
@@ -183,6 +212,36 @@ def test_rule_151_shared_memory_where_there_are_several_devices(monkeypatch: pyt
     assert shared.has_data
 
 
+def test_rule_151_the_devices_of_the_steps_that_touch_the_role_are_asked() -> None:
+    first, last = Allocating("first", takes=OperationCode.ABS), Allocating("last", takes=OperationCode.NEG)
+    compilation = compile(chain(2), [Device(first), Device(last)])
+    assert compilation.plan.devices == ("first", "last")
+    opaque((compilation, "input", 0))
+    assert (len(first.buffers), len(last.buffers)) == (1, 0)
+    memory = opaque((compilation, "output", 0))
+    assert (len(first.buffers), len(last.buffers)) == (1, 1)
+    execution = Execution(compilation)
+    execution.set_input(0, GIVEN)
+    execution.set_output_from_memory(0, memory)
+    execution.compute()
+    assert np.array_equal(memory.load(), chained(2))
+    with pytest.raises(OpFailedError, match="its roles are on several devices"):
+        opaque((compilation, "input", 0), (compilation, "output", 0))
+
+
+def test_rule_151_steps_within_control_flow_are_asked_too() -> None:
+    first, last = Allocating("first", takes=OperationCode.ABS), Allocating("last", takes=OperationCode.NEG)
+    compilation = compile(one_of(OperationCode.ABS, OperationCode.NEG), [Device(first), Device(last), REFERENCE])
+    assert set(compilation.plan.devices) == {"first", "last"}
+    condition, x = compilation.model.inputs
+    assert compilation.plan.devices_of(condition) == set()
+    assert compilation.plan.devices_of(x) == {"first", "last"}
+    assert compilation.plan.devices_of(*compilation.model.outputs) == {"first", "last"}
+    assert opaque((compilation, "input", 0)).declared.code == OperandCode.TENSOR_BOOL8
+    with pytest.raises(OpFailedError, match="its roles are on several devices"):
+        opaque((compilation, "input", 1))
+
+
 @pytest.mark.parametrize("explicit", [False, True])
 def test_rule_151_a_device_that_cannot(explicit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Device(Allocating(fails=True))
@@ -212,6 +271,27 @@ def test_rule_152_opaque_memories_hold_no_constants_and_have_no_regions() -> Non
         Execution(SUM).set_input_from_memory(1, memory)
     with pytest.raises(BadDataError, match="opaque"):
         memory.view()
+
+
+def one_of(then: OperationCode, otherwise: OperationCode) -> Model:
+    """IF over two models of one operation."""
+    branches = []
+    for code in (then, otherwise):
+        branch = Model(code.name)
+        x, y = branch.add_operand(SQUARE), branch.add_operand(SQUARE)
+        branch.add_operation(code, [x], [y])
+        branch.identify_inputs_and_outputs([x], [y])
+        branch.finish()
+        branches.append(branch)
+    model = Model("one of")
+    condition, x, y = (model.add_operand(type) for type in (tensor("bool8", (1,)), SQUARE, SQUARE))
+    references = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in branches]
+    for index, branch in zip(references, branches, strict=True):
+        model.set_operand_value_from_model(index, branch)
+    model.add_operation(OperationCode.IF, [condition, *references, x], [y])
+    model.identify_inputs_and_outputs([condition, x], [y])
+    model.finish()
+    return model
 
 
 def plain(size: int = 16) -> Memory:

@@ -412,7 +412,7 @@ FUNCTIONS = (
     Function(
         "int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer)",
         "HardwareBuffer(*desc)", None,
-        "A new buffer, of format BLOB, held once.", HARDWARE_BUFFER, failure=-EINVAL,
+        "A new buffer, of format BLOB or R8G8B8A8_UNORM, held once.", HARDWARE_BUFFER, failure=-EINVAL,
     ),
     Function(
         "void AHardwareBuffer_acquire(AHardwareBuffer* buffer)",

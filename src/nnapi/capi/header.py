@@ -60,7 +60,8 @@ typedef struct ARect {
     int32_t bottom;
 } ARect;
 
-/* A BLOB has a width in bytes, and height and layers of 1. */
+/* A BLOB has a width in bytes, and height and layers of 1; an image has pixels of four bytes. stride is what describe
+   says: pixels, or bytes of a BLOB, from row to row. */
 typedef struct AHardwareBuffer_Desc {
     uint32_t width;
     uint32_t height;
@@ -73,6 +74,7 @@ typedef struct AHardwareBuffer_Desc {
 } AHardwareBuffer_Desc;
 
 enum AHardwareBuffer_Format {
+    AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM = 1,
     AHARDWAREBUFFER_FORMAT_BLOB = 0x21,
 };
 

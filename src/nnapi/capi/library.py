@@ -100,8 +100,8 @@ def channel_scales(params: Any) -> tuple[int, list[float] | None]:
     return params.channelDim, ffi.unpack(params.scales, params.scaleCount) if params.scales else None
 
 
-def buffer_desc(desc: Any) -> tuple[int, int, int, int]:
-    return desc.width, desc.height, desc.layers, desc.format
+def buffer_desc(desc: Any) -> tuple[int, int, int, int, int]:
+    return desc.width, desc.height, desc.layers, desc.format, desc.usage
 
 
 def memory_at(pointer: Any, length: int) -> memoryview:
@@ -179,7 +179,7 @@ def unlock(buffer: HardwareBuffer) -> int:
 def describe(buffer: HardwareBuffer, desc: Any) -> None:
     ffi.memmove(desc, ffi.new("AHardwareBuffer_Desc*"), ffi.sizeof("AHardwareBuffer_Desc"))
     desc.width, desc.height, desc.layers, desc.format = buffer.width, buffer.height, buffer.layers, buffer.format
-    desc.stride = buffer.width
+    desc.usage, desc.stride = buffer.usage, buffer.stride
 
 
 def hold(handle: int, more: int) -> None:

@@ -84,10 +84,11 @@ class Call:
         types = self.stored_results()
         if not self.declared or all(map(is_, types, self.declared)):
             return types
-        return tuple(
-            _kept(output_slot(self.operation, position), type, declared)
-            for position, (type, declared) in enumerate(zip(types, self.declared, strict=True))
-        )
+        return tuple(map(self._kept, range(len(types)), types, self.declared))
+
+    def _kept(self, position: int, type: OperandType, declared: OperandType) -> OperandType:
+        hands_on = type.is_quantized and isinstance(output_slot(self.operation, position).quant, str)
+        return replace(type, scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
 
 
 def normalise(
@@ -374,16 +375,9 @@ def fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -
     return quant.get(code) if quant else None
 
 
-def _kept(slot: TensorParameter, type: OperandType, declared: OperandType) -> OperandType:
-    hands_on = type.is_quantized and isinstance(getattr(slot, "quant", None), str)
-    return replace(type, scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
-
-
-def check_declared(
-    result: OperandType, declared: OperandType, *, is_model_output: bool, may_replace: bool = False
-) -> None:
+def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool, lax: bool = False) -> None:
     """Raise OpFailedError where a result, as it is kept, contradicts its declaration: in its extents, and in its
-    quantisation unless that ``may_replace`` the declared one, as rule 128 has it between operations."""
+    quantisation unless the check is ``lax``, as rule 128 has it between operations."""
     if result is declared:
         return
     known: Shape = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
@@ -397,9 +391,9 @@ def check_declared(
     )
     if not agrees:
         raise OpFailedError(f"gives {result}, declared is {declared}")
-    if not may_replace and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
+    if not lax and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
+        place = "model output" if is_model_output else "tensor between operations"
         raise OpFailedError(
-            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the "
-            f"{'model output' if is_model_output else 'tensor between operations'} is declared with "
+            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the {place} is declared with "
             f"{declared.scale:.9g} and {declared.zero_point}"
         )

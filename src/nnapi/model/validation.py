@@ -153,10 +153,24 @@ def _facets(model: Model) -> list[Facet]:
     ]
     used = {*model.inputs, *model.outputs}.union(*((*call.inputs, *call.outputs) for call in model.operations))
     for operand in model.operands:
-        if operand.index not in used:
-            continue  # no device is told of it
-        level = 3 if operand.type.is_extension else TYPE_LEVELS.get(operand.type.code, 1)
-        facets.append(Facet(level, f"{operand} is of this type"))
-        if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
-            facets.append(Facet(3, f"{operand} is of unknown rank"))
+        if operand.index in used:  # no device is told of the others
+            facets += _operand_facets(operand)
+    return facets
+
+
+def call_facets(model: Model, call: OperationCall) -> list[Facet]:
+    """Every requirement of a feature level that one operation and its operands have."""
+    facets = list(call.match.facets) if call.match else []
+    for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
+        facets += _operand_facets(operand)
+        if operand.lifetime is Lifetime.SUBGRAPH:
+            facets += [Facet(facet.level, f"{operand} → {facet.reason}") for facet in operand.value.facets]
+    return facets
+
+
+def _operand_facets(operand: Operand) -> list[Facet]:
+    level = 3 if operand.type.is_extension else TYPE_LEVELS.get(operand.type.code, 1)
+    facets = [Facet(level, f"{operand} is of this type")]
+    if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
+        facets.append(Facet(3, f"{operand} is of unknown rank"))
     return facets

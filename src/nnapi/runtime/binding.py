@@ -16,7 +16,7 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, check_type, combine, stores
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.memory import DeviceMemory
+from nnapi.runtime.memory import DeviceMemory, ImageMemory
 
 
 @dataclass(slots=True)
@@ -140,6 +140,11 @@ class Binding:
             self._set_opaque(index, operand, memory, offset, length, dimensions)
             return
         self._need_known(operand, dimensions)
+        if isinstance(memory, ImageMemory):
+            need(not (offset or length), "an image is used as a whole: offset and length must be 0", BadDataError)
+            self._need_unset(index)
+            self.arguments[index] = Argument(operand.type.with_dimensions(dimensions), region=(memory, 0, 0))
+            return
         need(offset or length, "offset and length are both 0", BadDataError)
         memory.check_region(offset, length)
         self._need_unset(index)

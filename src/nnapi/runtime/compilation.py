@@ -203,6 +203,12 @@ class Compilation:
         names = self._ready.plan.devices if self._ready else ()
         return [device for device in self._candidates if device.name in names]
 
+    def devices_of(self, role: str, index: int) -> list[Device]:
+        """The devices whose steps read or write an ``input`` or ``output``."""
+        indices = self.model.inputs if role == "input" else self.model.outputs
+        names = self.plan.devices_of(indices[index])
+        return [device for device in self._candidates if device.name in names]
+
     def explain(self) -> str:
         """Which operation runs where, why not elsewhere, and at what predicted cost."""
         return as_text(self.plan)

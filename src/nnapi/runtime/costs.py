@@ -12,13 +12,13 @@ from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import called, nested
+from nnapi.runtime.asking import CONTROL_FLOW
 from nnapi.runtime.measured import Cost, Table
 from nnapi.runtime.work import Work, work_of
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds for an operation, a product and a byte."""
 UNMEASURED = Table()
-CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
 MOST = 1e9
 """Seconds that what is inside control flow counts at most: loops that share their bodies double at each depth, and
 what is not finite would count as refused."""

@@ -22,6 +22,7 @@ from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
+from nnapi.runtime.asking import verdicts_of
 from nnapi.runtime.queue import Turnstile
 from nnapi.trace import Layer
 
@@ -92,8 +93,8 @@ class Device:
             wait()
 
     def supports(self, model: Model) -> Sequence[bool]:
-        """For each operation of the model, in its order: would the driver take it?"""
-        return [verdict.supported for verdict in self.driver.verdicts(model)]
+        """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
+        return [verdict.supported for verdict in verdicts_of(self, model)]
 
     def __str__(self) -> str:
         return self.name

@@ -22,7 +22,7 @@ from nnapi.errors import (
     need,
 )
 from nnapi.model.memory import PROTECTIONS, Memory
-from nnapi.model.operand import Array, OperandType, Shape, combine
+from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.runtime.compilation import Compilation
 
 
@@ -70,8 +70,9 @@ class MemoryDesc:
     def create_memory(self) -> DeviceMemory:
         """The memory (``ANeuralNetworksMemory_createFromDesc``).
 
-        The device that all roles have in common allocates it; else it is ordinary shared memory, where the size is
-        known and no role belongs to a compilation for chosen devices. Raises OpFailedError otherwise.
+        The one device whose steps read or write it in its roles allocates it; else, where there are several or it
+        cannot, it is ordinary shared memory, if the size is known and no role belongs to a compilation for chosen
+        devices. Raises OpFailedError otherwise.
         """
         need(self._finished, "the descriptor is not finished", BadStateError)
         assert self.type is not None
@@ -80,8 +81,9 @@ class MemoryDesc:
     def _allocate(self) -> Buffer | None:
         assert self.type is not None
         type = self.type.with_dimensions(self._dimensions)
-        devices = {id(device): device for role in self.roles for device in role.compilation.devices}
-        reason = "its roles are on several devices"
+        touching = (role.compilation.devices_of(role.kind, role.index) for role in self.roles)
+        devices = {id(device): device for found in touching for device in found}
+        reason = "its roles are on several devices" if devices else "no step uses it"
         if len(devices) == 1:
             (device,) = devices.values()
             try:
@@ -236,33 +238,46 @@ def _copy(source: Memory, target: Memory) -> None:
 class HardwareBufferFormat(IntEnum):
     """Formats of AHardwareBuffer that this runtime knows of."""
 
+    R8G8B8A8_UNORM = 0x01
     BLOB = 0x21
 
 
+PIXEL_BYTES = 4
+"""Of a pixel of format R8G8B8A8_UNORM."""
+
+
 class HardwareBuffer:
-    """A buffer as Android's AHardwareBuffer of format BLOB: ``width`` bytes in an anonymous shared file.
+    """A buffer as Android's AHardwareBuffer, in an anonymous shared file: of format BLOB ``width`` bytes, of format
+    R8G8B8A8_UNORM ``layers`` of ``height`` rows of ``width`` pixels, one after the other.
 
     Other formats are refused with BadDataError: nothing on this machine would understand their pixels.
     """
 
-    def __init__(self, width: int, height: int = 1, layers: int = 1, format: int = HardwareBufferFormat.BLOB) -> None:
-        need(
-            format == HardwareBufferFormat.BLOB, f"format {format:#x} is not BLOB, the only one supported", BadDataError
-        )
-        need(
-            width > 0 and height == 1 and layers == 1,
-            "a BLOB has a width above 0, and height and layers 1",
-            BadDataError,
-        )
-        self.width, self.height, self.layers, self.format = width, height, layers, format
+    def __init__(
+        self, width: int, height: int = 1, layers: int = 1, format: int = HardwareBufferFormat.BLOB, usage: int = 0
+    ) -> None:
+        is_blob = format == HardwareBufferFormat.BLOB
+        known = is_blob or format == HardwareBufferFormat.R8G8B8A8_UNORM
+        need(known, f"format {format:#x} is neither BLOB nor R8G8B8A8_UNORM", BadDataError)
+        flat = (height == 1 and layers == 1) or not is_blob
+        need(width > 0 and flat, "a BLOB has a width above 0, and height and layers 1", BadDataError)
+        need(height > 0 and layers > 0, f"{width} × {height} pixels in {layers} layers are none", BadDataError)
+        size = width if is_blob else width * height * layers * PIXEL_BYTES
+        need(size <= MAX_BYTES, f"{size} bytes are more than {MAX_BYTES}", BadDataError)
+        self.width, self.height, self.layers, self.format, self.usage = width, height, layers, format, usage
         fd = os.memfd_create("nnapi-hardware-buffer")
         try:
-            os.ftruncate(fd, width)
-            self._memory = Memory.from_fd(width, PROTECTIONS, fd)
-            self._mapping = mmap.mmap(fd, width)
+            os.ftruncate(fd, size)
+            self._memory = Memory.from_fd(size, PROTECTIONS, fd) if is_blob else ImageMemory(size)
+            self._mapping = mmap.mmap(fd, size)
         finally:
             os.close(fd)
         self._locked = False
+
+    @property
+    def stride(self) -> int:
+        """Pixels, or bytes of a BLOB, from row to row."""
+        return self.width
 
     def lock(self) -> memoryview:
         """The bytes, for the CPU to read and write until :meth:`unlock` (``AHardwareBuffer_lock``)."""
@@ -276,5 +291,23 @@ class HardwareBuffer:
         self._locked = False
 
     def memory(self) -> Memory:
-        """A memory over the buffer, for any input, output or constant (``..._createFromAHardwareBuffer``)."""
+        """A memory over the buffer (``..._createFromAHardwareBuffer``). Over a BLOB it is one for any input, output or
+        constant; an image is only a whole input or output, of a device that knows what its pixels mean."""
         return self._memory
+
+
+class ImageMemory(Memory):
+    """The pixels of a hardware buffer. No device of this machine asks for them as such, so that a run that has to read
+    or write them ends with UnmappableError."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, PROTECTIONS, np.empty(0, np.uint8))
+
+    def view(self, offset: int = 0, length: int | None = None) -> Array:
+        raise UnmappableError("the memory is an image, which cannot be mapped as the bytes of an operand")
+
+    def check_region(self, offset: int, length: int) -> None:
+        raise BadDataError("the memory is an image: it has no regions and holds no constants")
+
+    def __repr__(self) -> str:
+        return f"<nnapi.Memory of {self.size} bytes over an image>"

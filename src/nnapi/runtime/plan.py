@@ -108,6 +108,10 @@ class Plan:
                 names[name] = None
         return tuple(names)
 
+    def devices_of(self, operand: int) -> set[str]:
+        """Names of the devices whose steps read or write an operand."""
+        return {name for step in self.steps for name in _touching(step, operand)}
+
     @property
     def is_simple(self) -> bool:
         """Whether one device runs the whole model unsplit."""
@@ -156,6 +160,23 @@ class OnlyPlan(Plan):
         (run,) = self.steps
         assert isinstance(run, Run)
         return OnlyPlan(self.model, run, lambda: self._figures, self.notes, threads)
+
+
+def _touching(step: Step, operand: int) -> set[str]:
+    """Names of the devices of a step that read or write an operand, also under its name in a branch or a body."""
+    if isinstance(step, Run):
+        return {step.device} if operand in step.inputs or operand in step.outputs else set()
+    entered = [step.then, step.otherwise] if isinstance(step, If) else [step.condition, step.body]
+    left = entered if isinstance(step, If) else [step.body]
+    sides = [(plan, step.inputs, plan.model.inputs) for plan in entered]
+    sides += [(plan, step.outputs, plan.model.outputs) for plan in left]
+    return {
+        name
+        for plan, outer, inner in sides
+        for outside, inside in zip(outer, inner, strict=False)
+        if outside == operand
+        for name in plan.devices_of(inside)
+    }
 
 
 def _step_devices(step: Step) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import called, depths
-from nnapi.runtime.costs import CONTROL_FLOW, NOMINAL, UNMEASURED, Prices
+from nnapi.runtime.asking import CONTROL_FLOW, has_open_control_flow, verdicts_of
+from nnapi.runtime.costs import NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.measured import Table
 from nnapi.runtime.partition import FORBIDDEN, Flow, Problem, partition
@@ -33,9 +34,6 @@ from nnapi.runtime.work import work_of
 from nnapi.trace import Layer, Phase, Section, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
-
-OPEN_SHAPES_LEVEL = 3
-"""Feature level from which devices understand extents that are not known before the run."""
 
 EXACT, INEXACT = 1e-12, 0.02
 """Shares of a plan's cost that a better one must save: declared costs are taken at their word, measured ones not."""
@@ -168,32 +166,15 @@ def whole(model: Model, device: Device) -> Plan:
 
 def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
     with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
-        verdicts = list(device.driver.verdicts(model))
-    if not (exclusions or _may_be_beyond(device, model)):
+        verdicts = verdicts_of(device, model)
+    if not exclusions:
         return verdicts
-    for position, call in enumerate(model.operations):
-        if (device.name, model, call.number) in exclusions:
-            verdicts[position] = Verdict(False, exclusions[device.name, model, call.number])
-        elif verdicts[position].supported and (reason := _beyond(device, model, call)):
-            verdicts[position] = Verdict(False, reason)
-    return verdicts
-
-
-def _may_be_beyond(device: Device, model: Model) -> bool:
-    """Whether :func:`_beyond` can have a reason for any operation."""
-    is_old = device.driver.info.feature_level < OPEN_SHAPES_LEVEL
-    return is_old or not {call.code for call in model.operations}.isdisjoint(CONTROL_FLOW)
-
-
-def _beyond(device: Device, model: Model, call: OperationCall) -> str | None:
-    """Why an operation is not given to a device, although its driver takes it."""
-    if device.type != DeviceTypeCode.DEVICE_CPU and _has_open_control_flow(model, call):
-        return f"{call}: control flow on unknown extents runs on the CPU only"
-    if device.driver.info.feature_level < OPEN_SHAPES_LEVEL:
-        for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
-            if operand.lifetime != Lifetime.NO_VALUE and not operand.type.is_known:
-                return f"{call}: {operand} has unknown extents, which a device of level 1 or 2 does not understand"
-    return None
+    return [
+        Verdict(False, exclusions[device.name, model, call.number])
+        if (device.name, model, call.number) in exclusions
+        else verdict
+        for call, verdict in zip(model.operations, verdicts, strict=True)
+    ]
 
 
 def _assignment(problem: Problem, devices: Sequence[Device], slack: float) -> Sequence[int]:
@@ -319,19 +300,9 @@ def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
         call.code in CONTROL_FLOW
         and isinstance(owner, Device)
         and owner.type == DeviceTypeCode.DEVICE_CPU
-        and not _has_open_control_flow(model, call)
+        and not has_open_control_flow(model, call)
         and max(depths(inner)[inner] for inner in called(model, call)) < DIVIDED
     )
-
-
-def _has_open_control_flow(model: Model, call: OperationCall) -> bool:
-    """Whether a control-flow operation has an operand of unknown size, outside or at the border of its models."""
-    if call.code not in CONTROL_FLOW:
-        return False
-    operands = [model.operands[index] for index in (*call.inputs, *call.outputs)]
-    for referenced in [operand.value for operand in operands if isinstance(operand.value, Model)]:
-        operands += [referenced.operands[index] for index in (*referenced.inputs, *referenced.outputs)]
-    return any(not o.type.is_known for o in operands if not isinstance(o.value, Model))
 
 
 def _control_flow_step(

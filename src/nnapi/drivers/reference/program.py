@@ -100,7 +100,7 @@ class Program:
             for index, result in zip(call.outputs, normal.kept_results(), strict=True):
                 operand = operands[index]
                 is_output = operand.lifetime == Lifetime.OUTPUT
-                check_declared(result, operand.type, is_model_output=is_output, may_replace=not is_output)
+                check_declared(result, operand.type, is_model_output=is_output, lax=not is_output)
             step = specialise(normal, known)
             return self._checked(step, call) if any(UNKNOWN in type.dimensions for type in normal.results) else step
         except NnapiError as error:

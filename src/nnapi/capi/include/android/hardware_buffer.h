@@ -19,7 +19,8 @@ typedef struct ARect {
     int32_t bottom;
 } ARect;
 
-/* A BLOB has a width in bytes, and height and layers of 1. */
+/* A BLOB has a width in bytes, and height and layers of 1; an image has pixels of four bytes. stride is what describe
+   says: pixels, or bytes of a BLOB, from row to row. */
 typedef struct AHardwareBuffer_Desc {
     uint32_t width;
     uint32_t height;
@@ -32,6 +33,7 @@ typedef struct AHardwareBuffer_Desc {
 } AHardwareBuffer_Desc;
 
 enum AHardwareBuffer_Format {
+    AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM = 1,
     AHARDWAREBUFFER_FORMAT_BLOB = 0x21,
 };
 
@@ -45,7 +47,7 @@ enum AHardwareBuffer_UsageFlags {
     AHARDWAREBUFFER_USAGE_GPU_DATA_BUFFER = 1 << 24,
 };
 
-/* A new buffer, of format BLOB, held once. */
+/* A new buffer, of format BLOB or R8G8B8A8_UNORM, held once. */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer);
 
 /* Hold a buffer once more. */
