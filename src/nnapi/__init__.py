@@ -14,26 +14,47 @@ from nnapi.codes import (
     PriorityCode,
     ResultCode,
 )
-from nnapi.errors import NnapiError
+from nnapi.errors import (
+    BadDataError,
+    BadStateError,
+    DeadObjectError,
+    IncompleteError,
+    MissedDeadlineError,
+    MissedDeadlinePersistentError,
+    MissedDeadlineTransientError,
+    NnapiError,
+    OpFailedError,
+    OutOfMemoryError,
+    OutputInsufficientSizeError,
+    ResourceExhaustedError,
+    ResourceExhaustedPersistentError,
+    ResourceExhaustedTransientError,
+    UnavailableDeviceError,
+    UnexpectedNullError,
+    UnmappableError,
+)
 from nnapi.importers import load
 from nnapi.model.builder import Builder
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.runtime.burst import Burst
-from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.compilation import Compilation, Result, compile
 from nnapi.runtime.device import Device, device, devices, unavailable_devices
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
-from nnapi.runtime.preparation import Partitioning, settings
+from nnapi.runtime.settings import Partitioning, settings
 from nnapi.trace.vlog import vlog
 
 __all__ = [
+    "BadDataError",
+    "BadStateError",
     "Builder",
     "Burst",
     "ChannelQuantization",
     "Compilation",
+    "DeadObjectError",
     "Device",
     "DeviceMemory",
     "DeviceTypeCode",
@@ -43,18 +64,32 @@ __all__ = [
     "FeatureLevelCode",
     "FuseCode",
     "HardwareBuffer",
+    "IncompleteError",
     "Memory",
     "MemoryDesc",
+    "MissedDeadlineError",
+    "MissedDeadlinePersistentError",
+    "MissedDeadlineTransientError",
     "Model",
     "NnapiError",
+    "OpFailedError",
     "OperandCode",
     "OperandType",
     "OperationCode",
+    "OutOfMemoryError",
+    "OutputInsufficientSizeError",
     "PaddingCode",
     "Partitioning",
     "PreferenceCode",
     "PriorityCode",
+    "ResourceExhaustedError",
+    "ResourceExhaustedPersistentError",
+    "ResourceExhaustedTransientError",
+    "Result",
     "ResultCode",
+    "UnavailableDeviceError",
+    "UnexpectedNullError",
+    "UnmappableError",
     "compile",
     "copy_memory",
     "device",

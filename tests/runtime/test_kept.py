@@ -1,7 +1,7 @@
 """Plans kept in the compilation cache: who is asked nothing, and when they are not taken."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from nnapi import Compilation, Device, Model, PreferenceCode, compile, device
 from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
 from nnapi.runtime import kept
 from nnapi.runtime.cache import Cache, entries, read_entry
-from nnapi.runtime.preparation import settings
+from nnapi.runtime.settings import settings
 
 REFERENCE = device("nnapi-reference")
 
@@ -42,8 +42,9 @@ def sooner(driver: Asked) -> Asked:
 
 
 @pytest.fixture(autouse=True)
-def no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "tuning", False)
+def no_comparison() -> Iterator[None]:
+    with settings(tuning=False):
+        yield
 
 
 def test_nobody_is_asked_again_and_the_explanation_is_the_same(tmp_path: Path) -> None:
@@ -106,14 +107,14 @@ def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_plan_chosen_by_comparison_is_kept_with_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "tuning", True)
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "measured"))
     monkeypatch.setattr("nnapi.runtime.preparation.is_worthwhile", lambda model, plans: len(plans) > 1)
     directory = tmp_path / "cache"
     directory.mkdir()
-    cold = compile(doubled(), rivals(), cache=(directory, TOKEN))
     again = rivals()
-    warm = compile(doubled(), again, cache=(directory, TOKEN))
+    with settings(tuning=True):
+        cold = compile(doubled(), rivals(), cache=(directory, TOKEN))
+        warm = compile(doubled(), again, cache=(directory, TOKEN))
     assert [device.driver.asked for device in again] == [0, 0]  # type: ignore[attr-defined]
     assert warm.plan.measured == cold.plan.measured is not None
     assert warm.explain() == cold.explain()

@@ -58,7 +58,6 @@ def automatic(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture(autouse=True)
 def default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEBUG_NN_PARTITION", raising=False)
-    monkeypatch.setattr(settings, "partitioning", None)
 
 
 # D. Control flow on devices
@@ -139,18 +138,18 @@ def test_rule_078_python_stands_above_the_environment(automatic: Any, monkeypatc
         (Partitioning.WITH_FALLBACK, "quick"),
         (None, "quick"),
     ):
-        monkeypatch.setattr(settings, "partitioning", mode)
-        assert compile(chain()).plan.devices == (devices,)
+        with settings(partitioning=mode):
+            assert compile(chain()).plan.devices == (devices,)
 
 
 def fails(request: Request, inner: Prepared) -> Outcome:
     raise OpFailedError("a general failure")
 
 
-def test_rule_079_chosen_devices_are_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_079_chosen_devices_are_kept_to() -> None:
     for mode in Partitioning:
-        monkeypatch.setattr(settings, "partitioning", mode)
-        compilation = compile(chain(), [Device(Scripted(fails)), REFERENCE])
+        with settings(partitioning=mode):
+            compilation = compile(chain(), [Device(Scripted(fails)), REFERENCE])
         assert compilation.plan.devices == ("scripted",)
         with pytest.raises(OpFailedError, match="a general failure"):
             compilation.run(GIVEN)

@@ -75,14 +75,14 @@ def test_a_device_that_was_not_found_is_not_measured(machine: list[Device], pair
 
 @pytest.mark.parametrize(("tuning", "preference"), [(False, None), (True, PreferenceCode.PREFER_LOW_POWER)])
 def test_nothing_is_measured_where_nothing_is_compared(
-    machine: list[Device], monkeypatch: pytest.MonkeyPatch, tuning: bool, preference: PreferenceCode | None
+    machine: list[Device], tuning: bool, preference: PreferenceCode | None
 ) -> None:
-    monkeypatch.setattr(settings, "tuning", tuning)
     machine.append(REFERENCE)
     clock = Clock()
     device, driver = exact(clock, refused=list(Kind))
     machine.append(device)
-    compile(chain(), machine, preference)
+    with settings(tuning=tuning):
+        compile(chain(), machine, preference)
     assert driver.runs == 0
     assert known_costs().table(REFERENCE, 1) == Table()
 

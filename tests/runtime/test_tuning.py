@@ -26,9 +26,8 @@ X = np.ones((2, 2), np.float32)
 def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("nnapi.runtime.tuning.Watch.is_disturbed", lambda watch: False)
-    settings.tuning = True
-    yield
-    settings.tuning = None
+    with settings(tuning=True):
+        yield
 
 
 def model(extents: tuple[int, int] = (2, 2)) -> Model:
@@ -119,10 +118,9 @@ def test_low_power_follows_what_is_declared() -> None:
     assert driver.struck == 0
 
 
-def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.tuning = None
-    monkeypatch.setenv("NNAPI_TUNING", "0")
-    assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
+def test_it_can_be_switched_off() -> None:
+    with settings(tuning=False):
+        assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
 
 
 def test_open_extents_are_taken_for_1() -> None:

@@ -32,8 +32,9 @@ from nnapi.runtime.digest import content_hash
 from nnapi.runtime.event import Event
 from nnapi.runtime.explain import as_data, as_text, summary
 from nnapi.runtime.plan import Plan
-from nnapi.runtime.preparation import Partitioning, Ready, partitioning, prepare
+from nnapi.runtime.preparation import Ready, prepare
 from nnapi.runtime.prepared import escaped
+from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.shortcut import Shortcut, is_open, shortcut
 from nnapi.trace import Layer, Phase, Section, spans
 

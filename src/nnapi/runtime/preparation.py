@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,45 +20,11 @@ from nnapi.runtime.plan import Plan, Run, submodel
 from nnapi.runtime.planner import first_plan, make_plans, whole
 from nnapi.runtime.prepared import Fallback, OnDevice, PreparedPlan, escaped
 from nnapi.runtime.pricing import Pricing, priced
+from nnapi.runtime.settings import Partitioning, tunes
 from nnapi.runtime.tuning import fastest, is_worthwhile
 from nnapi.trace import Phase, Section, span
 
 log = logging.getLogger("nnapi.CompilationBuilder")
-
-
-class Partitioning(IntEnum):
-    """What ``debug.nn.partition`` says about automatic compilations."""
-
-    NONE = 0
-    WITH_FALLBACK = 1
-    WITHOUT_FALLBACK = 2
-
-
-def partitioning() -> Partitioning:
-    """The setting of this process: :data:`settings`, else the environment's DEBUG_NN_PARTITION, else fallback.
-
-    A number that is none of the three means no fallback, as in the reference runtime.
-    """
-    if settings.partitioning is not None:
-        return settings.partitioning
-    text = os.environ.get("DEBUG_NN_PARTITION", "1").strip()
-    return Partitioning(int(text)) if text in ("0", "1", "2") else Partitioning.WITHOUT_FALLBACK
-
-
-@dataclass
-class Settings:
-    """Settings of the process that stand above the environment's."""
-
-    partitioning: Partitioning | None = None
-    tuning: bool | None = None
-
-
-settings = Settings()
-
-
-def tunes() -> bool:
-    """Whether plans are compared by running them: :data:`settings`, else NNAPI_TUNING is not 0."""
-    return settings.tuning if settings.tuning is not None else os.environ.get("NNAPI_TUNING", "1") != "0"
 
 
 class Ready(NamedTuple):

@@ -1,0 +1,66 @@
+"""Settings of the runtime, for a stretch of code: ``with nnapi.settings(tuning=False): …``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Partitioning(IntEnum):
+    """What ``debug.nn.partition`` says about automatic compilations."""
+
+    NONE = 0
+    WITH_FALLBACK = 1
+    WITHOUT_FALLBACK = 2
+
+
+class Settings(NamedTuple):
+    """What stands above the environment's variables; None leaves it to them."""
+
+    partitioning: Partitioning | None = None
+    tuning: bool | None = None
+
+
+NONE = Settings()
+_current: ContextVar[Settings] = ContextVar("nnapi.settings", default=NONE)
+
+
+@contextmanager
+def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = None) -> Iterator[Settings]:
+    """Settings for the compilations that this thread, or this task, finishes inside the ``with`` block.
+
+    ``partitioning`` stands above DEBUG_NN_PARTITION, ``tuning`` above NNAPI_TUNING. None keeps what an outer block, or
+    the environment, says.
+    """
+    outer = _current.get()
+    chosen = Settings(
+        outer.partitioning if partitioning is None else Partitioning(partitioning),
+        outer.tuning if tuning is None else bool(tuning),
+    )
+    token = _current.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _current.reset(token)
+
+
+def partitioning() -> Partitioning:
+    """How automatic compilations are divided: as :func:`settings` or DEBUG_NN_PARTITION say, else with fallback.
+
+    A number that is none of the three means no fallback, as in the reference runtime.
+    """
+    chosen = _current.get().partitioning
+    if chosen is not None:
+        return chosen
+    text = os.environ.get("DEBUG_NN_PARTITION", "1").strip()
+    return Partitioning(int(text)) if text in ("0", "1", "2") else Partitioning.WITHOUT_FALLBACK
+
+
+def tunes() -> bool:
+    """Whether plans are compared by running them: as :func:`settings` say, else unless NNAPI_TUNING is 0."""
+    chosen = _current.get().tuning
+    return os.environ.get("NNAPI_TUNING", "1") != "0" if chosen is None else chosen
