@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import os
 from errno import EMFILE, ENFILE
+from io import TextIOBase
+from mmap import PROT_READ
+from stat import S_ISREG
+from typing import BinaryIO, TypeAlias
+
+import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, need, translated
 from nnapi.importers import known
@@ -11,6 +17,8 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
 
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO"
+"""Where a model is read from: a file by its path, its bytes, or itself, open for reading in binary."""
 OTHERS = {
     b"PK\x03\x04": "a zip archive (a Keras, PyTorch or .task file?)",
     b"\x89HDF": "an HDF5 file (a Keras model?)",
@@ -21,19 +29,23 @@ OTHERS = {
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
-def load(path: str | os.PathLike[str]) -> Model:
+def load(source: Source) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
+
+    ``source`` is a path, the file's bytes, or a file that is open for reading in binary, of which the model is what
+    follows its position; one that cannot be mapped, as a pipe or a member of an archive, is read.
 
     Reads .tflite. Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no
     model, is damaged, or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and
     OpFailedError where the process runs out of memory or of descriptors.
     """
-    memory, name = _opened(path), os.path.basename(path)
+    memory, path = _opened(source)
+    name = os.path.basename(path)
     file = known.identity(memory)
     if file is not None and (found := known.recalled(file, memory, name)):
         return found
     try:
-        with translated(str(path)):
+        with translated(path):
             need(memory.size, "the file is empty", BadDataError)
             head = memory.view(0, min(8, memory.size)).tobytes()
             from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
@@ -41,18 +53,39 @@ def load(path: str | os.PathLike[str]) -> Model:
             need(head[4:8] == tflite.IDENTIFIER, f"no model that can be read: {_guess(head)}", BadDataError)
             model = tflite.read(memory, name)
     except BadDataError as error:
-        raise (error if error.sentence.startswith(f"{name} ") else error.at(str(path))) from None
+        raise (error if error.sentence.startswith(f"{name} ") else error.at(path)) from None
     model.origin = known.Origin(file, path) if file else None
     return model
 
 
-def _opened(path: str | os.PathLike[str]) -> Memory:
+def _opened(source: Source) -> tuple[Memory, str]:
+    """The bytes of a model and what to call them."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return Memory.from_array(np.frombuffer(source, np.uint8)), "model"
     try:
-        return Memory.from_file(path)
+        if isinstance(source, str | os.PathLike):
+            return Memory.from_file(source), os.fspath(source)
+        return _opened_file(source)
     except OSError as error:
         if error.errno in (EMFILE, ENFILE):  # no fault of the file
             raise OpFailedError(str(error)) from None
         raise
+
+
+def _opened_file(file: BinaryIO) -> tuple[Memory, str]:
+    kind = type(file).__name__
+    need(
+        hasattr(file, "read"), f"load takes a path, bytes or a file that is open for reading, not {kind}", BadDataError
+    )
+    name = file.name if isinstance(getattr(file, "name", None), str) else "file"
+    need(not isinstance(file, TextIOBase), f"{name} is open as text; open it in binary, mode 'rb'", BadDataError)
+    try:
+        stat, position = os.fstat(file.fileno()), file.tell()
+    except OSError:  # no file of the system's, or one without a position
+        stat = None
+    if stat is None or not S_ISREG(stat.st_mode):
+        return Memory.from_array(np.frombuffer(file.read(), np.uint8)), name
+    return Memory.from_fd(max(stat.st_size - position, 0), PROT_READ, file.fileno(), position), name
 
 
 def _guess(head: bytes) -> str:

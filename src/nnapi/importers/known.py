@@ -53,9 +53,9 @@ class Identity(NamedTuple):
 
 
 def identity(memory: Memory) -> Identity | None:
-    """That of the file that a memory maps, None where it maps none."""
+    """That of the file that a memory maps whole, None where it maps none."""
     stat = memory.stat()
-    return stat and _identity(stat)
+    return None if stat is None or stat.st_size != memory.size else _identity(stat)
 
 
 def _identity(stat: os.stat_result) -> Identity:
