@@ -43,6 +43,7 @@ def load(source: Source) -> Model:
     name = os.path.basename(path)
     file = known.identity(memory)
     if file is not None and (found := known.recalled(file, memory, name)):
+        found.origin = known.Origin(file, path, is_kept=True)
         return found
     try:
         with translated(path):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnapi.codes import OperandCode
-from nnapi.errors import BadDataError
+from nnapi.errors import BadDataError, need
 from nnapi.model.deferred import DeferredModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -65,21 +65,31 @@ def _identity(stat: os.stat_result) -> Identity:
 class Origin:
     """The file that a model was imported from, as it was then."""
 
-    def __init__(self, file: Identity, path: str | os.PathLike[str]) -> None:
-        self._file, self._path = file, os.path.abspath(path)
+    def __init__(self, file: Identity, path: str | os.PathLike[str], *, is_kept: bool = False) -> None:
+        """``is_kept`` says that what is to be known of the file is kept already."""
+        self._file, self._path, self._is_kept = file, os.path.abspath(path), is_kept
 
     def need_unchanged(self) -> None:
         """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
         the model. Another file of that name does no harm; what is written through a mapping may not show."""
-        try:
-            now = _identity(os.stat(self._path))
-        except OSError:
-            return
-        if now[:2] == self._file[:2] and (now.size, now.modified) != (self._file.size, self._file.modified):
+        now = self._now()
+        if now and now[:2] == self._file[:2] and (now.size, now.modified) != (self._file.size, self._file.modified):
             raise BadDataError(f"{self._path} has changed since it was loaded: load it again")
+
+    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+        """By path and digest, where the file is still there."""
+        return (_loaded, (self._path, content_hash(model))) if self._now() == self._file else None
+
+    def _now(self) -> Identity | None:
+        try:
+            return _identity(os.stat(self._path))
+        except OSError:
+            return None
 
     def keep(self, model: Model) -> None:
         """Remember what is to be known of the model; not of a file that was changed a moment ago."""
+        if self._is_kept:
+            return
         from pathlib import Path  # half a megabyte that only those who write need
 
         file = self._file
@@ -92,6 +102,15 @@ class Origin:
             _prune(path.parent)
         except OSError as error:
             log.info("what is known of %s is not kept: %s", model.name, error)
+
+
+def _loaded(path: str, digest: bytes) -> Model:
+    """The model of a file, elsewhere: BadDataError where that is another one there."""
+    from nnapi.importers import load
+
+    model = load(path)
+    need(content_hash(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
+    return model
 
 
 def recalled(file: Identity, memory: Memory, name: str) -> Model | None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -48,6 +48,9 @@ class Origin(Protocol):
 
     def keep(self, model: Model) -> None:
         """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
+
+    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
 
 
 class Model:
@@ -284,6 +287,26 @@ class Model:
             for call, answer in zip(self.operations, device.supports(self), strict=True):
                 supported[call.number] |= answer
         return supported
+
+    def close(self) -> None:
+        """Let nobody change or compile the model from now on (``ANeuralNetworksModel_free``). What was made of it goes
+        on, and its memory is given back with the last of that."""
+        self._state = "closed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
+        if not self.is_finished:
+            raise BadStateError(f"{self!r} cannot be pickled: it is {self._state}, not finished")
+        from nnapi.model.description import build, describe  # which imports this module
+
+        found = self.origin.pickled(self) if self.origin is not None else None
+        return found or (build, (describe(self),))
 
     def __repr__(self) -> str:
         counts = f"{len(self.operations)} operations, {len(self.operands)} operands"

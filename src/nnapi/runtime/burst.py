@@ -31,7 +31,8 @@ class Burst:
     def __init__(self, compilation: Compilation, *, borrow: bool = False) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
         self.compilation = compilation
-        self._prepared = session_of(compilation.prepared)
+        self._shared = compilation.prepared
+        self._prepared = session_of(self._shared)
         self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
@@ -77,7 +78,7 @@ class Burst:
         if not self._is_closed:
             self._is_closed = True
             self._prepared.close()
-            self._prepared = self.compilation.prepared
+            self._prepared = self._shared
             self._shortcut = shortcut(self._model, self._prepared, self._borrow)
 
     def __enter__(self) -> Burst:

@@ -6,12 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from nnapi.codes import PreferenceCode, PriorityCode
-from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
+from nnapi.drivers.base import Attribute, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -182,6 +182,26 @@ class Compilation:
 
         return Burst(self, borrow=borrow)
 
+    def close(self) -> None:
+        """Give back what was prepared (``ANeuralNetworksCompilation_free``), as soon as the executions, bursts and runs
+        that were begun have no more use for it."""
+        self._state, self._ready, self.shortcut = "closed", None, None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A compilation is pickled as its model, the names of the devices it was made for and its options; where it is
+        unpickled it is made anew."""
+        self._finished()
+        names = [device.name for device in self._candidates] if self.is_explicit else None
+        caching = None if self._cache is None else (self._cache.directory, self._cache.token)
+        options = self._preference, self._priority, self._timeout, self._threads
+        return _compiled_again, (self.model, names, options, caching, self._attributes.sorted())
+
     # Asking
 
     @property
@@ -327,15 +347,21 @@ def compile(
     priority: PriorityCode | None = None,
     timeout: int | None = None,
     threads: int | None = None,
+    relaxed: bool | None = None,
     cache: str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
     ``devices`` restricts the choice, by name or Device; nothing falls back to others then. ``timeout`` is in
-    nanoseconds and needs one device; ``threads`` is how many a run may use. ``cache`` is a directory, made where there
+    nanoseconds and needs one device; ``threads`` is how many a run may use; ``relaxed`` permits float32 to be computed
+    as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there
     is none, in which later compilations of the same model find what this one prepared; with a 32-byte token beside it,
     it is what :meth:`Compilation.set_caching` takes.
     """
+    if relaxed is not None and relaxed != model.relaxed and model.is_finished:
+        from nnapi.model.description import with_precision
+
+        model = with_precision(model, relaxed)
     compilation = Compilation(model, None if devices is None else _chosen(devices))
     if preference is not None:
         compilation.set_preference(preference)
@@ -351,6 +377,28 @@ def compile(
         if not os.path.isdir(cache):
             os.makedirs(cache, exist_ok=True)
         compilation.set_caching(cache, content_hash(model))
+    compilation.finish()
+    return compilation
+
+
+def _compiled_again(
+    model: Model,
+    names: Sequence[str] | None,
+    options: tuple[PreferenceCode, PriorityCode, int, int | None],
+    caching: tuple[str, bytes] | None,
+    attributes: Sequence[Attribute],
+) -> Compilation:
+    compilation = Compilation(model, None if names is None else _chosen(names))
+    preference, priority, timeout, threads = options
+    compilation.set_preference(preference)
+    compilation.set_priority(priority)
+    compilation.set_threads(threads)
+    if timeout:
+        compilation.set_timeout(timeout)
+    if caching is not None:
+        compilation.set_caching(*caching)
+    for attribute in attributes:
+        compilation.add_extension_attribute(*attribute)
     compilation.finish()
     return compilation
 

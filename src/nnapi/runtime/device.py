@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Caches, Driver
@@ -91,6 +91,18 @@ class Device:
         wait = getattr(self.driver, "wait", None)
         if wait is not None:
             wait()
+
+    def close(self) -> None:
+        """Give back what the driver holds between uses, as a process of its own; the next use takes it anew."""
+        close = getattr(self.driver, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""

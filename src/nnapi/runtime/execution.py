@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from nnapi.codes import DurationCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
@@ -49,7 +49,7 @@ class Execution:
         self._attributes = Attributes(f"{self.model.name}'s execution")
         self._state = "preparation"
         self._lock = threading.Lock()
-        self._reusable = self._measured = False
+        self._reusable = self._measured = self._is_closed = False
         self._timeout = 0
         self._loop_timeout = DEFAULT_LOOP_TIMEOUT
         self._missing: str | None = None
@@ -280,7 +280,10 @@ class Execution:
         self._insufficient = [False] * len(self._shapes)
 
     def _complete(self) -> None:
-        self._state = "completed"
+        with self._lock:
+            self._state = "completed"
+            if self._is_closed:
+                self._give_back()
 
     def _run_to_end(self, deadline: int | None) -> None:
         try:
@@ -349,6 +352,23 @@ class Execution:
         if self._insufficient[index]:
             raise _too_small(f"output {index}", self._shapes[index])
         return self._shapes[index]
+
+    def close(self) -> None:
+        """Give the buffers back (``ANeuralNetworksExecution_free``): now, or when the computation under way ends."""
+        with self._lock:
+            self._is_closed = True
+            if self._state != "computation":
+                self._give_back()
+
+    def _give_back(self) -> None:
+        self._state, self._outcome = "closed", None
+        self._inputs, self._outputs = Binding(self.compilation, "input"), Binding(self.compilation, "output")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<nnapi.Execution of {self.model.name!r}, {self._state}>"

@@ -1,0 +1,93 @@
+"""A finished model as plain values, which can be pickled, and a model made of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from nnapi.model.extension import EXTENSIONS
+from nnapi.model.model import Lifetime, Model
+from nnapi.model.nesting import nested
+from nnapi.model.operand import OperandType
+
+Code = tuple[str | None, int]
+"""A type's number: within the extension of that name, or a built-in one."""
+
+
+class Description(NamedTuple):
+    """One model. A value is an array, or the place of the model referred to among the descriptions."""
+
+    name: str
+    operands: Sequence[tuple[str, Code, OperandType, Lifetime, Any]]
+    operations: Sequence[tuple[Code, tuple[int, ...], tuple[int, ...]]]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    relaxed: bool
+    notes: tuple[str, ...]
+
+
+def describe(model: Model) -> list[Description]:
+    """The model, which comes last, and all that it refers to, each once. Raises UnmappableError as ``compile`` does."""
+    model.need_mapped()
+    models = nested(model)
+    places = {each: place for place, each in enumerate(models)}
+    return [
+        Description(
+            each.name,
+            [
+                (o.name, _portable(o.type.code), o.type, o.lifetime, places.get(o.value) if _refers(o) else o.value)
+                for o in each.operands
+            ],
+            [(_portable(c.code), c.inputs, c.outputs) for c in sorted(each.operations, key=lambda call: call.number)],
+            each.inputs,
+            each.outputs,
+            each.relaxed,
+            each.notes,
+        )
+        for each in models
+    ]
+
+
+def build(descriptions: Sequence[Description]) -> Model:
+    """The finished model that was described last."""
+    models: list[Model] = []
+    for description in descriptions:
+        model = Model(description.name)
+        for name, code, type, lifetime, value in description.operands:
+            index = model.add_operand(replace(type, code=_local(code)), name)
+            if lifetime is Lifetime.SUBGRAPH:
+                model.set_operand_value_from_model(index, models[value])
+            elif lifetime is Lifetime.CONSTANT:
+                value.flags.writeable = False  # nobody else has it, so that it need not be copied
+                model.set_operand_value(index, value)
+            elif lifetime is Lifetime.NO_VALUE:
+                model.set_operand_value(index, None)
+        for code, inputs, outputs in description.operations:
+            model.add_operation(_local(code), inputs, outputs)
+        model.identify_inputs_and_outputs(description.inputs, description.outputs)
+        model.relax_computation_float32_to_float16(description.relaxed)
+        model.finish()
+        model.notes = description.notes
+        models.append(model)
+    return models[-1]
+
+
+def with_precision(model: Model, relaxed: bool) -> Model:
+    """The same model, and all that it refers to, with or without the permission to compute float32 as float16."""
+    return build([description._replace(relaxed=relaxed) for description in describe(model)])
+
+
+def _refers(operand: Any) -> bool:
+    return operand.lifetime is Lifetime.SUBGRAPH
+
+
+def _portable(code: int) -> Code:
+    """A number so that it means the same in every process: prefixes of extensions do not."""
+    extension = EXTENSIONS.name(code)
+    return (extension, code & 0xFFFF) if extension else (None, int(code))
+
+
+def _local(code: Code) -> int:
+    extension, number = code
+    return number if extension is None else EXTENSIONS.type(extension, number)
