@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,34 +23,15 @@ from nnapi.model.memory import PROTECTIONS, Memory, mappings, need_whole
 from nnapi.model.nesting import nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Lifetime, Operand, OperationCall, labelled
+from nnapi.model.parts import Lifetime, Operand, OperationCall, Origin, Supports, constants, labelled
 from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
 from nnapi.trace import Layer, Phase, Section
 
-__all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Supports"]
+__all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Supports", "constants"]
 
 log = logging.getLogger("nnapi.ModelBuilder")
 
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
-
-
-class Supports(Protocol):
-    """What a device answers about a model."""
-
-    def supports(self, model: Model) -> Sequence[bool]: ...
-
-
-class Origin(Protocol):
-    """Where a model was imported from."""
-
-    def need_unchanged(self) -> None:
-        """Raise BadDataError where the model is no longer what it was imported from."""
-
-    def keep(self, model: Model) -> None:
-        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
-
-    def pickled(self, model: Model) -> tuple[Any, ...] | None:
-        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
 
 
 class Model:
@@ -410,9 +391,3 @@ class Model:
                     operand.value = typed(operand, memory.view(*operand.value[1:]))
             else:
                 operand.value = typed(operand, operand.value.copy() if can_change(operand.value) else operand.value)
-
-
-def constants(model: Model) -> list[Array]:
-    """The values of a finished model's constants that are mapped."""
-    values = [operand.value for operand in model.operands if operand.lifetime is CONSTANT]
-    return [value for value in values if isinstance(value, np.ndarray)]

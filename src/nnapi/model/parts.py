@@ -1,14 +1,21 @@
-"""What a model consists of: operands, each with the role that it has there, and calls of operations."""
+"""What a model consists of, operands, each with the role that it has there, and calls of operations; and what it knows of
+devices and of files."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from nnapi.model.extension import operation_name
 from nnapi.model.matching import Match
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
+
+if TYPE_CHECKING:
+    from nnapi.model.model import Model
 
 
 class Lifetime(Enum):
@@ -58,3 +65,28 @@ class OperationCall:
 def labelled(code: int, number: int) -> str:
     """An operation as sentences name it: its code, and how many were added before it."""
     return f"{operation_name(code)} (#{number})"
+
+
+class Supports(Protocol):
+    """What a device answers about a model."""
+
+    def supports(self, model: Model) -> Sequence[bool]: ...
+
+
+class Origin(Protocol):
+    """Where a model was imported from."""
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError where the model is no longer what it was imported from."""
+
+    def keep(self, model: Model) -> None:
+        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
+
+    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
+
+
+def constants(model: Model) -> list[Array]:
+    """The values of a finished model's constants that are mapped."""
+    values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
+    return [value for value in values if isinstance(value, np.ndarray)]

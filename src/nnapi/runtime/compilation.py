@@ -6,9 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self
 
 from nnapi.codes import PreferenceCode, PriorityCode
 from nnapi.drivers.base import Attribute, Outcome, Prepared, PrepareOptions, Request
@@ -21,8 +19,8 @@ from nnapi.errors import (
     need,
     translated,
 )
-from nnapi.model.model import Model, Operand
-from nnapi.model.operand import DTYPES, Array, combine, stores
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache import Cache
 from nnapi.runtime.deadline import deadline_after
@@ -31,6 +29,7 @@ from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.digest import content_hash
 from nnapi.runtime.event import Event
 from nnapi.runtime.explain import as_data, as_text, summary
+from nnapi.runtime.inputs import checked_inputs
 from nnapi.runtime.plan import Plan
 from nnapi.runtime.preparation import Ready, prepare
 from nnapi.runtime.prepared import escaped
@@ -302,41 +301,6 @@ def execute(prepared: Prepared, request: Request) -> Outcome:
         raise
     except Exception as error:
         raise escaped(error, "the plan") from error
-
-
-def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
-    """The inputs as arrays of the storage types; BadDataError naming the one that does not fit."""
-    if len(inputs) != len(model.inputs):
-        raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
-    operands = model.operands
-    try:
-        return [_checked_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
-    except MemoryError as error:
-        raise escaped(error, f"the inputs of {model.name}") from error
-
-
-def _checked_input(operand: Operand, value: Any) -> Array | None:
-    type = operand.type
-    is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
-    if is_plain and type.dimensions and 0 not in type.dimensions:
-        return cast(
-            Array, value
-        )  # what nearly every call gives; the rest is for what it may also mean, and for sentences
-    if value is None:
-        return None
-    array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
-    if array.dtype == np.bool_:
-        array = array.view(np.uint8)
-    if not stores(type, array.dtype):
-        raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}")
-    if array.dtype != type.dtype:
-        array = np.ascontiguousarray(array).view(type.dtype)
-    if type.is_scalar:
-        need(array.size == 1, f"{operand} is a scalar, got {list(array.shape)}", BadDataError)
-        return array.reshape(())
-    if array.ndim == 0 or 0 in array.shape or combine(type.dimensions, array.shape) != array.shape:
-        raise BadDataError(f"{operand} cannot take an array of shape {list(array.shape)}")
-    return array
 
 
 def compile(

@@ -1,0 +1,48 @@
+"""The inputs of a run: arrays, tested against the model's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from nnapi.errors import BadDataError, need
+from nnapi.model.model import Model, Operand
+from nnapi.model.operand import DTYPES, Array, combine, stores
+from nnapi.runtime.prepared import escaped
+
+
+def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
+    """The inputs as arrays of the storage types; BadDataError naming the one that does not fit."""
+    if len(inputs) != len(model.inputs):
+        raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
+    operands = model.operands
+    try:
+        return [_checked_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
+    except MemoryError as error:
+        raise escaped(error, f"the inputs of {model.name}") from error
+
+
+def _checked_input(operand: Operand, value: Any) -> Array | None:
+    type = operand.type
+    is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
+    if is_plain and type.dimensions and 0 not in type.dimensions:
+        return cast(
+            Array, value
+        )  # what nearly every call gives; the rest is for what it may also mean, and for sentences
+    if value is None:
+        return None
+    array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
+    if array.dtype == np.bool_:
+        array = array.view(np.uint8)
+    if not stores(type, array.dtype):
+        raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}")
+    if array.dtype != type.dtype:
+        array = np.ascontiguousarray(array).view(type.dtype)
+    if type.is_scalar:
+        need(array.size == 1, f"{operand} is a scalar, got {list(array.shape)}", BadDataError)
+        return array.reshape(())
+    if array.ndim == 0 or 0 in array.shape or combine(type.dimensions, array.shape) != array.shape:
+        raise BadDataError(f"{operand} cannot take an array of shape {list(array.shape)}")
+    return array
