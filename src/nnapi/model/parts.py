@@ -1,5 +1,5 @@
-"""What a model consists of, operands, each with the role that it has there, and calls of operations; and what it knows of
-devices and of files."""
+"""What a model consists of: operands, each with the role that it has there, and calls of operations. And what it knows
+of devices and of files."""
 
 from __future__ import annotations
 
