@@ -1,15 +1,33 @@
 """Fixtures for all tests."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from nnapi.testing.corpus import Corpus
 
 os.environ["DEBUG_NN_CPUONLY"] = "1"  # tests of engines name them; the others must not depend on what is installed
 os.environ["NNAPI_TUNING"] = "0"  # plans follow the declared costs; what is measured would depend on the machine
+# However slow the machine is today: no example fails for the time it took.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 _kept = tempfile.TemporaryDirectory(prefix="nnapi-tests-")
 os.environ["NNAPI_CACHE_DIR"] = _kept.name  # what is kept of files and measurements, the user's own left alone
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """The public conformance examples, which come with the package."""
+    from nnapi.testing.corpus import published  # not before the environment above is set
+
+    return published()
 
 
 @pytest.fixture(scope="session")

@@ -1,39 +1,40 @@
-"""The published conformance examples on the reference, in the ways in which the public suites run them.
+"""The published conformance examples: on the reference in all ways of the public suites, plainly on engines.
 
 Split into parts of about the same size, so that several processes can share them.
 """
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from nnapi.model.operation import REGISTRY
+from nnapi.runtime.device import Device
 from nnapi.testing.conformance import Result, Status, run
 from nnapi.testing.corpus import Corpus, Entry
+from nnapi.testing.variants import VARIANTS
 
 PARTS = {"AIDL_V2": 1, "AIDL_V3": 1, "V1_0": 1, "V1_1": 1, "V1_2": 10, "V1_3": 5, "V1_3_cts_only": 1}
-EVERY_EXAMPLE = ("plain", "dynamic", "signed", "async", "burst", "compliance", "validation")
-EVERY_TENTH = ("memory", "fenced", "cached")
+ENGINES = {"xnnpack": 4, "openvino": 12}
+"""How many parts each engine's run has."""
+WITH_THE_SYSTEM = {"memory", "fenced", "cached"}
+"""Variants of which an example may be skipped, with its reason."""
 
-pytestmark = pytest.mark.shared
-
-
-@pytest.fixture(scope="module")
-def corpus(shared: Path) -> Corpus:
-    return Corpus(shared / "conformance")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def runnable(corpus: Corpus) -> list[Entry]:
+def known(corpus: Corpus) -> list[Entry]:
     """The examples of the operations that are declared."""
-    known = {operation.name for operation in REGISTRY.values()}
-    return corpus.select(lambda entry: known.issuperset(entry.ops))
+    declared = {operation.name for operation in REGISTRY.values()}
+    return corpus.select(lambda entry: declared.issuperset(entry.ops))
 
 
-def passed(corpus: Corpus, entries: Iterable[Entry], variants: Iterable[str]) -> list[Result]:
-    """Results of which none is a failure; integers must be exact."""
-    results = list(run(corpus, ["nnapi-reference"], variants, set(entries).__contains__, strict=True))
+def without_failures(
+    corpus: Corpus, entries: Iterable[Entry], device: Device | str, variants: Iterable[str], *, strict: bool = False
+) -> list[Result]:
+    results = list(run(corpus, [device], variants, set(entries).__contains__, strict=strict))
     failed = [result for result in results if result.status == Status.FAILED]
     report = "\n".join(f"{result.example}, {result.variant}: {result.reason}" for result in failed[:20])
     assert not failed, f"{len(failed)} of {len(results)} failed\n{report}"
@@ -41,21 +42,33 @@ def passed(corpus: Corpus, entries: Iterable[Entry], variants: Iterable[str]) ->
 
 
 def test_every_folder_is_covered(corpus: Corpus) -> None:
+    assert len(corpus.entries) == 8018
     assert {Path(entry.file).parent.name for entry in corpus.entries} == set(PARTS)
 
 
 @pytest.mark.parametrize(("folder", "part"), [(folder, part) for folder in PARTS for part in range(PARTS[folder])])
-def test_nothing_fails(corpus: Corpus, runnable: list[Entry], folder: str, part: int) -> None:
-    mine = [entry for entry in runnable if entry.file.startswith(f"{folder}/")][part :: PARTS[folder]]
-    results = passed(corpus, mine, EVERY_EXAMPLE)
-    assert not any(result.status == Status.SKIPPED for result in results)
-    ran = {result.example for result in results}
+def test_nothing_fails_on_the_reference(corpus: Corpus, known: list[Entry], folder: str, part: int) -> None:
+    """Integers must be exact."""
+    mine = [entry for entry in known if entry.file.startswith(f"{folder}/")][part :: PARTS[folder]]
+    results = without_failures(corpus, mine, "nnapi-reference", VARIANTS, strict=True)
+    assert {result.variant for result in results if result.status == Status.SKIPPED} <= WITH_THE_SYSTEM
+    ran = {result.example for result in results if result.status == Status.PASSED}
     assert ran == {entry.name for entry in mine}, "each example is either valid or wrong on purpose"
 
 
-@pytest.mark.parametrize("variant", EVERY_TENTH)
-def test_nothing_fails_in_a_sample(corpus: Corpus, runnable: list[Entry], variant: str) -> None:
-    results = passed(corpus, runnable[::10], [variant])
-    assert results
-    if all(result.status == Status.SKIPPED for result in results):
-        pytest.skip(results[0].reason)
+@pytest.mark.engine
+@pytest.mark.parametrize(("name", "part"), [(name, part) for name in ENGINES for part in range(ENGINES[name])])
+def test_nothing_fails_on_an_engine(corpus: Corpus, name: str, part: int) -> None:
+    """What it does not take it refuses with a reason."""
+    results = without_failures(corpus, corpus.entries[part :: ENGINES[name]], engine(name), ["plain"])
+    assert all(result.reason for result in results if result.status is Status.SKIPPED)
+    assert sum(result.status is Status.PASSED for result in results) > len(results) / 2
+
+
+def engine(name: str) -> Device:
+    """The CPU's device of an engine; skips where the engine is not installed."""
+    try:
+        found = import_module(f"nnapi.drivers.{name}").driver()
+    except ImportError as error:
+        pytest.skip(f"{name}: {error}")
+    return Device(found[0] if isinstance(found, list) else found)

@@ -1,7 +1,6 @@
 """Every conformance example through a plan of two devices, so that partitioning itself is tested on all of them."""
 
 import zlib
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,6 @@ from nnapi.testing.conformance import Status, run
 from nnapi.testing.corpus import Corpus
 
 PARTS = 8
-
-pytestmark = pytest.mark.shared
 
 
 def half(share: int) -> Device:
@@ -26,9 +23,9 @@ def half(share: int) -> Device:
     return Device(Limited(device("nnapi-reference").driver, f"half-{share}", refuses, type=DeviceTypeCode.DEVICE_CPU))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_two_halves_make_a_whole(shared: Path, part: int) -> None:
-    corpus = Corpus(shared / "conformance")
+def test_two_halves_make_a_whole(corpus: Corpus, part: int) -> None:
     mine = set(corpus.entries[part::PARTS])
     results = list(run(corpus, [half(0), half(1)], ["plain"], mine.__contains__))
     failed = [f"{result.example}: {result.reason}" for result in results if result.status == Status.FAILED]

@@ -127,21 +127,16 @@ def test_failing_calls_of_threads_keep_their_own_reasons() -> None:
             assert said.startswith(name)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("file", ["V1_3/if_simple.npz", "V1_2/quantize.npz", "V1_0/add.npz"])
-def test_corpus(shared: Path, file: str) -> None:
-    corpus = Corpus(shared / "conformance")
-    name = next((entry.file for entry in corpus.entries if entry.file.endswith(Path(file).name)), None)
-    assert name, f"no {file} in the corpus"
-    results = list(run(corpus, filter=lambda entry: entry.file == name, runtime=client.__name__))
+def test_corpus(corpus: Corpus, file: str) -> None:
+    results = list(run(corpus, filter=lambda entry: entry.file == file, runtime=client.__name__))
     assert results
     assert [result for result in results if result.status != Status.PASSED] == []
 
 
-@pytest.mark.shared
-def test_command(shared: Path) -> None:
+def test_command() -> None:
     options = ["--filter", "add*", "--variants", "plain", "--via-c"]
-    result = CliRunner().invoke(app, ["check", str(shared / "conformance"), *options])
+    result = CliRunner().invoke(app, ["check", *options])
     assert result.exit_code == 0, result.output
     assert "nothing failed" in result.output
 

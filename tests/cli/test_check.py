@@ -93,6 +93,13 @@ def test_the_device_is_null_where_the_runtime_chooses(right: Path, tmp_path: Pat
     assert json.loads(file.read_text())["device"] is None
 
 
+def test_the_published_examples_are_run_where_none_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    options = ["--device", "nnapi-reference", "--variants", "plain", "--filter", "ABS", "--json", file]
+    assert call(*options).exit_code == 0
+    assert json.loads(file.read_text())["variants"]["plain"]["passed"] == 4
+
+
 def test_filter_and_jobs(wrong: Path) -> None:
     result = call(wrong, "--filter", "one", "--variants", "plain", "--jobs", "2")
     assert result.exit_code == 0

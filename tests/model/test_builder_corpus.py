@@ -1,10 +1,8 @@
 """Conformance examples of one operation, written with a builder: every operation's method gives the right types."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from nnapi import ChannelQuantization, OperandType, OperationCode
 from nnapi.model.builder import Builder, Tensor
@@ -54,9 +52,7 @@ def written(example: Example) -> list[Tensor]:
     return results
 
 
-@pytest.mark.shared
-def test_one_example_of_every_operation(shared: Path) -> None:
-    corpus = Corpus(shared / "conformance")
+def test_one_example_of_every_operation(corpus: Corpus) -> None:
     first: dict[str, Any] = {}
     for entry in corpus.entries:
         if len(entry.ops) == 1 and not entry.expect_failure and entry.ops[0] not in CONTROL_FLOW:

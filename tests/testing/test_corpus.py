@@ -154,18 +154,15 @@ def test_a_file_without_examples_is_refused_by_name(tmp_path: Path) -> None:
         list(Corpus(tmp_path / "bad.npz").examples())
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("file", ["V1_3/while_fib.npz", "V1_0/lsh_projection.npz", "V1_3/conv2d_quant8_signed.npz"])
-def test_published_files_survive_being_written_again(shared: Path, tmp_path: Path, file: str) -> None:
-    original = list(Corpus(shared / "conformance" / file).examples())
+def test_published_files_survive_being_written_again(corpus: Corpus, tmp_path: Path, file: str) -> None:
+    original = list(corpus.load(file))
     write(tmp_path / "copy.npz", original)
     assert original
     assert plain(list(Corpus(tmp_path / "copy.npz").examples())) == plain(original)
 
 
-@pytest.mark.shared
-def test_the_published_index_agrees_with_its_files(shared: Path) -> None:
-    corpus = Corpus(shared / "conformance")
+def test_the_published_index_agrees_with_its_files(corpus: Corpus) -> None:
     entries = corpus.select(lambda entry: entry.file.startswith("V1_3/w"))
     assert len(corpus.entries) == 8018
     assert [entry_of(example) for example in corpus.examples(lambda entry: entry in entries)] == entries

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,9 +97,7 @@ def misfit() -> Example:
     return add(main=replace(add().main, operands=operands), inputs={0: np.ones((7, 5), np.float32)})
 
 
-@pytest.mark.shared
-def test_published_examples_have_relatives(shared: Path) -> None:
-    corpus = Corpus(shared / "conformance")
+def test_published_examples_have_relatives(corpus: Corpus) -> None:
     chosen = set([entry for entry in corpus.entries if not entry.expect_failure][::80])
     changes: Counter[str] = Counter()
     for example in corpus.examples(chosen.__contains__):

@@ -18,7 +18,7 @@ from nnapi.cli.mistake import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, table
 from nnapi.testing.conformance import Result, Status, named, run
-from nnapi.testing.corpus import Corpus, CorpusError, Entry
+from nnapi.testing.corpus import PUBLISHED, Corpus, CorpusError, Entry
 from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS
 
@@ -29,8 +29,13 @@ C = "nnapi.capi.client"
 
 def check(
     corpus: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help="A folder of examples, or one .npz file.", show_default=False)
-    ],
+        Path,
+        typer.Argument(
+            metavar="[CORPUS]",
+            help="A folder of examples, or one .npz file; the public ones if none is given.",
+            show_default=False,
+        ),
+    ] = PUBLISHED,
     device: Annotated[
         list[str] | None,
         typer.Option("--device", "-d", help="Use this device only; repeat it to share the work between several."),

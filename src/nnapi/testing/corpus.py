@@ -26,6 +26,8 @@ DAMAGED = (
     SyntaxError, zipfile.BadZipFile, zlib.error, NotImplementedError, tokenize.TokenError,
 )  # fmt: skip
 """What reading an archive raises that is damaged or holds something else: NumPy reads headers as Python."""
+PUBLISHED = Path(__file__).with_name("published")
+"""The folder of the examples that come with this package; its NOTICE says where they are from."""
 
 
 class CorpusError(ValueError):
@@ -114,6 +116,11 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"<nnapi.testing.Corpus {self.path}>"
+
+
+def published() -> Corpus:
+    """The public conformance examples, which come with this package."""
+    return Corpus(PUBLISHED)
 
 
 class _Arrays:

@@ -1,4 +1,4 @@
-"""Whole models: random graphs, a part of the conformance corpus, files of known networks."""
+"""Whole models: random graphs, files of known networks."""
 
 import platform
 
@@ -12,10 +12,6 @@ import nnapi
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device, device
-from nnapi.testing import variants
-from nnapi.testing.build import build
-from nnapi.testing.conformance import Status, check
-from nnapi.testing.corpus import Corpus
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -25,8 +21,6 @@ from nnapi.drivers.openvino.engine import core, lowered
 pytestmark = pytest.mark.engine
 
 ENGINE = Device(OpenVinoDriver(threads=1))
-STRIDE = 97
-"""Every so many examples of the corpus are run here; `nnapi check --device openvino-cpu` runs them all."""
 STEPS = ["conv", "depthwise", "relu6", "logistic", "average", "largest", "skip", "beside"]
 STEPS += ["resize", "nearest", "transposed"]
 
@@ -157,21 +151,6 @@ def test_padding_between_convolutions_keeps_the_order_of_axes():
     assert operations.count("Transpose") == 2
     for ours, right in agreement(model):
         np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.shared
-def test_conformance(shared):
-    corpus = Corpus(shared / "conformance")
-    setting, passed = variants.Setting((ENGINE,), False), 0
-    for entry in corpus.select(None)[::STRIDE]:
-        for example in corpus.load(entry.file, [entry.name]):
-            if example.harness.infinite_loop_timeout or example.expect_failure:
-                continue
-            if all(verdict.supported for verdict in ENGINE.driver.verdicts(build(example))):
-                result = check(example, variants.VARIANTS["plain"], setting)
-                assert result.status == Status.PASSED, f"{result.example}: {result.reason}"
-                passed += 1
-    assert passed > 40
 
 
 @pytest.mark.shared

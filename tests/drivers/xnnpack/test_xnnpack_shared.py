@@ -1,12 +1,10 @@
-"""Published models and the conformance corpus."""
+"""Published models."""
 
 import numpy as np
 import pytest
 from engine_cases import both, engine
 
 from nnapi.importers import load
-from nnapi.testing.conformance import Status, run
-from nnapi.testing.corpus import Corpus
 
 pytestmark = [pytest.mark.shared, pytest.mark.engine]
 
@@ -36,13 +34,3 @@ def _random(type, random):
         return random.uniform(-1, 1, shape).astype(np.float32)
     limits = np.iinfo(type.dtype) if type.dtype.itemsize == 1 else np.iinfo(np.uint8)
     return random.integers(limits.min, limits.max, shape, type.dtype, endpoint=True)
-
-
-def test_conformance(shared):
-    """Every tenth example is passed or refused with a reason; `nnapi check` runs them all."""
-    corpus = Corpus(shared / "conformance")
-    chosen = {(entry.file, entry.name) for entry in corpus.entries[::10]}
-    results = list(run(corpus, [engine()], ("plain",), lambda entry: (entry.file, entry.name) in chosen))
-    assert [f"{r.example}: {r.reason}" for r in results if r.status is Status.FAILED] == []
-    assert all(result.reason for result in results if result.status is Status.SKIPPED)
-    assert sum(result.status is Status.PASSED for result in results) > len(results) / 2
