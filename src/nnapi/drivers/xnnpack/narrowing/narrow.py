@@ -83,7 +83,7 @@ class _Rewriting:
 
     def _unchanged(self, operator: Operator) -> None:
         """With what it computes left as it is, made to read and to write copies."""
-        if not self.orders.keys().isdisjoint((*operator.inputs, *operator.outputs)):
+        if any(tensor in self.orders for tensor in (*operator.inputs, *operator.outputs)):
             inputs, outputs = self._with_copies(operator), [self._long(tensor) for tensor in operator.outputs]
             operator = Operator(operator.kind, inputs, outputs, operator.options, operator.intermediates)
         if operator.kind == "CONCATENATION" and operator.options["axis"] == len(operator.outputs[0].shape) - 1:
