@@ -1,33 +1,57 @@
 PYTHON ?= python3
-BIN := .venv/bin
-READY := .venv/.ready
+JOBS ?= 2
+
+# An environment for each Python: .venv for the one that is used where none is named, else .venv-3.12 and so on.
+TAG := import sys; print("%d.%d%s" % (*sys.version_info[:2], sys.abiflags))
+VERSION := $(shell $(PYTHON) -c '$(TAG)')
+ifeq ($(VERSION),)
+$(error $(PYTHON) does not run; name a Python that does, as in make $(or $(MAKECMDGOALS),demo) PYTHON=python3.12)
+endif
+VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(VERSION))
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(VERSION)
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint size bench clean
+.PHONY: demo test quick lint lock size bench clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
 
-test: lint
-	$(BIN)/python -m pytest -q -n 2 -m "not alone"
-	$(BIN)/python -m pytest -q -m alone
+test: $(READY)
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+quick: $(READY)
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
+# uv is needed here alone: it knows how to write one file for every Python and platform.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet --upgrade uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra openvino \
+		--no-annotate --no-emit-index-url --custom-compile-command "make lock" pyproject.toml -o constraints.txt
+
 size: $(READY)
 	$(BIN)/python tools/size.py
 
 bench: $(READY)
-	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/readme.py $(MODELS)
 
 clean:
-	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# The stamp is written last, so that a set-up that was interrupted is done again.
-$(READY): pyproject.toml setup.py $(wildcard native/*) src/nnapi/capi/functions.py src/nnapi/capi/prototype.py
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
-	touch $@
+# The stamp is written last, so that a set-up that was interrupted is done again. An environment is made anew when it is
+# another Python's or was left without pip.
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard native/*) src/nnapi/capi/functions.py src/nnapi/capi/prototype.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is Python $(VERSION); nnapi needs 3.11 or newer: name one, as in PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make environments: install its venv module (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@test "$$($(BIN)/python -c 'import pip; $(TAG)' 2>/dev/null)" = $(VERSION) || $(PYTHON) -m venv --clear $(VENV)
+	$(PIP) setuptools cffi
+	$(PIP) --no-build-isolation -e '.[dev]'
+	@touch $@
