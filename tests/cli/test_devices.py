@@ -90,7 +90,7 @@ def test_costs_before_and_after_they_are_measured(monkeypatch: pytest.MonkeyPatc
     assert "nnapi-reference on 1 thread: not measured" in shown("--costs")
     assert "nnapi-reference on 1 thread: launch" in shown("--measure")
     data = json.loads(shown("--costs", "--json"))["nnapi-reference"]["1"]
-    assert 0 < data["launch_seconds"] < 0.01
+    assert data["launch_seconds"] > 0
     assert all(seconds >= 0 for seconds in data["costs"]["convolution, quant8"])
     row = next(line for line in shown("--costs").splitlines() if "convolution" in line)
     assert [cell for cell in row.split() if cell in ("µs", "ns")] == ["µs", "ns", "ns"]

@@ -9,37 +9,45 @@ from rich.console import Console
 from nnapi.cli.progress import progress
 
 
-def drawn(patience: float, lasting: float, *, terminal: bool = True) -> str:
+def drawn(patience: float, until: str, *, terminal: bool = True) -> str:
     """What a work of two steps draws."""
     console = Console(file=io.StringIO(), force_terminal=terminal, width=80)
     with progress(console, 2, patience) as step:
         step("reading")
         step("running bird.bmp")
-        time.sleep(lasting)
+        wait_until_drawn(console, until)
         console.print("a result")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
+def wait_until_drawn(console: Console, words: str) -> None:
+    """Or for a minute, after which what is looked for is missing."""
+    assert isinstance(console.file, io.StringIO)
+    end = time.monotonic() + 60
+    while words not in console.file.getvalue() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def test_long_work_shows_its_step() -> None:
-    text = drawn(0.01, 0.3)
+    text = drawn(0.01, "running bird.bmp")
     assert "running bird.bmp" in text
     assert "a result" in text
 
 
 def test_short_work_shows_nothing() -> None:
-    assert drawn(60, 0) == "a result\n"
+    assert drawn(60, "") == "a result\n"
 
 
 def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    assert drawn(0.01, 0.2, terminal=False) == "a result\n"
+    assert drawn(0, "", terminal=False) == "a result\n"
     assert capsys.readouterr().err == ""
 
 
 def fail_slowly(console: Console) -> None:
     with progress(console, 1, 0.01) as step:
         step("failing")
-        time.sleep(0.1)
+        wait_until_drawn(console, "failing")
         raise ZeroDivisionError
 
 

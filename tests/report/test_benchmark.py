@@ -2,10 +2,12 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -121,9 +123,23 @@ def test_an_interruption_keeps_what_there_is() -> None:
     assert not found.throughput
 
 
-def test_a_slow_engine_sits_out() -> None:
+class Clock:
+    """What stands in for the module time: every look at it takes a moment."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 1e-6
+        return self.now
+
+
+def test_a_slow_engine_sits_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(benchmark, "time", clock)
+
     def slow(inputs: Sequence[Array]) -> list[Array]:
-        time.sleep(0.02)
+        clock.now += 0.02
         return twice(inputs)
 
     (found, quick), _ = run(Pretended("slow", slow), Pretended("quick"), settings=replace(QUICK, patience=0.03))
@@ -162,12 +178,21 @@ def test_what_is_not_installed_is_named() -> None:
     }
 
 
-def test_rate_counts_all_threads() -> None:
+def test_rate_counts_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three threads run at the same time, and each run of theirs takes an eighth of a second."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(benchmark, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+
+    def pass_time() -> None:
+        clock.now += 0.125
+
+    together = threading.Barrier(3, pass_time, timeout=60)
+
     def slow(inputs: Sequence[Array]) -> list[Array]:
-        time.sleep(0.01)
+        together.wait()
         return []
 
-    assert 100 < rate([slow] * 3, [], 0.1) < 300
+    assert rate([slow] * 3, [], 1.0) == 24
 
 
 def test_rate_raises_what_a_run_raises() -> None:

@@ -103,10 +103,8 @@ def test_a_loop_stops_at_its_limit_wherever_it_runs(found: list[Device]) -> None
     execution.set_input(0, np.zeros(2, np.float32))
     execution.set_output(0, np.zeros(2, np.float32))
     execution.set_loop_timeout(20_000_000)
-    start = time.monotonic()
     with pytest.raises(MissedDeadlineTransientError, match="the loop ran longer than 20000000 ns"):
         execution.compute()
-    assert 0.02 <= time.monotonic() - start < 2
 
 
 # F. Partitioning and fallback

@@ -1,6 +1,5 @@
 """Operations in traces: what LiteRT's profiler tells, and whose operators it is about."""
 
-import statistics
 from itertools import pairwise
 
 import numpy as np
@@ -37,16 +36,6 @@ def traced(compilation, *inputs):
 
 def operations(spans):
     return [span for span in spans if "operation" in span.args]
-
-
-def coverage(spans):
-    """Parts of the steps' spans that the operations' spans fill, one for each step."""
-    steps = [span for span in spans if "operations" in span.args]
-    return [
-        sum(span.seconds for span in operations(spans) if step.start <= span.start and span.end <= step.end)
-        / step.seconds
-        for step in steps
-    ]
 
 
 # Whose an event is
@@ -117,7 +106,7 @@ def test_events_of_a_run():
         first, second = profiled.run(), profiled.run()
     assert [event.name for event in first] == [event.name for event in second]
     assert len(first) == 2
-    assert all(event.operator is None and 0 < event.seconds < 1 for event in second)
+    assert all(event.operator is None for event in second)
 
 
 def test_a_file_that_the_profiler_does_not_take():
@@ -158,31 +147,18 @@ def test_operations_of_a_part_have_the_numbers_of_the_whole():
     assert found == {0: "ADD", 1: "HASHTABLE_LOOKUP", 2: "MUL"}
 
 
-@pytest.mark.alone
-def test_operations_fill_their_step():
-    model, x = convolutions(IMAGE, 6), np.ones(IMAGE.dimensions, np.float32)
-    burst = nnapi.compile(model, engine()).burst()
-    with trace.recording() as recorder:
-        for _ in range(9):
-            burst.run(x)
-    assert 0.9 <= statistics.median(coverage(recorder.spans())) <= 1
-
-
-@pytest.mark.alone
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "name", ["deq_mobilenet_v2_1.0_224_float", "mobilenet_v2_1.0_224_quant", "tiny_vww_96_float", "tiny_resnet8_float"]
 )
-def test_operations_of_models_fill_their_steps(shared, name):
+def test_operations_of_models_have_their_spans(shared, name):
+    """How much of their step they fill is for benchmarks/tracing.py to say."""
     model = nnapi.load(shared / "models" / f"{name}.tflite")
     (input,) = (model.operands[index].type for index in model.inputs)
     x = np.zeros([extent or 1 for extent in input.dimensions], input.dtype)
-    burst = nnapi.compile(model, engine()).burst()
-    with trace.recording() as recorder:
-        for _ in range(49):  # the first ones find everything cold
-            burst.run(x)
-    spans = recorder.spans()
-    assert 0.9 <= statistics.median(coverage(spans)) <= 1
+    _, spans = traced(nnapi.compile(model, engine()), x)
+    (step,) = [span for span in spans if "operations" in span.args]
+    assert all(step.start <= span.start and span.end <= step.end for span in operations(spans))
     numbers = {span.args["operation"] for span in operations(spans)}
     assert numbers <= set(range(len(model.operations)))
     assert len(numbers) >= 0.9 * len(model.operations), "few are fused into others"
