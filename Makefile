@@ -1,5 +1,6 @@
 PYTHON ?= python3
 JOBS ?= 2
+MODELS ?= $(wildcard ../shared/models)
 
 # An environment for each Python: .venv for the one that is used where none is named, else .venv-3.12 and so on.
 TAG := import sys; print("%d.%d%s" % (*sys.version_info[:2], sys.abiflags))
@@ -39,7 +40,7 @@ size: $(READY)
 	$(BIN)/python tools/size.py
 
 bench: $(READY)
-	$(BIN)/python benchmarks/readme.py $(MODELS)
+	$(BIN)/python benchmarks/readme.py $(or $(MODELS),examples/digits)
 
 clean:
 	rm -rf .venv .venv-* build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -52,6 +53,7 @@ $(READY): pyproject.toml constraints.txt setup.py $(wildcard native/*) src/nnapi
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "$(PYTHON) cannot make environments: install its venv module (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	@test "$$($(BIN)/python -c 'import pip; $(TAG)' 2>/dev/null)" = $(VERSION) || $(PYTHON) -m venv --clear $(VENV)
-	$(PIP) setuptools cffi
-	$(PIP) --no-build-isolation -e '.[dev]'
+	@echo "setting up $(VENV) for $(PYTHON)"
+	@$(PIP) setuptools cffi
+	@$(PIP) --no-build-isolation -e '.[dev]'
 	@touch $@

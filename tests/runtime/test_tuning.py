@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, Model, OperationCode, PreferenceCode, compile, device, settings, tensor
+from nnapi.drivers import faulty
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
@@ -22,10 +23,27 @@ FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
 X = np.ones((2, 2), np.float32)
 
 
+class Clock:
+    """What stands in for the module time: whatever does not sleep takes ten microseconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 1e-5
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @pytest.fixture(autouse=True)
 def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("nnapi.runtime.tuning.Watch.is_disturbed", lambda watch: False)
+    clock = Clock()
+    monkeypatch.setattr(trials, "time", clock)
+    monkeypatch.setattr(faulty, "time", clock)
     with settings(tuning=True):
         yield
 

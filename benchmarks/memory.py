@@ -1,0 +1,81 @@
+"""What a process holds at its peak that loads, compiles and runs a model once: ours ÷ one with LiteRT alone.
+
+    python benchmarks/memory.py MODEL.tflite … [--devices NAME …]
+
+The first compilation of a model on a machine also measures and compares; later ones know.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import nnapi
+from nnapi.cli.inputs import random_input
+from nnapi.report.benchmark import peak_memory
+from nnapi.report.engines import LiteRT, Nnapi, save
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Bytes: in the first compilation of the model on a machine, in later ones, and of LiteRT alone."""
+
+    first: int
+    later: int
+    litert: int
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        return self.first / self.litert, self.later / self.litert
+
+
+def measured(path: Path, devices: tuple[str, ...] | None) -> Peaks:
+    """RuntimeError, with the reason, where a process does not come to its end."""
+    model = nnapi.load(path)
+    ours = Nnapi("nnapi.importers:load", devices)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NNAPI_CACHE_DIR"] = folder  # nothing is known at first, and then what was measured
+        inputs = Path(folder) / "inputs.npy"
+        save(inputs, [random_input(model.operands[index], seed=0).array for index in model.inputs])
+        found = []
+        for engine in (ours, ours, LiteRT()):
+            peak, reason = peak_memory(engine, path, inputs, 1)
+            if peak is None:
+                raise RuntimeError(f"{engine.name}: {reason}")
+            found.append(peak)
+    return Peaks(*found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("--devices", nargs="+", help="default: all, chosen by measurement")
+    options = parser.parse_args()
+    table = Table("model", "first MB", "later MB", "LiteRT MB", "first ÷ LiteRT", "later ÷ LiteRT")
+    ratios = []
+    for path in options.models:
+        try:
+            peaks = measured(path, tuple(options.devices) if options.devices else None)
+        except RuntimeError as error:
+            table.add_row(path.stem, str(error))
+            continue
+        ratios.append(peaks.ratios)
+        megabytes = (f"{peak / 1e6:.0f}" for peak in (peaks.first, peaks.later, peaks.litert))
+        table.add_row(path.stem, *megabytes, *(f"{ratio:.2f}" for ratio in peaks.ratios))
+    out = Console(width=None if sys.stdout.isatty() else 120)
+    out.print(table)
+    for name, column in zip(("first", "later"), zip(*ratios, strict=True), strict=False):
+        out.print(f"{name}: geometric mean {statistics.geometric_mean(column):.2f}, largest {max(column):.2f}")
+    return not ratios
+
+
+if __name__ == "__main__":
+    sys.exit(main())

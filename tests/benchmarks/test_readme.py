@@ -1,0 +1,59 @@
+"""Behind every number of README.md is a benchmark that exists and takes the options that it is given."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+DIGITS = REPOSITORY / "examples" / "digits"
+
+
+@pytest.fixture(scope="module")
+def readme() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmark_readme", REPOSITORY / "benchmarks" / "readme.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_benchmark_that_the_readme_names_is_run(readme: ModuleType) -> None:
+    named = set(re.findall(r"`benchmarks/(\w+\.py)", (REPOSITORY / "README.md").read_text()))
+    assert named
+    assert named <= {*(part.command[0] for part in readme.parts(DIGITS, 1.0)), *readme.NEED_LITERT}
+
+
+def test_its_parts_know_their_options(readme: ModuleType) -> None:
+    for part in readme.parts(DIGITS, 1.0):
+        first, *rest = part.command
+        if first == "-m":
+            continue
+        done = subprocess.run(
+            [sys.executable, REPOSITORY / "benchmarks" / first, "--help"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert {word for word in rest if word.startswith("--")} <= set(re.findall(r"--[a-z]+", done.stdout))
+
+
+def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, REPOSITORY / "benchmarks" / "readme.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "holds no .tflite files" in done.stderr
+
+
+@pytest.mark.engine
+def test_memory() -> None:
+    pytest.importorskip("ai_edge_litert")
+    command = [sys.executable, REPOSITORY / "benchmarks" / "memory.py", DIGITS / "digits_quant.tflite"]
+    done = subprocess.run([*command, "--devices", "nnapi-reference"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "digits_quant" in done.stdout
+    assert re.search(r"later: geometric mean \d", done.stdout)
