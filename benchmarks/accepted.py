@@ -1,10 +1,10 @@
 """Which share of the conformance examples each device accepts, operation by operation, and why not the others.
 
-    python benchmarks/accepted.py CORPUS [--device NAME …] > docs/accepted.md
+    python benchmarks/accepted.py [CORPUS] [--device NAME …] > docs/accepted.md
 
-Asks the devices, one by one, for their verdicts on every example of the corpus that is expected to work; nothing is
-run (`nnapi check CORPUS --device NAME` runs what is accepted, and says whether it is right). An operation of an example
-counts as accepted where the device takes every call of it.
+Asks the devices, one by one, for their verdicts on every example of the corpus (the public one unless another is given)
+that is expected to work; nothing is run (`nnapi check --device NAME` runs what is accepted, and says whether it is
+right). An operation of an example counts as accepted where the device takes every call of it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 from nnapi.codes import OperationCode
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
-from nnapi.testing.corpus import Corpus
+from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.example import Example
 
 INTRODUCTION = """\
 # What the engines accept
 
-<!-- Written by `python benchmarks/accepted.py CORPUS > docs/accepted.md`, whose corpus is not part of the project. -->
+<!-- Written by `python benchmarks/accepted.py > docs/accepted.md`. -->
 
 For each operation, how many of the conformance examples that hold it a device accepts, and the commonest reason why it
 refuses the others. Every refusal has a reason; what one device refuses, another computes, in the end the reference,
@@ -114,7 +114,7 @@ def _sum(found: Counts, engine: Device) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument("corpus", type=Path, nargs="?", default=PUBLISHED)
     parser.add_argument("--device", nargs="+", default=["xnnpack-cpu", "openvino-cpu"])
     options = parser.parse_args()
     engines = [device(name) for name in options.device]

@@ -59,7 +59,8 @@ def _axes(rank: int, axes: Array) -> tuple[int, ...]:
 def _mean_of_codes(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """The highest code not above the mean, as the conformance examples have it."""
     count = math.prod(input.shape[i] for i in axis)
-    return (np.sum(input, axis, np.int64, keepdims=keepdims) // count).astype(input.dtype)
+    means = (input.sum(axis, np.int64, keepdims=True) // count).astype(input.dtype)
+    return means if keepdims else means.squeeze(axis)
 
 
 MEAN = _reduction(OperationCode.MEAN, np.mean, reals(2), failure=BadDataError)

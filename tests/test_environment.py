@@ -1,0 +1,77 @@
+"""docs/environment.md names every variable that the source reads, and every file of the system or of the cache."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import size
+
+PAGE = (size.REPOSITORY / "docs" / "environment.md").read_text()
+SOURCES = sorted((size.REPOSITORY / "src").rglob("*.py"))
+NAME = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
+OURS = re.compile(r"(NNAPI|DEBUG_NN|ANDROID|XDG)_[A-Z_]+")
+NO_VARIABLES = {"ANDROID_LOG"}
+"""Words of that form that mean something else."""
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def variables() -> set[str]:
+    """Names that stand where something is taken from the environment, or that look like ours anywhere."""
+    found: set[str] = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call | ast.Subscript | ast.Compare) and "environ" in ast.unparse(node):
+                found |= {text for text in texts(node) if NAME.fullmatch(text)}
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OURS.fullmatch(node.value):
+                found.add(node.value)
+    for path in (size.REPOSITORY / "native").glob("*.c"):
+        found |= set(re.findall(r'getenv\("(\w+)"\)', path.read_text()))
+    return found - NO_VARIABLES
+
+
+def described() -> set[str]:
+    """What the page's table of variables has in its first column."""
+    rows = PAGE.partition("## Files")[0].splitlines()
+    return {name for row in rows if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def test_every_variable_has_its_row() -> None:
+    found = variables()
+    assert {"NNAPI_CACHE_DIR", "NNAPI_PYTHON", "XDG_CACHE_HOME", "DEBUG_NN_CPUONLY"} <= found
+    missing = {name for name in found if f"`{name}`" not in PAGE}
+    assert not missing, "docs/environment.md does not name them"
+
+
+def test_every_row_has_its_variable() -> None:
+    written = "".join(path.read_text() for path in [*SOURCES, *(size.REPOSITORY / "native").glob("*.c")])
+    assert {name for name in described() if f'"{name}"' not in written} == set()
+
+
+def test_files_of_the_system_are_named() -> None:
+    found = {
+        text.rstrip("/")
+        for path in SOURCES
+        for text in texts(ast.parse(path.read_text()))
+        if re.fullmatch(r"/(proc|sys|dev|etc|tmp|var)/\S+", text)
+    }
+    assert "/proc/cpuinfo" in found
+    assert {name for name in found if f"`{name}`" not in PAGE} == set()
+
+
+def test_files_beside_the_measurements_are_named() -> None:
+    """What is joined to the directory of the cache, wherever that is done."""
+    calls = [
+        node
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.args[0]) == "default_directory()"
+    ]
+    assert len(calls) >= 3
+    for call in calls:
+        name = next(iter(texts(ast.Module([ast.Expr(argument) for argument in call.args[1:]], []))))
+        assert f"`CACHE/{name}" in PAGE, name

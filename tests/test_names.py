@@ -1,0 +1,103 @@
+"""Where the tests of a module are: found by its name, or said here.
+
+The tests of ``src/nnapi/ROOM/…/MODULE.py`` are ``tests/ROOM/…/test_MODULE.py``, with the engine's or importer's name in
+front where several have such a module (``test_xnnpack_cache.py``). Where one file tests several modules together, it
+lies in their room's folder and imports them by name. What is reached through others alone is in the table below.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import size
+
+SRC, TESTS = size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"
+MODULES = sorted(path.relative_to(SRC) for path in SRC.rglob("*.py") if not path.stem.startswith("__"))
+WITHOUT_A_ROOM = {"benchmarks", "clients", "examples"}
+"""Folders of tests of what is not in src/nnapi."""
+
+TESTED_BY = {
+    "capi/calls.py": "capi/test_functions.py",
+    "capi/library.py": "capi/test_functions.py",
+    "cli/costs.py": "cli/test_devices.py",
+    "cli/lib.py": "capi/test_place.py",
+    "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",
+    "drivers/openvino/site.py": "drivers/openvino/test_openvino_rules.py",
+    "drivers/openvino/value.py": "drivers/openvino/test_openvino_rules.py",
+    "drivers/reference/control_flow.py": "ops/test_control_flow.py",
+    "drivers/xnnpack/lowering.py": "drivers/xnnpack/test_xnnpack_refusals.py",
+    "drivers/xnnpack/quiet.py": "drivers/xnnpack/test_xnnpack_engine.py",
+    "drivers/xnnpack/rules": "drivers/xnnpack/test_xnnpack_rules.py",
+    "drivers/xnnpack/site.py": "drivers/xnnpack/test_xnnpack_rules.py",
+    "drivers/xnnpack/validate.py": "drivers/xnnpack/test_xnnpack_safety.py",
+    "importers/tflite/build.py": "importers/tflite",
+    "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
+    "importers/tflite/graph.py": "importers/tflite",
+    "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
+    "importers/tflite/rules": "importers/tflite",
+    "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
+    "model/arguments.py": "model/test_matching.py",
+    "model/call.py": "ops/test_signatures.py",
+    "model/constant.py": "model/test_operand_rules.py",
+    "model/parameter.py": "ops/test_signatures.py",
+    "model/parts.py": "model/test_graph_rules.py",
+    "model/results.py": "model/test_matching.py",
+    "model/validation.py": "model/test_graph_rules.py",
+    "report/machine.py": "report/test_html.py",
+    "report/trace_files.py": "cli/test_trace.py",
+    "runtime/attributes.py": "runtime/test_argument_rules.py",
+    "runtime/binding.py": "runtime/test_argument_rules.py",
+    "runtime/burst.py": "runtime/test_execution_rules.py",
+    "runtime/execution.py": "runtime/test_execution_rules.py",
+    "runtime/memory.py": "runtime/test_memory_rules.py",
+    "runtime/prepared.py": "runtime/test_faults.py",
+    "testing/record.py": "capi/test_record.py",
+    "testing/runtime.py": "capi/test_client.py",
+    "testing/single.py": "ops/test_softmax.py",
+    "trace/nesting.py": "trace/test_statistics.py",
+    "trace/threads.py": "trace/test_parse.py",
+}
+"""Modules, or folders of them, and the file or folder whose tests reach them through others."""
+
+
+@cache
+def sources(room: str) -> dict[str, str]:
+    """The tests in a room's folder, and those beside the folders for modules beside the rooms, by their stems."""
+    found = (TESTS / room).rglob("*.py") if (TESTS / room).is_dir() else TESTS.glob("*.py")
+    return {path.stem: path.read_text() for path in found}
+
+
+def has_tests(module: Path) -> bool:
+    """Whether tests are found by the module's name, in theirs or in what they import."""
+    package = ".".join(("nnapi", *module.parent.parts))
+    imported = re.compile(rf"\b{package}\.{module.stem}\b|from {package} import ([^(\n]*|\([^)]*)\b{module.stem}\b")
+    return any(
+        re.fullmatch(rf"test_(\w+_)?{module.stem}", stem) or imported.search(text)
+        for stem, text in sources(module.parts[0]).items()
+    )
+
+
+def table_says(module: Path) -> bool:
+    return any(str(place) in TESTED_BY for place in (module, *module.parents))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_a_module_s_tests_are_found(module: Path) -> None:
+    assert has_tests(module) or table_says(module), (
+        f"add test_{module.stem}.py, or say in TESTED_BY what tests {module}"
+    )
+
+
+def test_the_table_is_true() -> None:
+    for module, test in TESTED_BY.items():
+        assert (SRC / module).exists(), module
+        assert (TESTS / test).exists(), test
+    own = [module for module in TESTED_BY if module.endswith(".py") and has_tests(Path(module))]
+    assert own == [], "these have tests of their own: take them out of the table"
+
+
+def test_folders_of_tests_are_rooms() -> None:
+    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    assert {str(f) for f in folders if not (SRC / f).is_dir()} == WITHOUT_A_ROOM
