@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,13 +106,14 @@ def test_one_that_fails_does_not_harm_the_other() -> None:
     assert len(good.latency) == 3
 
 
-def test_an_interruption_keeps_what_there_is() -> None:
-    calls = iter(range(1000))
+def test_an_interruption_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, clock = iter(range(1000)), Clock()
+    monkeypatch.setattr(benchmark, "time", clock)
 
     def stopped(inputs: Sequence[Array]) -> list[Array]:
         if next(calls) > 8:
             os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.001)
+        clock.now += 0.001
         return twice(inputs)
 
     (found,), interrupted = run(Pretended("one", stopped))
