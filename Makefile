@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint lock size bench clean
+.PHONY: demo test quick lint lock size bench wheel aarch64 clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
@@ -41,6 +41,15 @@ size: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/readme.py $(or $(MODELS),examples/digits)
+
+# A wheel for each of these, proved where it is installed; and the same product on an emulated aarch64.
+PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3),$(PYTHON))
+
+wheel: $(READY)
+	$(BIN)/python tools/wheels.py $(PYTHONS)
+
+aarch64: $(READY)
+	$(BIN)/python tools/aarch64.py
 
 clean:
 	rm -rf .venv .venv-* build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

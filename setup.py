@@ -1,5 +1,7 @@
 """The compiled part: libneuralnetworks.so and its bridge to Python. Without a C compiler the package does without."""
 
+import platform
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -9,7 +11,10 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, "native")
 
-LIBRARY = "nnapi.capi.libneuralnetworks"
+ABI = sysconfig.get_config_var("SOABI")
+LIBRARY = f"nnapi.capi.{ABI}.libneuralnetworks"  # a folder for each Python: one checkout may serve several
+# Before 2.34 glibc had dlopen in a library of its own, and later ones still have its name.
+LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "glibc" else ["-ldl"]
 
 
 class BuildNative(build_ext):
@@ -23,22 +28,33 @@ class BuildNative(build_ext):
     def get_export_symbols(self, ext):
         return []
 
+    def copy_extensions_to_source(self):
+        Path(self.get_finalized_command("build_py").get_package_dir(LIBRARY.rpartition(".")[0])).mkdir(exist_ok=True)
+        super().copy_extensions_to_source()
+
     def build_extensions(self):
+        compiler = self.compiler.compiler_so[0]
+        if shutil.which(compiler) is None:
+            self.warn(
+                f"there is no C compiler {compiler} here, so libneuralnetworks.so, the library for programs in C, "
+                "is not built; all that is Python works without it"
+            )
+            self.extensions = []
+            return
         from generate import bridge, entries, forward
 
         made = Path(self.build_temp)
         made.mkdir(parents=True, exist_ok=True)
         bridge().emit_c_code(str(made / "_bridge.c"))
         (made / "forward.h").write_text(forward())
-        libpython = sysconfig.get_config_var("INSTSONAME")
         macros = {
             "NNAPI_ENTRIES": str(entries()),
-            "NNAPI_BRIDGE": f'"_bridge{sysconfig.get_config_var("EXT_SUFFIX")}"',
+            "NNAPI_BRIDGE": f'"../_bridge{sysconfig.get_config_var("EXT_SUFFIX")}"',
             "NNAPI_PYTHON_VERSION": f'"{sysconfig.get_python_version()}"',
-            "NNAPI_PYTHON_PATH": f'"{sys.executable}"',
-            "NNAPI_LIBPYTHON": f'"{libpython}"',
-            "NNAPI_LIBPYTHON_PATH": f'"{Path(sysconfig.get_config_var("LIBDIR"), libpython)}"',
+            "NNAPI_LIBPYTHON": f'"libpython{sysconfig.get_config_var("LDVERSION")}.so.1.0"',
         }
+        if self.inplace or self.editable_mode:
+            macros["NNAPI_PYTHON_PATH"] = f'"{sys.executable}"'
         for extension in self.extensions:
             extension.include_dirs += [str(made), "native", "src/nnapi/capi/include"]
             if extension.name == LIBRARY:
@@ -46,6 +62,8 @@ class BuildNative(build_ext):
             else:
                 extension.sources = [str(made / "_bridge.c")]
                 extension.define_macros += [("_CFFI_NO_LIMITED_API", "1")]  # it starts the interpreter
+        # The folder of the Python that builds is nothing to the one that runs.
+        self.compiler.linker_so = [word for word in self.compiler.linker_so if not word.startswith("-Wl,-rpath")]
         super().build_extensions()
 
 
@@ -54,10 +72,10 @@ setup(
         Extension("nnapi.capi._bridge", ["native/bridge.c"], optional=True),
         Extension(
             LIBRARY,
-            ["native/library.c"],
+            ["native/library.c", "native/interpreter.c"],
             optional=True,
             extra_compile_args=["-fvisibility=hidden"],
-            extra_link_args=["-Wl,-soname,libneuralnetworks.so", "-Wl,-z,nodelete", "-ldl", "-pthread"],
+            extra_link_args=["-Wl,-soname,libneuralnetworks.so", "-Wl,-z,nodelete", *LIBDL, "-pthread"],
         ),
     ],
     cmdclass={"build_ext": BuildNative},

@@ -56,6 +56,16 @@ static const char *exception(void) {
     return reason;
 }
 
+/* That Python has imported another package than the one this file is part of. */
+static const char *other(PyObject *library) {
+    static __thread char reason[1024];
+    PyObject *file = PyModule_GetFilenameObject(library);
+    snprintf(reason, sizeof reason, "Python imports %s, and this library belongs to another nnapi; load the library that "
+             "is with that one, or name a python in NNAPI_PYTHON", file ? PyUnicode_AsUTF8(file) : "nnapi");
+    Py_XDECREF(file);
+    return reason;
+}
+
 static const char *join(void **entries, char *(*give_message)(void), void (*give_revive)(void)) {
     const char *reason = NULL;
     PyGILState_STATE state = PyGILState_Ensure();
@@ -63,6 +73,7 @@ static const char *join(void **entries, char *(*give_message)(void), void (*give
     revive = give_revive;
     PyObject *library = PyImport_ImportModule("nnapi.capi.library");
     if (!library) reason = exception();
+    else if (!_cffi_call_python) reason = other(library); /* set when cffi's module was imported from this file */
     Py_XDECREF(library);
     PyGILState_Release(state);
     memcpy(entries, functions, sizeof functions);

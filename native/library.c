@@ -28,6 +28,8 @@
 #include "NeuralNetworksSupportLibraryImpl.h"
 #include "bridge.h"
 #include "diagnosis.h"
+#include "glibc.h"
+#include "interpreter.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -55,30 +57,17 @@ static int complain(const char *function, const char *format, ...) {
     return 0;
 }
 
-/* Into `path`: a file in the folder that this library lies in. */
-static void beside(char *path, const char *name) {
-    Dl_info self;
-    char *slash;
-    path[0] = 0;
-    if (dladdr((void *)&state, &self) && realpath(self.dli_fname, path) && (slash = strrchr(path, '/')))
-        snprintf(slash + 1, PATH_MAX - (size_t)(slash + 1 - path), "%s", name);
-}
-
-/* The python of the environment in which this package is installed: as told, as the folders say, as built. */
-static const char *interpreter(char *path) {
-    const char *told = getenv("NNAPI_PYTHON");
-    if (told && *told) return told;
-    beside(path, "../../../../../bin/python3"); /* from lib/python3.x/site-packages/nnapi/capi */
-    return strstr(path, "/site-packages/") && !access(path, X_OK) ? path : NNAPI_PYTHON_PATH;
-}
-
-static int find_python(const char *function) {
+/* Finds the interpreter of the process, or loads libpython; `executable` is the one to start it as, where it is told. */
+static int find_python(const char *function, const char **executable, char *path) {
     if (!is_initialized) is_initialized = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    if (is_initialized && is_initialized()) return 1;
+    *executable = interpreter(path);
+    if (!*executable)
+        return complain(function, "no python" NNAPI_PYTHON_VERSION " is where this library is installed, nor on PATH; "
+                                  "name one in NNAPI_PYTHON");
     if (is_initialized) return 1;
-    /* Globally: extension modules such as NumPy's take Python's symbols from the process, wherever they are loaded. */
-    void *python = dlopen(NNAPI_LIBPYTHON_PATH, RTLD_NOW | RTLD_GLOBAL);
-    if (!python) python = dlopen(NNAPI_LIBPYTHON, RTLD_NOW | RTLD_GLOBAL);
-    if (!python) return complain(function, "Python's shared library cannot be loaded: %s", dlerror());
+    void *python = load_libpython(*executable);
+    if (!python) return complain(function, "the shared library of %s cannot be loaded: %s", *executable, dlerror());
     is_initialized = (int (*)(void))dlsym(python, "Py_IsInitialized");
     return 1;
 }
@@ -99,13 +88,13 @@ static void at_end(void) {
 /* Opens the bridge, starts an interpreter if there is none, and connects. Returns 0, with a message, on failure. */
 static int start(const char *function) {
     char path[PATH_MAX], python[PATH_MAX];
-    const char *reason = NULL;
+    const char *reason = NULL, *executable = NULL;
     struct nnapi_bridge *bridge;
     void *module;
     int started = 0;
 
     pthread_mutex_lock(&starting);
-    if (!find_python(function)) goto failed;
+    if (!find_python(function, &executable, python)) goto failed;
     is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* from Python 3.13 on, before that: */
     if (!is_finalizing) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     const char *version = ((const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion"))();
@@ -119,7 +108,7 @@ static int start(const char *function) {
     }
     bridge = dlsym(module, "nnapi_bridge");
     if (!is_initialized()) {
-        reason = bridge->boot(interpreter(python));
+        reason = bridge->boot(executable);
         started = !reason;
     }
     /* No lock is held from here on: who waits for Python's must not make anybody wait for ours. */
@@ -164,8 +153,8 @@ EXPORT int ASharedMemory_create(const char *name, size_t size) {
 }
 
 EXPORT size_t ASharedMemory_getSize(int fd) {
-    struct stat status;
-    return fstat(fd, &status) ? 0 : (size_t)status.st_size;
+    struct statx status; /* fstat would ask for glibc 2.33 */
+    return statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status) ? 0 : (size_t)status.stx_size;
 }
 
 #include "forward.h"

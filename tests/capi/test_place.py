@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,25 @@ def test_prints_the_path() -> None:
     assert lib() == f"{place.library()}\n"
     assert Path(lib("--include").strip(), "NeuralNetworks.h").is_file()
     assert f"-L{place.library().parent}" in lib("--pkg-config")
+
+
+@built
+def test_options_of_compiler_and_linker() -> None:
+    assert lib("--cflags") == f"-I{place.include()}\n"
+    assert lib("--cflags", "--libs") == f"{lib('--cflags').strip()} {lib('--libs')}"
+    assert lib("--libs").endswith(" -lneuralnetworks\n")
+
+
+@built
+def test_pkg_config_gives_the_same_of_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("pkg-config") is None:
+        pytest.skip("no pkg-config")
+    monkeypatch.setattr(place, "FOLDER", Path("/a b/it's"))
+    (tmp_path / "neuralnetworks.pc").write_text(place.pkg_config())
+    monkeypatch.setenv("PKG_CONFIG_PATH", str(tmp_path))
+    words = ["pkg-config", "--cflags", "--libs", "neuralnetworks"]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert shlex.split(printed) == [*place.cflags(), *place.libs()]
 
 
 @built

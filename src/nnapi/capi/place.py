@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sysconfig
 from collections.abc import Iterator
@@ -11,7 +12,10 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parent / str(sysconfig.get_config_var("SOABI"))
+"""The library's folder. Each Python has its own, because one checkout may be installed for several."""
+
+HEADERS = Path(__file__).resolve().parent / "include"
 NAME = "libneuralnetworks.so"
 SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
 
@@ -23,7 +27,7 @@ def library() -> Path:
 
 def include() -> Path:
     """The folder of the headers."""
-    return FOLDER / "include"
+    return HEADERS
 
 
 def library_problem() -> str | None:
@@ -31,7 +35,7 @@ def library_problem() -> str | None:
     if not library().is_file():
         return (
             f"{library()} has not been built: no C compiler was found when the package was installed. "
-            "Install one (gcc or clang) and install the package again."
+            "Install one (gcc or clang) and the package again: pip install --force-reinstall --no-cache-dir nnapi."
         )
     if find_spec("nnapi.capi._bridge") is None:
         return (
@@ -78,12 +82,22 @@ def _cached() -> list[Path]:
     return []
 
 
+def cflags() -> list[str]:
+    """What the compiler needs to find the headers."""
+    return [f"-I{include()}"]
+
+
+def libs() -> list[str]:
+    """What the linker needs, so that the program finds the library again when it runs."""
+    return [f"-L{FOLDER}", f"-Wl,-rpath,{FOLDER}", "-lneuralnetworks"]
+
+
 def pkg_config() -> str:
     """The text of a pkg-config file for the library as it is installed."""
     return f"""\
 Name: neuralnetworks
 Description: The Android Neural Networks API, feature level 8
 Version: {version("nnapi")}
-Cflags: -I{include()}
-Libs: -L{FOLDER} -Wl,-rpath,{FOLDER} -lneuralnetworks
+Cflags: {shlex.join(cflags())}
+Libs: {shlex.join(libs())}
 """

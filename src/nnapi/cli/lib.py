@@ -14,6 +14,8 @@ from nnapi.cli.mistake import Mistake
 def lib(
     env: Annotated[bool, typer.Option("--env", help='What to export: eval "$(nnapi lib --env)".')] = False,
     include: Annotated[bool, typer.Option("--include", help="The folder of NeuralNetworks.h.")] = False,
+    cflags: Annotated[bool, typer.Option("--cflags", help="Options for the compiler; --libs may follow.")] = False,
+    libs: Annotated[bool, typer.Option("--libs", help="Options for the linker.")] = False,
     pkg_config: Annotated[bool, typer.Option("--pkg-config", help="The text of a pkg-config file.")] = False,
 ) -> None:
     """Print the path of libneuralnetworks.so, the C library for programs that call NNAPI."""
@@ -24,6 +26,8 @@ def lib(
             typer.echo(f"export {name}={shlex.quote(value)}")
     elif include:
         typer.echo(place.include())
+    elif cflags or libs:
+        typer.echo(shlex.join([*(place.cflags() if cflags else ()), *(place.libs() if libs else ())]))
     elif pkg_config:
         typer.echo(place.pkg_config(), nl=False)
     else:

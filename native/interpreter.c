@@ -1,0 +1,90 @@
+/* Finds the Python of this package's environment, by where this library lies when it runs: a wheel does not know when it
+ * is built where it will be installed, and environments move and get other patch versions.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "glibc.h"
+#include "interpreter.h"
+
+#define NAME "python" NNAPI_PYTHON_VERSION
+
+void beside(char *path, const char *name) {
+    static const char here;
+    Dl_info self;
+    char *slash;
+    path[0] = 0;
+    if (dladdr((void *)&here, &self) && realpath(self.dli_fname, path) && (slash = strrchr(path, '/')))
+        snprintf(slash + 1, PATH_MAX - (size_t)(slash + 1 - path), "%s", name);
+}
+
+/* The first python of our version on PATH: for packages in a user's own folder, or in Debian's. */
+static int on_path(char *path) {
+    const char *part = getenv("PATH");
+    while (part && *part) {
+        size_t length = strcspn(part, ":");
+        snprintf(path, PATH_MAX, "%.*s/" NAME, (int)length, part);
+        if (length && !access(path, X_OK)) return 1;
+        part += length + (part[length] == ':');
+    }
+    return 0;
+}
+
+const char *interpreter(char *path) {
+    const char *told = getenv("NNAPI_PYTHON");
+    if (told && *told) return told;
+#ifdef NNAPI_PYTHON_PATH /* built in a checkout, which lies in no environment */
+    if (!access(NNAPI_PYTHON_PATH, X_OK)) return NNAPI_PYTHON_PATH;
+#endif
+    beside(path, "../../../../../../bin/" NAME); /* from lib/python3.x/site-packages/nnapi/capi/cpython-3x */
+    if (!access(path, X_OK)) return path;
+    return on_path(path) ? path : NULL;
+}
+
+/* Loads ../lib/libpython, or ../lib64, as seen from a folder of executables. */
+static void *load_from(const char *folder) {
+    char path[PATH_MAX + 64];
+    void *loaded = NULL;
+    for (int wide = 0; !loaded && wide < 2; wide++) {
+        snprintf(path, sizeof path, "%s/../lib%s/" NNAPI_LIBPYTHON, folder, wide ? "64" : "");
+        /* Globally: extension modules such as NumPy's take Python's symbols from the process, wherever they are. */
+        if (!access(path, R_OK)) loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    }
+    return loaded;
+}
+
+/* Into `home`: the folder of the python that an environment with copies instead of links was made by. */
+static int home_of(const char *executable, char *home) {
+    static const char key[] = "home = ";
+    char path[PATH_MAX + 16], line[PATH_MAX + sizeof key];
+    FILE *file;
+    int found = 0;
+    snprintf(path, sizeof path, "%s", executable);
+    snprintf(strrchr(path, '/'), 16, "/../pyvenv.cfg");
+    if (!(file = fopen(path, "r"))) return 0;
+    while (!found && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, strlen(key))) continue;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(home, PATH_MAX, "%s", line + strlen(key));
+        found = 1;
+    }
+    fclose(file);
+    return found;
+}
+
+void *load_libpython(const char *executable) {
+    char real[PATH_MAX], folder[PATH_MAX];
+    void *loaded = NULL;
+    if (realpath(executable, real)) {
+        snprintf(folder, sizeof folder, "%s", real);
+        *strrchr(folder, '/') = 0;
+        loaded = load_from(folder);
+        if (!loaded && home_of(real, folder)) loaded = load_from(folder);
+    }
+    return loaded ? loaded : dlopen(NNAPI_LIBPYTHON, RTLD_NOW | RTLD_GLOBAL);
+}

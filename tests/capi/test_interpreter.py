@@ -1,0 +1,140 @@
+"""libneuralnetworks.so as a wheel carries it: it finds the Python of the environment that it lies in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from nnapi.capi import place
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+PYTHON = f"python{sysconfig.get_python_version()}"
+
+pytestmark = pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+
+def build(folder: Path, **variables: str) -> str:
+    """Compile as for a wheel into a folder; what was printed."""
+    words = [sys.executable, "setup.py", "build_ext", "--build-lib", folder, "--build-temp", folder / "temporary"]
+    environment = os.environ | variables
+    done = subprocess.run(list(map(str, words)), cwd=REPOSITORY, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as it is in a wheel."""
+    folder = tmp_path_factory.mktemp("package")
+    build(folder)
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    return Path(shutil.copytree(REPOSITORY / "src" / "nnapi", folder / "nnapi", ignore=ignored, dirs_exist_ok=True))
+
+
+@pytest.fixture(scope="module")
+def client(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program linked to the library, without a word of where that is."""
+    assert COMPILER
+    program = tmp_path_factory.mktemp("client") / "client"
+    options = ["-std=c11", "-D_GNU_SOURCE", f"-I{package / 'capi' / 'include'}", f"-L{library(package).parent}"]
+    subprocess.run([COMPILER, *options, CLIENT, "-o", program, "-lneuralnetworks", "-lm"], check=True)
+    return program
+
+
+def library(package: Path) -> Path:
+    return package / place.library().relative_to(place.HEADERS.parent.parent)
+
+
+def environment(package: Path, folder: Path, *options: str) -> Path:
+    """A virtual environment with the package; the packages that it needs are this interpreter's."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", *options, folder], check=True)
+    packages = folder / "lib" / PYTHON / "site-packages"
+    shutil.copytree(package, packages / "nnapi")
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder
+
+
+def run(client: Path, package: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the client with nothing in its environment but where the library is."""
+    variables = {"LD_LIBRARY_PATH": str(library(package).parent), "PATH": path}
+    return subprocess.run([client], env=variables, capture_output=True, text=True, timeout=120)
+
+
+@needs_compiler
+def test_finds_the_environment_wherever_it_is(package: Path, client: Path, tmp_path: Path) -> None:
+    made = environment(package, tmp_path / "made")
+    packages = Path("lib", PYTHON, "site-packages", "nnapi")
+    first = run(client, made / packages)
+    assert first.returncode == 0, first.stderr
+    moved = made.rename(tmp_path / "moved")
+    second = run(client, moved / packages)
+    assert second.returncode == 0, second.stderr
+    assert "nnapi-reference" in first.stdout
+    assert second.stdout == first.stdout
+
+
+@needs_compiler
+def test_environment_of_copies(package: Path, client: Path, tmp_path: Path) -> None:
+    made = environment(package, tmp_path / "made", "--copies")
+    done = run(client, made / "lib" / PYTHON / "site-packages" / "nnapi")
+    assert done.returncode == 0, done.stderr
+
+
+@needs_compiler
+def test_folder_of_no_environment(package: Path, client: Path, tmp_path: Path) -> None:
+    """As `pip install --user` and Debian lay packages out: the python is on PATH, or nowhere."""
+    elsewhere = Path(shutil.copytree(package, tmp_path / "nnapi"))
+    done = run(client, elsewhere)
+    assert done.returncode == 1
+    assert f"no {PYTHON} is where this library is installed, nor on PATH; name one in NNAPI_PYTHON" in done.stderr
+    made = environment(package, tmp_path / "made")
+    inside = made / "lib" / PYTHON / "site-packages" / "nnapi"
+    path = f"/nowhere::{made / 'bin'}"
+    done = run(client, elsewhere, path)
+    assert done.returncode == 1
+    assert f"Python imports {inside / 'capi' / 'library.py'}, and this library belongs to another nnapi" in done.stderr
+    shutil.rmtree(inside)
+    inside.symlink_to(elsewhere)
+    done = run(client, elsewhere, path)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_compiler
+def test_asks_for_no_new_glibc(package: Path) -> None:
+    """The wheel's tag is that of the newest symbol; NumPy's and LiteRT's wheels run with 2.28."""
+    if shutil.which("objdump") is None:
+        pytest.skip("no objdump")
+    for built in package.parent.rglob("*.so"):
+        printed = subprocess.run(["objdump", "-T", built], capture_output=True, text=True, check=True).stdout
+        versions = {(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", printed)}
+        assert max(versions) <= (2, 28), built
+
+
+@needs_compiler
+def test_knows_nothing_of_the_machine_that_built_it(package: Path) -> None:
+    for built in package.parent.rglob("*.so"):
+        text = built.read_bytes()
+        assert sys.executable.encode() not in text
+        assert f"{sysconfig.get_config_var('LIBDIR')}\0".encode() not in text, built
+
+
+def test_no_compiler_is_one_sentence(tmp_path: Path) -> None:
+    printed = build(tmp_path, CC="/nowhere/cc")
+    sentences = [line for line in printed.splitlines() if "C compiler" in line]
+    assert len(sentences) == 1
+    assert "no C compiler /nowhere/cc here, so libneuralnetworks.so" in sentences[0]
+    assert not list(tmp_path.rglob("*.so"))
+
+
+def test_each_python_has_its_own() -> None:
+    assert place.library().parent.name == sysconfig.get_config_var("SOABI")

@@ -1,0 +1,53 @@
+"""An environment as a user has one: a Python, what pip puts there, and no compiler."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+KEPT = ("HOME", "LANG", "TMPDIR")
+"""Variables that programs get, besides PATH and pip's: nothing of the Python that runs this."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment in its folder."""
+
+    folder: Path
+
+    @classmethod
+    def new(cls, folder: Path, python: Path) -> Environment:
+        """Make one, anew if the folder is there."""
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        return cls(folder)
+
+    def run(self, *words: str | Path, path: str | None = None, where: Path | None = None) -> str:
+        """What a program of this environment prints. PATH holds nothing else, unless it is given."""
+        return output([self.folder / "bin" / words[0], *words[1:]], path or str(self.folder / "bin"), where)
+
+    def pip(self, *words: str | Path, path: str | None = None) -> None:
+        self.run("python", "-m", "pip", "install", "--quiet", *words, path=path)
+
+    def moved(self, folder: Path) -> Environment:
+        """The same environment at another place."""
+        shutil.rmtree(folder, ignore_errors=True)
+        return Environment(self.folder.rename(folder))
+
+
+class FailedError(Exception):
+    """A program failed; the text is what it was and what it printed."""
+
+
+def output(words: Sequence[str | Path], path: str = "", where: Path | None = None, **variables: str) -> str:
+    """What a program prints, run with this PATH and little else in its environment."""
+    kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith("PIP_")}
+    done = subprocess.run(words, cwd=where, env=kept | {"PATH": path} | variables, capture_output=True, text=True)
+    if done.returncode:
+        command = " ".join(map(str, words))
+        raise FailedError(f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout

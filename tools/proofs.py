@@ -1,0 +1,110 @@
+"""What a built distribution must do where a user installs it: in an environment that has never seen the repository."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from environment import Environment, FailedError, output
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"
+DEMO = REPOSITORY / "examples" / "digits"
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+"""PATH of a machine with a compiler."""
+
+
+def prove(sdist: Path, wheels: Mapping[Path, Path], corpus: Path | None) -> None:
+    """Install each wheel and use it; install the source distribution without a compiler, and for editing."""
+    with tempfile.TemporaryDirectory(prefix="nnapi-wheels-") as name:
+        folder = Path(name)
+        environments = []
+        for number, (python, wheel) in enumerate(wheels.items()):
+            environment = Environment.new(folder / f"first_{number}", python)
+            prove_wheel(environment, wheel, corpus)
+            environments.append(environment.moved(folder / f"second_{number}"))
+            prove_moved(environments[-1])
+            print(f"  proved: {wheel.name}", flush=True)
+        prove_without_compiler(environments[0], sdist)
+        print(f"  proved without a compiler: {sdist.name}", flush=True)
+        prove_editable(environments, sdist, folder / "checkout")
+        print(f"  proved for editing by {len(environments)} Pythons: {sdist.name}", flush=True)
+
+
+def prove_wheel(environment: Environment, wheel: Path, corpus: Path | None) -> None:
+    """The demo, the conformance examples, and a program in C, linked in both ways."""
+    environment.pip(wheel)
+    demo(environment)
+    print(check(environment, corpus), flush=True)
+    for options in (environment.run("nnapi", "lib", "--cflags", "--libs").split(), by_pkg_config(environment)):
+        client = compiled(environment.folder / "client", *options)
+        devices_seen(output([client]))
+
+
+def prove_moved(environment: Environment) -> None:
+    """The library finds the interpreter by where it lies; the program has the old place in it and is told the new."""
+    (library,) = environment.folder.glob("lib/python3*/site-packages/nnapi/capi/*/libneuralnetworks.so")
+    devices_seen(output([environment.folder / "client"], LD_LIBRARY_PATH=str(library.parent)))
+
+
+def prove_without_compiler(environment: Environment, sdist: Path) -> None:
+    """Everything of Python works, and what is missing is said once, plainly."""
+    environment.pip("--force-reinstall", "--no-deps", "--no-cache-dir", sdist)
+    demo(environment)
+    try:
+        environment.run("python", "-m", "nnapi", "lib")
+    except FailedError as error:
+        if "no C compiler was found" not in str(error):
+            raise
+    else:
+        raise FailedError("`nnapi lib` finds a library though there was no compiler")
+
+
+def prove_editable(environments: list[Environment], sdist: Path, checkout: Path) -> None:
+    """Several Pythons share a checkout; each has a library of its own, which still works when the last is installed."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(checkout, filter="data")
+    (source,) = checkout.iterdir()
+    for environment in environments:
+        environment.pip("--no-deps", "--editable", source, path=f"{environment.folder / 'bin'}:{SYSTEM}")
+    libraries = [environment.run("python", "-m", "nnapi", "lib").strip() for environment in environments]
+    if len(set(libraries)) != len(environments):
+        raise FailedError(f"Pythons share a library: {', '.join(libraries)}")
+    for environment, library in zip(environments, libraries, strict=True):
+        devices_seen(output([environment.folder / "client"], LD_LIBRARY_PATH=str(Path(library).parent)))
+
+
+def demo(environment: Environment) -> None:
+    """The demo, from a copy, with no checkout around it."""
+    copy = Path(shutil.copytree(DEMO, environment.folder / "digits", dirs_exist_ok=True))
+    environment.run("python", "demo.py", where=copy)
+
+
+def check(environment: Environment, corpus: Path | None) -> str:
+    """The last lines of `nnapi check` on the reference."""
+    given = [corpus] if corpus else []
+    printed = environment.run("nnapi", "check", *given, "--device", "nnapi-reference", "--variants", "plain")
+    return "\n".join(line for line in printed.splitlines()[-5:] if line.strip())
+
+
+def by_pkg_config(environment: Environment) -> list[str]:
+    """The same options by way of a pkg-config file."""
+    folder = environment.folder / "lib" / "pkgconfig"
+    folder.mkdir(exist_ok=True)
+    (folder / "neuralnetworks.pc").write_text(environment.run("nnapi", "lib", "--pkg-config"))
+    words = ["pkg-config", "--cflags", "--libs", "neuralnetworks"]
+    return output(words, path=SYSTEM, PKG_CONFIG_PATH=str(folder)).split()
+
+
+def compiled(program: Path, *options: str) -> Path:
+    """The client, compiled on a machine with a compiler for where the package is installed."""
+    output(["cc", "-std=c11", "-D_GNU_SOURCE", CLIENT, "-o", program, *options, "-lm"], path=SYSTEM)
+    return program
+
+
+def devices_seen(printed: str) -> None:
+    if "nnapi-reference" not in printed:
+        raise FailedError(f"the client printed {printed!r}, and no nnapi-reference")

