@@ -105,7 +105,7 @@ def install(there: Emulated) -> None:
     with open(REPOSITORY / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)
     platforms = [f"manylinux_2_{minor}_aarch64" for minor in GLIBC] + ["manylinux2014_aarch64"]
-    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-compile", "--target", there.packages]
+    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-compile", "--target", str(there.packages)]
     where = ["--only-binary=:all:", "--implementation=cp", f"--python-version={there.version}"]
     needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     subprocess.run([*pip, *where, *(f"--platform={name}" for name in platforms), *needed], check=True)
@@ -159,8 +159,8 @@ def clients(there: Emulated) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         program = folder / source.stem
-        command = [there.folder / "cc", "-std=c11", "-D_GNU_SOURCE", "-O1", source, "-o", program, *options]
-        subprocess.run(command, check=True)
+        flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", *options]
+        subprocess.run([there.folder / "cc", source, "-o", program, *flags], check=True)
         words = [folder] if source.stem == "run" else []
         done = there.run("-E", f"LD_LIBRARY_PATH={library.parent}", program, *words, NNAPI_QUIET="1")
         if done.returncode:
@@ -211,6 +211,10 @@ def main() -> int:
     options = parser.parse_args()
     if platform.machine() != "x86_64":
         parser.error(f"this machine is {platform.machine()}; on an aarch64 machine `make test` is the proof")
+    try:
+        codename()
+    except ValueError as error:
+        parser.error(str(error))
     os.nice(10)
     there = Emulated(options.folder.resolve())
     there.folder.mkdir(parents=True, exist_ok=True)
