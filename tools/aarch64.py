@@ -5,7 +5,8 @@
 Fetches Debian's arm64 Python, its compiler for arm64 and qemu (about 130 MB) and the aarch64 wheels of what nnapi needs
 (about 90 MB) into the folder, builds nnapi's own wheel there, and runs the demo, the programs in C, a start from the
 cache and the conformance examples. Prints how many examples passed, were refused and failed on each device; exit code 1
-if anything is wrong. The examples take half an hour and more on two idle cores; all else takes five minutes, and --filter runs fewer.
+if anything is wrong. The examples take half an hour and more on two idle cores (--filter runs fewer), all else takes
+five minutes.
 """
 
 from __future__ import annotations
