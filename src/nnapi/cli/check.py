@@ -1,4 +1,4 @@
-"""``nnapi check``: run conformance examples on a device and say where it is wrong."""
+"""``nnapi check``: run conformance examples, or random models, on a device and say where it is wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from nnapi.capi.place import library_problem
+from nnapi.cli.check_random import check_random
 from nnapi.cli.mistake import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, table
@@ -29,13 +30,13 @@ C = "nnapi.capi.client"
 
 def check(
     corpus: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="[CORPUS]",
             help="A folder of examples, or one .npz file; the public ones if none is given.",
             show_default=False,
         ),
-    ] = PUBLISHED,
+    ] = None,
     device: Annotated[
         list[str] | None,
         typer.Option("--device", "-d", help="Use this device only; repeat it to share the work between several."),
@@ -53,8 +54,32 @@ def check(
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write the outcome to this file.")
     ] = None,
+    random: Annotated[
+        bool, typer.Option("--random", help="Random models instead, each device beside the reference.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(min=0, metavar="N", help="How long, for each device (--random).")] = 60,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="S", help="What the models are drawn from (--random).")
+    ] = None,
+    values: Annotated[
+        str, typer.Option(metavar="KIND", help="Numbers: ordinary, or non-finite and denormal (--random).")
+    ] = "ordinary",
+    failures: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where failures are written, as examples (--random).")
+    ] = Path("failures"),
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also count by operation (--random).")] = False,
 ) -> None:
-    """Run conformance examples, and list what failed with the first value that is wrong."""
+    """Run conformance examples, and list what failed with the first value that is wrong.
+
+    With --random: models of one operation and of several, of any type, form, extent and scale, beside the reference. A
+    failure is made small and written, so that `nnapi check FILE` runs it again. The same seed gives the same models.
+    """
+    if random:
+        if corpus is not None:
+            raise Mistake(f"--random draws its models itself, and reads none from {corpus}")
+        check_random(device, seconds, seed, values, filter, failures, verbose, json_file)
+        return
+    corpus = corpus or PUBLISHED
     chosen = _variants(variants)
     if via_c and (problem := library_problem()):
         raise Mistake(problem)

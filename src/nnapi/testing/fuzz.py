@@ -1,8 +1,8 @@
 """Random calls of an operation, drawn from its declaration, and devices compared on them.
 
-The generator knows nothing of single operations: types, ranks, scalars and what may be left out come from the
-signature, and the operation's own shape function decides whether a draw makes sense. Everything is decided by the
-random generator given, so a seed gives the same call again.
+Types, ranks, scalars and what may be left out come from the signature. What only makes sense together (a filter and
+its strides, an axis and the rank) is proposed by :mod:`nnapi.testing.random.fitting`, and the operation's own shape
+function decides. Everything is drawn from the random generator given, so a seed gives the same call again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError, need
 from nnapi.model.call import UNKNOWN, normalise
-from nnapi.model.operand import Array, ChannelQuantization, OperandType, type_name
+from nnapi.model.operand import DTYPES, Array, ChannelQuantization, OperandType, Shape, type_name
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
 from nnapi.runtime.compilation import Compilation
@@ -25,6 +25,8 @@ from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.random.fitting import Draw, Fit
+from nnapi.testing.random.proposals import propose
 from nnapi.testing.random_control_flow import random_control_flow
 from nnapi.testing.random_values import (
     Taste,
@@ -47,30 +49,49 @@ class NoCall(Exception):
     """No draw made sense to the operation's shape function; the message says why the last one did not."""
 
 
-def random_call(operation: Operation, rng: np.random.Generator, attempts: int = ATTEMPTS) -> Example:
+def random_call(
+    operation: Operation,
+    rng: np.random.Generator,
+    attempts: int = ATTEMPTS,
+    *,
+    given: Sequence[OperandSpec] = (),
+    special: float = 0.0,
+) -> Example:
     """A model of one call that the operation's shape function accepts, with inputs but no expected outputs.
 
-    Extents are small, ranks at most 4. Raises NoCall when none of so many draws is accepted. It may still be
-    refused when it runs, for the data in it.
+    The first of the operands ``given`` is the first tensor of the call, others are taken where one of their extents is
+    wanted; they are inputs of the example, known by their names. ``special`` is the probability of numbers that are
+    not finite, or denormal. Raises NoCall when none of so many draws is accepted. It may still be refused when it
+    runs, for the data in it.
     """
-    if _is_control_flow(operation):
+    if is_control_flow(operation):
         return random_control_flow(operation, rng)
     complaint = None
     for _ in range(attempts):
         try:
-            return random_attempt(operation, rng, accepted=True)
+            return random_attempt(operation, rng, accepted=True, given=given, special=special)
         except NnapiError as error:
             complaint = error
     raise NoCall(f"{operation.name}: none of {attempts} draws is accepted, the last because {complaint}")
 
 
-def random_attempt(operation: Operation, rng: np.random.Generator, *, accepted: bool = False) -> Example:
+def random_attempt(
+    operation: Operation,
+    rng: np.random.Generator,
+    *,
+    accepted: bool = False,
+    given: Sequence[OperandSpec] = (),
+    special: float = 0.0,
+) -> Example:
     """One draw, legal by its types but perhaps not by its extents and values; with ``accepted`` it raises then."""
-    if _is_control_flow(operation):
+    if is_control_flow(operation):
         return random_control_flow(operation, rng)
-    draft = _Draft(operation, draw_taste(rng), rng)
+    taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
     form = pick(rng, operation.forms)
-    inputs = [index for slot, count in _counts(form, rng) for index in draft.add_inputs(slot, count)]
+    counts = _counts(form, rng)
+    fit = propose(operation.name, Draw(form.name, [slot for slot, _ in counts], taste, rng))
+    draft = _Draft(operation, taste, rng, fit, given)
+    inputs = [index for slot, count in counts for index in draft.add_inputs(slot, count)]
     outputs = draft.add_outputs()
     try:
         draft.settle_outputs(inputs, outputs)
@@ -80,7 +101,8 @@ def random_attempt(operation: Operation, rng: np.random.Generator, *, accepted: 
     return draft.example(inputs, outputs)
 
 
-def _is_control_flow(operation: Operation) -> bool:
+def is_control_flow(operation: Operation) -> bool:
+    """Whether the operation refers to other models."""
     return any(isinstance(slot, ModelParameter) for form in operation.forms for slot in form.inputs)
 
 
@@ -94,8 +116,11 @@ def _counts(form: Form, rng: np.random.Generator) -> list[tuple[Parameter | Seve
 class _Draft:
     """The operands of a call while they are being drawn."""
 
-    def __init__(self, operation: Operation, taste: Taste, rng: np.random.Generator) -> None:
-        self.operation, self.taste, self.rng = operation, taste, rng
+    def __init__(
+        self, operation: Operation, taste: Taste, rng: np.random.Generator, fit: Fit, given: Sequence[OperandSpec]
+    ) -> None:
+        self.operation, self.taste, self.rng, self.fit, self.given = operation, taste, rng, fit, given
+        self.scalars_are_inputs = rng.random() < 0.02
         self.operands: list[OperandSpec] = []
         self.values: list[Array | None] = []
         self.codes: dict[str, int] = {}
@@ -118,37 +143,67 @@ class _Draft:
 
     def _code(self, parameter: Parameter) -> OperandCode:
         accepted = sorted(parameter.accepts(self.codes))
-        need(accepted, f"{parameter.name} accepts no type beside {self.codes}")
+        need(accepted, "no type is accepted beside those before it")
         code = OperandCode(pick(self.rng, accepted))
+        if self.given and not self.tensors and parameter.kind == "tensor":
+            code = self.given[0].code
+            need(code in accepted, "the tensor given is of another type")
         self.codes[parameter.name] = code
         return code
 
     def _add_scalar(self, parameter: Parameter, name: str, code: OperandCode) -> int:
-        if parameter.optional and self.rng.random() < self.taste.omission:
+        if self._is_omitted(parameter):
             return self._add(OperandSpec(type_name(code), lifetime=Source.NO_VALUE, name=name), None)
         value = random_scalar(parameter, code, self.rng)
-        return self._add(OperandSpec(type_name(code), lifetime=Source.CONSTANT_COPY, data=value, name=name), value)
+        if name in self.fit.scalars:
+            value = np.array(self.fit.scalars[name], value.dtype)
+        operand = OperandSpec(type_name(code), name=name)
+        if self.scalars_are_inputs:
+            return self._add(replace(operand, lifetime=Source.SUBGRAPH_INPUT), value)
+        return self._add(replace(operand, lifetime=Source.CONSTANT_COPY, data=value), value)
 
     def _add_tensor(self, parameter: Parameter, name: str, code: OperandCode, leader: OperandSpec | None) -> int:
         assert isinstance(parameter, TensorParameter)
         taste, rng = self.taste, self.rng
-        first = self.tensors[0] if self.tensors else None
-        numbers = random_values(parameter, first, taste, rng)
-        if numbers is not None:
-            dimensions = numbers.shape
-        elif leader is not None and rng.random() < 0.9:
-            dimensions = leader.dimensions
-        else:
-            dimensions = random_dimensions(parameter.name, self._rank(parameter), taste, rng)
+        if self.given and not self.tensors:
+            return self._join(self.given[0])
+        numbers = self._numbers(parameter, code)
+        dimensions = self._dimensions(parameter, leader) if numbers is None else numbers.shape
+        others = [spec for spec in self.given if (spec.code, spec.dimensions) == (code, dimensions)]
+        if others and numbers is None and rng.random() < 0.5:
+            return self._join(pick(rng, others))
         type = replace(self._quantised(code, dimensions, parameter), name=name)
-        if parameter.optional and rng.random() < taste.omission:
+        if self._is_omitted(parameter):
             return self._add(replace(type, lifetime=Source.NO_VALUE), None)
         value = random_data(type, taste, rng) if numbers is None else numbers
-        constant = bool(self.tensors) and rng.random() < (0.8 if numbers is not None else taste.constants)
+        constant = rng.random() < (0.8 if numbers is not None else taste.constants if self.tensors else 0.1)
         lifetime = pick(rng, (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)) if constant else Source.SUBGRAPH_INPUT
         operand = replace(type, lifetime=lifetime, data=value if constant else None)
         self.tensors.append(operand)
         return self._add(operand, value)
+
+    def _is_omitted(self, parameter: Parameter) -> bool:
+        if not parameter.optional or parameter.name in self.fit.present:
+            return False
+        return parameter.name in self.fit.omitted or self.rng.random() < self.taste.omission
+
+    def _join(self, value: OperandSpec) -> int:
+        """A tensor that is there already, whose elements are not known here."""
+        self.tensors.append(value)
+        return self._add(replace(value, lifetime=Source.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code]))
+
+    def _numbers(self, parameter: TensorParameter, code: OperandCode) -> Array | None:
+        """What a list holds that decides the result's shape, or indices that fit; None for other tensors."""
+        if parameter.name in self.fit.numbers:
+            return np.asarray(self.fit.numbers[parameter.name], DTYPES[code])
+        return random_values(parameter, self.tensors[0] if self.tensors else None, self.taste, self.rng)
+
+    def _dimensions(self, parameter: TensorParameter, leader: OperandSpec | None) -> Shape:
+        if leader is not None and self.rng.random() < 0.9:
+            return leader.dimensions
+        if parameter.name in self.fit.shapes:
+            return self.fit.shapes[parameter.name]
+        return random_dimensions(parameter.name, self._rank(parameter), self.taste, self.rng)
 
     def _rank(self, parameter: TensorParameter) -> int:
         legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
@@ -171,7 +226,7 @@ class _Draft:
     def add_outputs(self) -> list[int]:
         slots = self.operation.outputs
         if isinstance(slots[0], Several):
-            slots = (slots[0].parameter,) * int(self.rng.integers(1, 4))
+            slots = (slots[0].parameter,) * (self.fit.outputs or int(self.rng.integers(1, 4)))
         else:
             slots = slots[: pick(self.rng, tuple(self.operation.output_lengths) or (len(slots),))]
         return [self._add_output(slot) for slot in slots if isinstance(slot, Parameter)]
@@ -195,8 +250,8 @@ class _Draft:
         value_of = self.values.__getitem__
         call = normalise(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
         for index, result in zip(outputs, call.stored_results(), strict=True):
-            need(0 not in result.dimensions, f"{self.operands[index].name} would have no elements")
-            need(math.prod(result.dimensions) <= LARGEST, f"{self.operands[index].name} would be large")
+            need(0 not in result.dimensions, "a result would have no elements")
+            need(math.prod(result.dimensions) <= LARGEST, "a result would be large")
             self.operands[index] = replace(
                 self.operands[index],
                 dimensions=tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions),
@@ -214,6 +269,9 @@ class _Draft:
         return None if self.operands[index].lifetime == Source.NO_VALUE else self._type(index)
 
     def example(self, inputs: Sequence[int], outputs: Sequence[int]) -> Example:
+        if not any(operand.lifetime == Source.SUBGRAPH_INPUT for operand in self.operands):
+            index = next(i for i in inputs if self.operands[i].data is not None)  # a model of constants runs nothing
+            self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
         given = {i: self.values[i] for i, o in enumerate(self.operands) if o.lifetime == Source.SUBGRAPH_INPUT}
         call = OperationSpec(self.operation.name, tuple(inputs), tuple(outputs))
         half = any(operand.type == "TENSOR_FLOAT16" for operand in self.operands)

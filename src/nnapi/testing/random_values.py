@@ -20,6 +20,12 @@ from nnapi.testing.example import OperandSpec
 T = TypeVar("T")
 
 SCALES = (1 / 128, 1 / 256, 1 / 2048, 0.25, 0.5, 1.0, 2.0)
+ODD_SCALES = (1e-3, 0.0117, 0.4281, 1.7257, 3.4079, 17.3)
+"""Scales that no power of two divides; with the smallest of them most results saturate."""
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
+"""Numbers that arithmetic treats in ways of their own; some are infinite or 0 as float16."""
+TIES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, 6.0, -3.0, 3.0)
+"""Numbers at which functions bend or rounding is a tie."""
 INTEGERS = (0, 0, 1, 1, 1, 2, 2, 3, 4, -1, -2, 6, 8)
 REALS = (0.0, 0.1, 0.5, 1.0, 1.0, 2.0, 3.5, -1.0)
 CUSTOMARY = {OperandCode.TENSOR_QUANT16_SYMM: (1 / 2048, 0), OperandCode.TENSOR_QUANT16_ASYMM: (1 / 8, 0)}
@@ -41,7 +47,8 @@ class Taste:
     """What one attempt draws from.
 
     ``omission``: probability that an optional operand is omitted; ``constants``: that a tensor is a constant;
-    ``integers``: range of int32 tensors; ``floats``: range of float tensors; ``zero_points``: how they are drawn.
+    ``integers``: range of int32 tensors; ``floats``: range of float tensors; ``central``: zero points in the middle;
+    ``special``: probability that a number is one of SPECIAL; ``given``: extents of the first tensor, where settled.
     """
 
     extents: tuple[int, ...]
@@ -52,6 +59,8 @@ class Taste:
     integers: tuple[int, int]
     floats: tuple[float, float]
     central: bool
+    special: float = 0.0
+    given: Shape | None = None
 
     def quantisation(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
         """Scale and zero point of an operand of that type, as fields; none where it has none."""
@@ -73,7 +82,7 @@ def draw_taste(rng: np.random.Generator) -> Taste:
     return Taste(
         extents=pick(rng, (extents, extents, (*extents, 1), (few, few, few, 4 * few))),
         rank=pick(rng, (1, 2, 3, 4)),
-        scales=tuple(pick(rng, SCALES) for _ in range(pick(rng, (1, 2, 4)))),
+        scales=tuple(pick(rng, pick(rng, (SCALES, ODD_SCALES))) for _ in range(pick(rng, (1, 2, 4)))),
         omission=pick(rng, (0.0, 0.0, 0.5, 1.0)),
         constants=pick(rng, (0.0, 0.5, 1.0)),
         integers=pick(rng, ((0, min(extents)), (0, 1), (-100, 100))),
@@ -157,9 +166,21 @@ def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array
     if operand.code == OperandCode.TENSOR_BOOL8:
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind == "f":
-        return rng.uniform(*taste.floats, shape).astype(dtype)
+        return _floats(taste, shape, rng).astype(dtype)
     if operand.code == OperandCode.TENSOR_INT32:
         low, high = (-100, 100) if operand.scale else taste.integers
         return rng.integers(low, high, shape, np.int32)
     limits = np.iinfo(dtype)
+    if rng.random() < 0.15:
+        return rng.choice(np.array([limits.min, limits.max, operand.zero_point], dtype), shape)
     return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+def _floats(taste: Taste, shape: Shape, rng: np.random.Generator) -> Array:
+    """Numbers of the taste's range, some of them where functions bend, or such as the taste calls special."""
+    numbers = rng.uniform(*taste.floats, shape)
+    if rng.random() < 0.3:
+        numbers = np.where(rng.random(shape) < 0.2, rng.choice(TIES, shape), numbers)
+    if taste.special:
+        numbers = np.where(rng.random(shape) < taste.special, rng.choice(SPECIAL, shape), numbers)
+    return numbers

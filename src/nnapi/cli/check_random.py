@@ -1,0 +1,128 @@
+"""``nnapi check --random``: random models on a device beside the reference."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from nnapi.cli.mistake import Mistake
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, counted, duration, table
+from nnapi.codes import OperationCode
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.runtime.device import device as find
+from nnapi.runtime.device import devices as all_devices
+from nnapi.testing.random.judging import Outcome
+from nnapi.testing.random.session import VALUES, Failure, Report, run
+from nnapi.testing.random.wording import describe
+
+REASONS = 10
+"""How many reasons of refusals are listed."""
+
+
+def check_random(
+    names: Sequence[str] | None,
+    seconds: float,
+    seed: int | None,
+    values: str,
+    operation: str | None,
+    folder: Path,
+    verbose: bool,
+    json_file: Path | None,
+) -> None:
+    """Random models for so many seconds on each device; exit with 1 where something failed."""
+    if values not in VALUES:
+        raise Mistake(f"no values are called {values}; there are: {', '.join(VALUES)}")
+    only = _operations(operation)
+    chosen = [find(name).name for name in names] if names else [each.name for each in all_devices()]
+    seed = secrets.randbelow(2**32) if seed is None else seed
+    out = console()
+    reports = []
+    for name in chosen:
+        with progress(out, int(seconds)) as step:
+            report = run(name, seed, seconds, values=values, only=only, folder=folder, told=_teller(out, step))
+        _print(out, report, verbose)
+        reports.append(report)
+    if json_file:
+        json_file.write_text(json.dumps([outcome(report, values) for report in reports], indent=2) + "\n")
+    if any(report.failures for report in reports):
+        raise typer.Exit(1)
+
+
+def _operations(name: str | None) -> tuple[Operation, ...]:
+    if name is None:
+        return ()
+    if name not in OperationCode.__members__:
+        raise Mistake(f"no operation is called {name}; --filter takes one such as CONV_2D beside --random")
+    return (REGISTRY[OperationCode[name]],)
+
+
+def _teller(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
+    """What moves the bar on, second by second, and prints each failure when it is known."""
+    told, moved = 0, 0
+
+    def tell(report: Report) -> None:
+        nonlocal told, moved
+        for failure in report.failures[told:]:
+            _print_failure(out, failure)
+        told = len(report.failures)
+        while moved < report.seconds:
+            step(f"{report.device}: {report.cases} models, {told} failed")
+            moved += 1
+
+    return tell
+
+
+def _print_failure(out: Console, failure: Failure) -> None:
+    out.print(Text.assemble((f"{failure.operation}: ", "bold red"), failure.reason))
+    for line in describe(failure.example):
+        out.print(Text(f"  {line}"))
+    out.print(
+        Text(f"  model {failure.number} of seed {failure.seed}, after {duration(failure.seconds)}; {failure.file}")
+    )
+
+
+def _print(out: Console, report: Report, verbose: bool) -> None:
+    if verbose:
+        rows = table("operation", "total", *Outcome, right=["total", *Outcome])
+        for name, counts in sorted(report.by_operation.items()):
+            style = "red" if counts[Outcome.FAILED] else ""
+            rows.add_row(name, str(counts.total()), *(str(counts[each] or "") for each in Outcome), style=style)
+        out.print(rows)
+        for reason, count in report.reasons.most_common(REASONS):
+            out.print(Text(f"{counted(count, 'model')} refused: {reason}", "yellow"))
+    said = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
+    out.print(
+        f"{report.device}, seed {report.seed}: {counted(report.cases, 'model')} in {duration(report.seconds)}, {said}"
+    )
+
+
+def outcome(report: Report, values: str) -> dict[str, object]:
+    """What ``--json`` writes about a device."""
+    return {
+        "device": report.device,
+        "seed": report.seed,
+        "values": values,
+        "seconds": report.seconds,
+        **{str(each): report.counts[each] for each in Outcome},
+        "operations": {
+            name: {str(each): counts[each] for each in Outcome if counts[each]}
+            for name, counts in sorted(report.by_operation.items())
+        },
+        "failures": [
+            {
+                "number": failure.number,
+                "operation": failure.operation,
+                "reason": failure.reason,
+                "file": str(failure.file),
+                "seconds": failure.seconds,
+            }
+            for failure in report.failures
+        ],
+    }

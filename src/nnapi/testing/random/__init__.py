@@ -1,0 +1,1 @@
+"""Random models beside the reference: drawing, judging and shrinking them."""

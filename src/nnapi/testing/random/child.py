@@ -1,0 +1,99 @@
+"""Examples judged in a process of their own, so that one that kills it, or never returns, is a failure like others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any
+
+from nnapi.testing.example import Example
+from nnapi.testing.random.judging import Judgement, Outcome, judge
+
+PATIENCE = 60.0
+"""Seconds that one example may take."""
+
+
+class Child:
+    """A process that judges examples on one device, started when first needed and again after each end."""
+
+    def __init__(self, device: str, *, special: bool = False, patience: float = PATIENCE) -> None:
+        self.device, self.special, self.patience = device, special, patience
+        self._process: Any = None
+        self._pipe: Connection | None = None
+
+    def judge(self, example: Example) -> Judgement:
+        """What came of an example; the end of the process and no answer in time are failures."""
+        if self._process is None or not self._process.is_alive():
+            self._start()
+        assert self._pipe is not None
+        begin = time.monotonic()
+        try:
+            self._pipe.send(example)
+            if self._pipe.poll(self.patience):
+                judgement: Judgement = self._pipe.recv()
+                return judgement
+            said = f"no answer within {self.patience:g} s"
+        except (EOFError, OSError):
+            self._process.join(self.patience)
+            said = f"the process ended: {_ending(self._process.exitcode)}, after {time.monotonic() - begin:.1f} s"
+        self.close()
+        return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
+
+    def _start(self) -> None:
+        self.close()
+        context = get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other, self.device, self.special), daemon=True)
+        self._process.start()
+        other.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+        if self._pipe is not None:
+            self._pipe.close()
+        self._process = self._pipe = None
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            return signal.Signals(-code).name
+    return f"exit status {code}"
+
+
+def _serve(pipe: Connection, name: str, special: bool) -> None:
+    """Judge what comes through the pipe until it is closed."""
+    from nnapi.runtime.device import device
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    engine = device(name)
+    while True:
+        try:
+            example = pipe.recv()
+        except EOFError:
+            return
+        try:
+            judgement = judge(example, engine, special=special)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            judgement = Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
+        with suppress(BrokenPipeError):
+            pipe.send(judgement)
+        if os.getppid() == 1:
+            return

@@ -1,0 +1,320 @@
+"""How far a device's results may lie from the reference's.
+
+The tolerances of the conformance examples hold for values of their size. Random values are of any size, and what they
+add up to may cancel; so the rounding that any device is free to do is measured instead: the reference computes again
+with operands that differ in their last places, and what that changes, times SPARE, is allowed on top.
+
+- Operations that only choose, compare or move numbers round nothing: equal operands give equal results.
+- Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
+- A result that the device shows is what it is held to afterwards: the next operation is judged by that.
+- Where a small difference of what is not shown may make a large one, both sides of it are tried.
+- What follows a number that is infinite or none is not judged, except where such numbers are the point of the example.
+- Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
+  of the reference keeps only so many bits of very different scales.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import NnapiError
+from nnapi.model.operand import DTYPES, Array
+from nnapi.model.operation import REGISTRY
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import device
+from nnapi.testing.build import build
+from nnapi.testing.compare import tolerance_for
+from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.random.parts import CONSTANTS, Part, part_of
+
+ROUNDS = 4
+"""Times that the reference computes with other last places; in the first all operands grow."""
+STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
+"""How much operands differ, relative to themselves: four times the last place of float32, once that of float16."""
+SPARE = 8.0
+"""Long sums lose more places in an unlucky order than operands of random last places show."""
+
+MOVING = frozenset(
+    {"BATCH_TO_SPACE_ND", "CHANNEL_SHUFFLE", "DEPTH_TO_SPACE", "EXPAND_DIMS", "FILL", "GATHER", "MIRROR_PAD", "PACK"}
+    | {
+        "EMBEDDING_LOOKUP",
+        "HASHTABLE_LOOKUP",
+        "PAD",
+        "PAD_V2",
+        "RESHAPE",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "REVERSE",
+        "SLICE",
+    }
+    | {"SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE"}
+)
+COMPARING = frozenset(
+    {"ARGMAX", "ARGMIN", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "LOGICAL_AND", "LOGICAL_NOT"}
+    | {"LOGICAL_OR", "MAX_POOL_2D", "NOT_EQUAL", "RANK", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN"}
+    | {"ROI_POOLING", "SELECT", "TOPK_V2"}
+)
+REQUANTISING = frozenset({"CONCATENATION", "MAXIMUM", "MINIMUM", "QUANTIZE", "RELU", "RELU1", "RELU6"})
+"""Choosing operations that may round codes to those of another scale."""
+CHOOSING = MOVING | COMPARING | REQUANTISING | {"ABS", "CAST", "DEQUANTIZE", "FLOOR", "NEG"}
+"""Operations whose results are among their operands, or follow from comparing them: nothing is rounded, or once."""
+STEPPING = frozenset(
+    {"CAST", "EQUAL", "FLOOR", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "QUANTIZE"}
+)
+"""Operations of which a small difference may make a large one, element by element."""
+ORDERING = frozenset(
+    {"ARGMAX", "ARGMIN", "BOX_WITH_NMS_LIMIT", "DETECTION_POSTPROCESSING", "GENERATE_PROPOSALS", "TOPK_V2"}
+    | {"HEATMAP_MAX_KEYPOINT", "LSH_PROJECTION", "ROI_ALIGN", "ROI_POOLING"}
+)
+"""Operations of which a small difference may make another result altogether."""
+
+Values = dict[int, Array | None]
+
+
+@dataclass
+class Expectation:
+    """What a result should be and how far from it a device may be, element by element; infinite where anything goes."""
+
+    value: Array
+    allowance: Array
+
+
+class Computation:
+    """An example on the reference, operation by operation, with ROUNDS others beside it that differ in last places."""
+
+    def __init__(self, example: Example, *, special: bool = False) -> None:
+        self.example, self.special = example, special
+        self._doubtful: set[int] = set()
+        self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
+        self.values: Values = {i: _given(example, i) for i in range(len(example.main.operands))}
+        self.others: list[Values] = [dict(self.values) for _ in range(ROUNDS)]
+        self._parts = [_Runner(part_of(example, number)) for number in range(len(example.main.operations))]
+
+    def run(self, number: int) -> None:
+        """Compute an operation from the values that are known; raises what the reference raises."""
+        runner, name = self._parts[number], self.example.main.operations[number].type
+        inputs, outputs = runner.part.inputs, runner.part.outputs
+        uncertain = [index for index in inputs if self._is_uncertain(index)]
+        if not self.special and any(index in self._doubtful or self._is_special(index) for index in inputs):
+            self._doubtful.update(outputs)
+        if name in ORDERING and uncertain:
+            self._doubtful.update(outputs)
+        bounds = {index: self.expected(index).allowance for index in uncertain} if name in STEPPING else {}
+        self.values |= runner(self.values)
+        for turn, other in enumerate(self.others):
+            if name in CHOOSING and not uncertain:
+                other |= {index: self.values[index] for index in outputs}
+                continue
+            given: Values = {index: other[index] for index in inputs}
+            if name not in CHOOSING:
+                given = {index: self._nudged(array, turn) for index, array in given.items()}
+            for place, (index, bound) in enumerate(bounds.items()):
+                given[index] = _shifted(self.values[index], bound if turn >> place % 2 & 1 else -bound)
+            other |= runner(given)
+
+    def _is_uncertain(self, index: int) -> bool:
+        """Whether a device may have another value than the reference."""
+        value = self.values[index]
+        return value is not None and any(
+            other[index] is not value and not np.array_equal(other[index], value, equal_nan=value.dtype.kind == "f")  # type: ignore[arg-type]
+            for other in self.others
+        )
+
+    def _is_special(self, index: int) -> bool:
+        """Whether some of a value's numbers are not finite, in any of the computations."""
+        arrays = [values[index] for values in (self.values, *self.others)]
+        return any(a is not None and a.dtype.kind == "f" and not np.isfinite(a).all() for a in arrays)
+
+    def _nudged(self, array: Array | None, turn: int) -> Array | None:
+        """Numbers with other last places."""
+        if array is None or array.dtype not in STEP:
+            return array
+        sign = np.ones(array.shape) if turn == 0 else self._rng.uniform(-1, 1, array.shape)
+        step = STEP[np.dtype(np.float16)] if self.example.tolerance.float == "fp16" else STEP[array.dtype]
+        with np.errstate(all="ignore"):
+            return np.asarray(array * (1 + step * sign), array.dtype)
+
+    def expected(self, index: int) -> Expectation:
+        """A result and how far from it a device may be."""
+        operand, value = self.example.main.operands[index], self.values[index]
+        assert value is not None
+        if index in self._doubtful:
+            return Expectation(value, np.full(value.shape, np.inf))
+        tolerance = tolerance_for(operand.type, self.example.tolerance, strict=True)
+        assert tolerance is not None, operand.type
+        exact = _double(value)
+        with np.errstate(all="ignore"):
+            allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
+            moved = np.zeros_like(exact)
+            for other in self.others:
+                differing = other[index]
+                if differing is None or differing.shape != value.shape:
+                    return Expectation(value, np.full(value.shape, np.inf))
+                differing = _double(differing)
+                same = (differing == exact) | (np.isnan(differing) & np.isnan(exact))
+                step = np.where(same, 0, np.abs(differing - exact))
+                moved = np.maximum(moved, np.where(np.isfinite(step), step, np.inf))
+            usual = np.sqrt(np.mean(np.square(moved[np.isfinite(moved)]))) if np.isfinite(moved).any() else 0.0
+            allowance = allowance + (2 if operand.scale else SPARE) * np.maximum(moved, np.where(moved > 0, usual, 0))
+        return Expectation(value, allowance)
+
+    def settle(self, index: int, shown: Array) -> None:
+        """Go on with what the device has made of a result; nobody is in doubt about it any more."""
+        self._doubtful.discard(index)
+        self.values[index] = shown
+        for other in self.others:
+            other[index] = shown
+
+    def blur(self, number: int) -> None:
+        """Let results that nobody sees be one code off, and floats differ in their last places."""
+        name = self.example.main.operations[number].type
+        if name in CHOOSING and name not in REQUANTISING:
+            return
+        for index in self.example.main.operations[number].outputs:
+            for turn, other in enumerate(self.others):
+                other[index] = self._one_off(index, other[index], turn)
+
+    def _one_off(self, index: int, array: Array | None, turn: int) -> Array | None:
+        if array is None or array.dtype.kind == "f":
+            return self._nudged(array, turn)
+        if not self.example.main.operands[index].scale or array.dtype == np.int32:
+            return array
+        limits = np.iinfo(array.dtype)
+        steps = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.integers(-1, 2, array.shape)
+        return np.asarray(np.clip(array.astype(np.int64) + steps, limits.min, limits.max), array.dtype)
+
+    def real(self, number: int) -> dict[int, Array]:
+        """The codes of an operation's quantised results as the same operation on real numbers has them, not rounded."""
+        part = part_of(self.example, number)
+        twin = on_real_numbers(part, self.values)
+        if twin is None:
+            return {}
+        try:
+            results = execute(twin, "nnapi-reference")
+        except NnapiError:
+            return {}
+        found = {}
+        for index, place, numbers in zip(part.outputs, twin.main.outputs, results, strict=True):
+            operand = self.example.main.operands[index]
+            if operand.scale and twin.main.operands[place].type == "TENSOR_FLOAT32":
+                limits = np.iinfo(DTYPES[operand.code])
+                codes = numbers.astype(np.float64) / np.float64(operand.scale) + operand.zero_point
+                found[index] = np.clip(codes, limits.min, limits.max)
+        return found
+
+
+class _Runner:
+    """An operation prepared once on the reference, for other inputs of the same shapes."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self._compilation: Compilation | None = None
+
+    def __call__(self, values: Mapping[int, Array | None]) -> Values:
+        if self._compilation is None:
+            shown = tuple(
+                replace(o, dimensions=(0,) * len(o.dimensions)) if o.lifetime == Source.SUBGRAPH_OUTPUT else o
+                for o in self._with_shapes(values)
+            )
+            example = replace(self.part.example, main=replace(self.part.example.main, operands=shown))
+            self._compilation = Compilation(build(example), [device("nnapi-reference")])
+            self._compilation.finish()
+        results = self._compilation.run(*(values[index] for index in self.part.inputs))
+        return dict(zip(self.part.outputs, results, strict=True))
+
+    def _with_shapes(self, values: Mapping[int, Array | None]) -> tuple[OperandSpec, ...]:
+        operands = list(self.part.example.main.operands)
+        for place, index in zip(self.part.example.main.inputs, self.part.inputs, strict=True):
+            array = values[index]
+            if array is not None:
+                operands[place] = replace(operands[place], dimensions=array.shape)
+        return tuple(operands)
+
+
+def execute(example: Example, name: str) -> list[Array]:
+    """The outputs of an example on a device; raises what building, compiling and running raise."""
+    compilation = Compilation(build(example), [device(name)])
+    compilation.finish()
+    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
+
+
+def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example | None:
+    """An operation with the numbers that its codes stand for; None where nothing in it is quantised."""
+    example, main = part.example, part.example.main
+    operation = REGISTRY[OperationCode[main.operations[0].type]]
+    if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
+        return None
+    inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))
+    operands = []
+    for place, operand in enumerate(main.operands):
+        if not (operand.scale or operand.channel_quant):
+            if operand.type == "TENSOR_INT32" and operand.name == "bias":
+                return _with_scaled_bias(part, values)
+            operands.append(operand)
+            continue
+        data = inputs.get(place) if place in inputs else operand.data
+        numbers = None if data is None else as_real(operand, data)
+        operands.append(
+            replace(
+                operand,
+                type="TENSOR_FLOAT32",
+                scale=0.0,
+                zero_point=0,
+                channel_quant=None,
+                data=numbers if operand.lifetime in CONSTANTS else None,
+            )
+        )
+        if place in inputs:
+            inputs[place] = numbers
+    return replace(example, main=replace(main, operands=tuple(operands)), inputs=inputs)
+
+
+def _with_scaled_bias(part: Part, values: Mapping[int, Array | None]) -> Example | None:
+    """As on_real_numbers, for a filter with scales per channel, whose bias says nothing of its own."""
+    main = part.example.main
+    operands = list(main.operands)
+    call = main.operations[0]
+    filter = next((operands[i] for i in call.inputs if operands[i].channel_quant), None)
+    if filter is None or filter.channel_quant is None:
+        return None
+    first = operands[call.inputs[0]]
+    scales = tuple(float(scale) * first.scale for scale in filter.channel_quant.scales)
+    place = next(i for i, o in enumerate(operands) if o.name == "bias")
+    operands[place] = replace(
+        operands[place], channel_quant=replace(filter.channel_quant, channel_dim=0, scales=scales)
+    )
+    changed = replace(part, example=replace(part.example, main=replace(main, operands=tuple(operands))))
+    return on_real_numbers(changed, values)
+
+
+def as_real(operand: OperandSpec, codes: Array) -> Array:
+    """The numbers that codes stand for."""
+    scale: Any = np.float64(operand.scale)
+    if operand.channel_quant:
+        shape = [1] * codes.ndim
+        shape[operand.channel_quant.channel_dim] = -1
+        scale = np.array(operand.channel_quant.scales, np.float64).reshape(shape)
+    return np.asarray((codes.astype(np.float64) - operand.zero_point) * scale, np.float32)
+
+
+def _given(example: Example, index: int) -> Array | None:
+    operand = example.main.operands[index]
+    return operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+
+
+def _shifted(value: Array | None, by: Array) -> Array:
+    """A value moved by so much."""
+    assert value is not None
+    moved = _double(value) + np.where(np.isfinite(by), by, 0)
+    if value.dtype.kind == "f":
+        return np.asarray(moved, value.dtype)
+    limits = np.iinfo(value.dtype)
+    return np.asarray(np.clip(np.round(moved), limits.min, limits.max), value.dtype)
+
+
+def _double(array: Array) -> Array:
+    return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)

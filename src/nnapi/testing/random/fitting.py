@@ -1,0 +1,126 @@
+"""What belongs together in the arguments of an operation: extents, axes, blocks, lists that make sense of each other.
+
+A :class:`Fit` is a proposal. Whatever it leaves open is drawn by itself, and the operation's own shape function has the
+last word; so an operation without an entry here is drawn as well, only with more attempts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nnapi.errors import BadDataError, need
+from nnapi.model.operand import Shape
+from nnapi.model.parameter import Several, Slot
+from nnapi.testing.random_values import Taste, pick
+
+EXTENTS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
+"""One, small ones, powers of two with their neighbours, primes, large ones."""
+MOST = 40_000
+"""Elements of the largest tensor that is drawn."""
+
+
+@dataclass
+class Fit:
+    """Extents of tensors, values of scalars and of lists of numbers, all by the parameter's name.
+
+    ``omitted`` are the names of those that are left out, ``present`` of those that are not, though they might be.
+    ``outputs`` is how many outputs there are, where the arguments decide that.
+    """
+
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    scalars: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)
+    omitted: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
+    outputs: int | None = None
+
+
+class Draw:
+    """What a proposal is drawn from: the parameters that are present, the form's name, the taste, chance."""
+
+    def __init__(self, form: str, slots: Iterable[Slot], taste: Taste, rng: np.random.Generator) -> None:
+        slots = tuple(slots)
+        self.form, self.taste, self.rng = form, taste, rng
+        self.names = frozenset(slot.name for slot in slots)
+        self.required = {slot.name for slot in slots if isinstance(slot, Several) or not slot.optional}
+
+    def pick(self, *choices: Any) -> Any:
+        return pick(self.rng, choices)
+
+    def upto(self, most: int) -> int:
+        """A number from 0 to ``most``."""
+        return int(self.rng.integers(most + 1))
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.rng.random() < probability)
+
+    def extent(self, most: int = 1000) -> int:
+        return int(self.pick(*(extent for extent in EXTENTS if extent <= most)))
+
+    def shape(self, *ranks: int) -> Shape:
+        """The extents of the first tensor: those given, or any that are not too many elements together."""
+        ranks = ranks or (1, 2, 3, 4)
+        given = self.given(*ranks)
+        return self.bounded(tuple(self.extent() for _ in range(self.pick(*ranks)))) if given is None else given
+
+    def given(self, *ranks: int) -> Shape | None:
+        """The extents of the first tensor, where they are settled; BadDataError where that is no such tensor."""
+        given = self.taste.given
+        need(given is None or len(given) in ranks, f"no tensor of rank {ranks}", BadDataError)
+        return given
+
+    def bounded(self, shape: Shape, most: int = MOST) -> Shape:
+        """The extents, the largest of them cut down until there are few enough elements."""
+        extents = list(shape)
+        while math.prod(extents) > most:
+            largest = extents.index(max(extents))
+            extents[largest] = extents[largest] // 2
+        return tuple(extents)
+
+    def axis(self, rank: int) -> int:
+        """An axis, now and then counted from the end."""
+        axis = self.upto(rank - 1)
+        return axis - rank if self.chance(0.3) else axis
+
+    def stored(self, shape: Shape, *, channels_first: bool) -> Shape:
+        """Extents of an NHWC image as they are stored."""
+        return (shape[0], shape[3], shape[1], shape[2]) if channels_first else shape
+
+    def layout(self, fit: Fit) -> bool:
+        """Draw the layout, where there is one."""
+        channels_first = "layout" in self.names and self.chance(0.4)
+        if "layout" in self.names:
+            fit.scalars["layout"] = channels_first
+        return channels_first
+
+    def image(self, fit: Fit, name: str = "input", **extents: int) -> Shape:
+        """An NHWC image of any extents that are not given here, noted down as it is stored."""
+        channels_first = self.layout(fit)
+        given = self.given(4)
+        if given is not None:
+            shape = (given[0], given[2], given[3], given[1]) if channels_first else given
+        else:
+            n, h, w, c = self.extent(7), self.extent(), self.extent(), self.extent()
+            shape = (extents.get("n", n), extents.get("h", h), extents.get("w", w), extents.get("c", c))
+            shape = self.bounded(shape)
+        fit.shapes[name] = self.stored(shape, channels_first=channels_first)
+        return shape
+
+
+Fitting = Callable[[Draw], Fit]
+FITTINGS: dict[str, Fitting] = {}
+
+
+def fits(*operations: str) -> Callable[[Fitting], Fitting]:
+    """Register what draws the arguments of operations."""
+
+    def register(fitting: Fitting) -> Fitting:
+        FITTINGS.update(dict.fromkeys(operations, fitting))
+        return fitting
+
+    return register

@@ -1,0 +1,46 @@
+"""The same call put otherwise: what must not change a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nnapi.testing.example import Example, Source, dynamic
+from nnapi.testing.random.parts import CONSTANTS
+
+
+def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
+    """Each form in which an example means the same, with what is different about it. Outputs keep their order."""
+    yield "with open extents", dynamic(example)
+    yield "with tensors as inputs", with_inputs(example)
+    yield "with tensors as constants", with_constants(example)
+
+
+def with_inputs(example: Example) -> Example:
+    """Every constant tensor as a model input."""
+    return _moved(
+        example, [i for i, o in enumerate(example.main.operands) if _is_tensor(o.type, o.lifetime, CONSTANTS)]
+    )
+
+
+def _is_tensor(type: str, lifetime: Source, lifetimes: tuple[Source, ...]) -> bool:
+    return lifetime in lifetimes and type.startswith("TENSOR")
+
+
+def _moved(example: Example, indices: list[int]) -> Example:
+    operands, inputs = list(example.main.operands), dict(example.inputs)
+    for index in indices:
+        inputs[index] = operands[index].data
+        operands[index] = replace(operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
+    order = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
+    return replace(example, main=replace(example.main, operands=tuple(operands), inputs=order), inputs=inputs)
+
+
+def with_constants(example: Example) -> Example:
+    """Every input but the first as a constant."""
+    operands, inputs = list(example.main.operands), dict(example.inputs)
+    for index in example.main.inputs[1:]:
+        if inputs[index] is not None:
+            operands[index] = replace(operands[index], lifetime=Source.CONSTANT_COPY, data=inputs.pop(index))
+    order = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
+    return replace(example, main=replace(example.main, operands=tuple(operands), inputs=order), inputs=inputs)

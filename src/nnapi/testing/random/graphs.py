@@ -1,0 +1,150 @@
+"""Random graphs, grown call by call: each takes results of those before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
+from nnapi.testing.random_values import pick
+
+GRAPHS = 0.4
+"""How many of the examples are graphs."""
+LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
+TRIES = 12
+"""Draws for each call that is added; one that fits nowhere is left out."""
+LAST = 0.6
+"""How often a call takes the result before it, and not just any."""
+UNSURE = frozenset({"RANDOM_MULTINOMIAL"})
+"""Operations whose results two correct devices need not share."""
+CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
+
+
+def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[Operation, ...] = ()) -> Example:
+    """A single operation or a graph; ``only`` narrows the operations. Raises NoCall."""
+    operations = only or CALLABLE
+    if rng.random() < GRAPHS:
+        return random_graph(rng, pick(rng, LONGEST), special, operations)
+    return random_single(rng, special, operations)
+
+
+def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
+    """One call, the likelier the more parameters its operation has: those have more to get wrong."""
+    operation = _weighted(rng, operations)
+    example = random_call(operation, rng, special=special)
+    if operation.name in UNSURE:
+        outputs = set(example.main.outputs)
+        operands = tuple(replace(o, is_ignored=i in outputs) for i, o in enumerate(example.main.operands))
+        example = replace(example, main=replace(example.main, operands=operands))
+    return _relaxed(example, rng)
+
+
+def _weighted(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
+    sizes = np.array([3.0 + min(13, max(len(form.inputs) for form in each.forms)) for each in operations])
+    return operations[int(rng.choice(len(operations), p=sizes / sizes.sum()))]
+
+
+def _relaxed(example: Example, rng: np.random.Generator) -> Example:
+    """Now and then one that allows the precision of float16; what has float16 in it is judged so anyway."""
+    relaxed = rng.random() < 0.05
+    half = relaxed or any(operand.type == "TENSOR_FLOAT16" for graph in example.graphs for operand in graph.operands)
+    return replace(example, relaxed=relaxed, tolerance=Criterion("fp16" if half else "fp32"))
+
+
+def random_graph(
+    rng: np.random.Generator, count: int, special: float = 0.0, operations: tuple[Operation, ...] = CALLABLE
+) -> Example:
+    """As many calls, of which some may fit nowhere. Raises NoCall where not even the first one fits."""
+    usable = tuple(each for each in operations if not is_control_flow(each) and each.name not in UNSURE)
+    if not usable:
+        raise NoCall("operations that refer to other models are no part of graphs")
+    grown = _Grown(rng)
+    grown.add(random_call(_weighted(rng, usable), rng, special=special))
+    while len(grown.calls) < count:
+        for _ in range(TRIES):
+            if grown.extend(pick(rng, usable), special):
+                break
+        else:
+            break
+    return _relaxed(grown.finished(), rng)
+
+
+class _Grown:
+    """A graph while it grows. Operands have the names of their numbers."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.operands: list[OperandSpec] = []
+        self.inputs: dict[int, np.ndarray] = {}
+        self.calls: list[OperationSpec] = []
+
+    def _values(self) -> list[OperandSpec]:
+        """Tensors that a call may take: results whose extents are known, and inputs; the last results first."""
+        usable = [
+            operand
+            for operand in self.operands
+            if operand.lifetime in (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_INPUT)
+            and operand.type.startswith("TENSOR")
+            and operand.dimensions
+            and 0 not in operand.dimensions
+            and not operand.is_ignored
+        ]
+        return usable[::-1]
+
+    def extend(self, operation: Operation, special: float) -> bool:
+        """Add a call that takes a value of the graph, if one draw finds one that fits."""
+        values = self._values()
+        if not values:
+            return False
+        first = values[0] if self.rng.random() < LAST else pick(self.rng, values)
+        others = [value for value in values if value is not first]
+        try:
+            self.add(random_call(operation, self.rng, 1, given=[first, *others], special=special))
+        except (NnapiError, NoCall):
+            return False
+        return True
+
+    def add(self, example: Example) -> None:
+        """Take a call over; what it was given is the graph's already."""
+        place = {}
+        for index, operand in enumerate(example.main.operands):
+            if operand.name.startswith("#"):
+                place[index] = int(operand.name[1:])
+                continue
+            place[index] = len(self.operands)
+            is_result = index in example.main.outputs
+            self.operands.append(
+                replace(
+                    operand,
+                    name=f"#{len(self.operands)}",
+                    lifetime=Source.TEMPORARY_VARIABLE if is_result else operand.lifetime,
+                )
+            )
+            if operand.lifetime == Source.SUBGRAPH_INPUT:
+                self.inputs[place[index]] = example.inputs[index]  # type: ignore[assignment]  # nothing is omitted so
+        for call in example.main.operations:
+            self.calls.append(
+                OperationSpec(call.type, tuple(place[i] for i in call.inputs), tuple(place[i] for i in call.outputs))
+            )
+
+    def finished(self) -> Example:
+        """The example: what nobody reads is an output, other results are if chance has it, or in a third all are."""
+        read = {i for call in self.calls for i in call.inputs}
+        written = [i for call in self.calls for i in call.outputs]
+        shown = pick(self.rng, (0.0, 0.3, 1.0))
+        outputs = [i for i in written if i not in read or self.rng.random() < shown]
+        unknown = self.rng.random() < 0.1
+        operands = []
+        for index, operand in enumerate(self.operands):
+            if index in outputs:
+                operand = replace(operand, lifetime=Source.SUBGRAPH_OUTPUT)
+            elif index in written and unknown:
+                operand = replace(operand, dimensions=(0,) * len(operand.dimensions))
+            operands.append(operand)
+        inputs = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
+        graph = Graph(tuple(operands), tuple(self.calls), inputs, tuple(outputs))
+        return Example("random_graph", graph, dict(self.inputs), {})

@@ -1,0 +1,222 @@
+"""One random example on a device: agreed, refused, or what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import compile
+from nnapi.runtime.device import Device
+from nnapi.testing.build import build
+from nnapi.testing.compare import HALF, SINGLE
+from nnapi.testing.example import Criterion, Example
+from nnapi.testing.random.deviation import Computation, Expectation
+from nnapi.testing.random.forms import other_forms
+from nnapi.testing.random.parts import keep
+
+REFERENCE = "nnapi-reference"
+NEARLY = 0.02
+"""How far beyond one code a result may lie from the real number, whose float32 arithmetic rounds too."""
+
+
+class Outcome(StrEnum):
+    AGREED = "agreed"
+    REFUSED = "refused"
+    INVALID = "invalid"
+    """The reference refuses the data, and so does the device."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What came of an example. ``example`` is what ran: the operations that the device takes, with expected outputs."""
+
+    outcome: Outcome
+    reason: str = ""
+    operation: str = ""
+    example: Example | None = None
+
+
+def judge(example: Example, device: Device, *, special: bool = False) -> Judgement:
+    """Run an example on a device and on the reference, and say whether they agree.
+
+    Operations that the device refuses are left out. Each result that is shown is judged by what the device made of the
+    operations before it. On the reference itself the same example is put in other forms, and by real numbers. With
+    ``special`` what follows numbers that are not finite is judged too.
+    """
+    computation = Computation(example, special=special)
+    wrong = _refusal(computation)
+    try:
+        model = build(example)
+    except NnapiError as error:
+        return Judgement(Outcome.INVALID, str(error))
+    verdicts = device.driver.verdicts(model)
+    place = {operation.outputs: number for number, operation in enumerate(example.main.operations)}
+    taken = [place[call.outputs] for call, verdict in zip(model.operations, verdicts, strict=True) if verdict.supported]
+    if not taken:
+        return Judgement(Outcome.REFUSED, verdicts[0].reason, example.main.operations[0].type)
+    if len(taken) < len(example.main.operations):
+        if wrong is not None:
+            return Judgement(Outcome.INVALID, str(wrong))
+        return judge_taken(keep(example, taken, computation.values), device, special)
+    if wrong is not None:
+        return _judge_refused(example, device, wrong)
+    return judge_taken(example, device, special)
+
+
+def _refusal(computation: Computation) -> NnapiError | None:
+    try:
+        for number in range(len(computation.example.main.operations)):
+            computation.run(number)
+    except NnapiError as error:
+        return error
+    return None
+
+
+def _judge_refused(example: Example, device: Device, wrong: NnapiError) -> Judgement:
+    """What the reference refuses, because of its data, a device may refuse too, but not answer."""
+    try:
+        _outputs(example, device)
+    except NnapiError:
+        return Judgement(Outcome.INVALID, str(wrong))
+    said = f"computes what the reference refuses: {wrong}"
+    return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, replace(example, expect_failure=True))
+
+
+def judge_taken(example: Example, device: Device, special: bool = False) -> Judgement:
+    """As judge, for an example whose every operation the device takes."""
+    computation = Computation(example, special=special)
+    name = example.main.operations[-1].type
+    try:
+        outputs = dict(zip(example.main.outputs, _outputs(example, device), strict=True))
+    except NnapiError as error:
+        try:
+            _refusal(computation)
+        finally:
+            example = _expecting(example, computation)
+        return Judgement(Outcome.FAILED, f"fails though it takes the model: {error}", name, example)
+    for number, operation in enumerate(example.main.operations):
+        computation.run(number)
+        computation_expected = {index: computation.expected(index) for index in operation.outputs}
+        shown = [index for index in operation.outputs if index in outputs]
+        for index in shown:
+            if complaint := _complaint(example, index, outputs[index], computation_expected[index]):
+                real = computation.real(number).get(index)
+                if real is not None and _is_near(outputs[index], computation_expected[index], real):
+                    continue
+                return _failed(example, operation.type, complaint)
+        if device.name == REFERENCE and (complaint := _contradiction(computation, number)):
+            return _failed(example, operation.type, complaint)
+        computation.blur(number)
+        for index in shown:
+            computation.settle(index, outputs[index])
+    if device.name == REFERENCE:
+        for form, other in other_forms(example):
+            if complaint := _in_another_form(other, outputs, device):
+                return _failed(other, name, f"{form}: {complaint}")
+    return Judgement(Outcome.AGREED, example=example)
+
+
+def _outputs(example: Example, device: Device) -> list[Array]:
+    compilation = compile(build(example), [device], threads=1)
+    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
+
+
+def _failed(example: Example, operation: str, complaint: str) -> Judgement:
+    computation = Computation(example)
+    _refusal(computation)
+    return Judgement(Outcome.FAILED, complaint, operation, _expecting(example, computation))
+
+
+def _expecting(example: Example, computation: Computation) -> Example:
+    """The example with the reference's results as its expected outputs."""
+    found = {i: v for i in example.main.outputs if (v := computation.values.get(i)) is not None}
+    operands = tuple(
+        replace(operand, dimensions=found[i].shape) if i in found else operand
+        for i, operand in enumerate(example.main.operands)
+    )
+    return replace(example, main=replace(example.main, operands=operands), outputs=found)
+
+
+def _complaint(example: Example, index: int, actual: Array, expected: Expectation) -> str | None:
+    """The first element that is too far off, in words."""
+    operand = example.main.operands[index]
+    if operand.is_ignored:
+        return None
+    label = f"output {operand.name or index} ({operand.type})"
+    if actual.shape != expected.value.shape:
+        return f"{label} has dimensions {list(actual.shape)}, expected {list(expected.value.shape)}"
+    given, wanted = _double(actual), _double(expected.value)
+    with np.errstate(all="ignore"):
+        same = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
+        near = np.abs(given - wanted) <= expected.allowance
+        bad = ~(same | near | np.isinf(expected.allowance))
+        errors = np.where(bad, np.nan_to_num(np.abs(given - wanted), nan=np.inf), 0)
+    if not bad.any():
+        return None
+    place = np.unravel_index(int(np.argmax(errors)), bad.shape)
+    where = [int(i) for i in place]
+    return (
+        f"{label}{where or ''} is {given[place]:.9g}, expected {wanted[place]:.9g} "
+        f"(allowed {expected.allowance[place]:.3g}); {int(bad.sum())} of {bad.size} differ"
+    )
+
+
+def _is_near(actual: Array, expected: Expectation, real: Array) -> bool:
+    """Whether codes lie within one of what lies between the reference's and the real number."""
+    low = np.minimum(_double(expected.value) - expected.allowance, real - 1 - NEARLY)
+    high = np.maximum(_double(expected.value) + expected.allowance, real + 1 + NEARLY)
+    codes = _double(actual)
+    return bool(np.all(np.isnan(real) | (low <= codes) & (codes <= high)))
+
+
+def _contradiction(computation: Computation, number: int) -> str | None:
+    """Where the reference's own codes are far from the real numbers."""
+    for index, real in computation.real(number).items():
+        operand = computation.example.main.operands[index]
+        value = computation.values[index]
+        if operand.is_ignored or value is None or value.shape != real.shape:
+            continue
+        wrong = np.abs(_double(value) - real) > 1 + NEARLY
+        if wrong.any():
+            place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+            where = [int(i) for i in place]
+            return (
+                f"output {operand.name or index}{where} is code {value[place]}, by real numbers {real[place]:.4g}; "
+                f"{int(wrong.sum())} of {wrong.size} differ"
+            )
+    return None
+
+
+def _in_another_form(example: Example, outputs: dict[int, Array], device: Device) -> str | None:
+    """Whether the same example, put otherwise, gives the same outputs."""
+    try:
+        others = _outputs(example, device)
+    except NnapiError as error:
+        return f"fails: {error}"
+    for (index, first), other in zip(outputs.items(), others, strict=True):
+        operand = example.main.operands[example.main.outputs[list(outputs).index(index)]]
+        exact: Any = 0 if first.dtype.kind != "f" else (HALF if example.tolerance.float == "fp16" else SINGLE).rtol
+        if complaint := _complaint(
+            replace(example, main=replace(example.main, operands=(operand,) * (index + 1))),
+            index,
+            other,
+            Expectation(first, exact * 16 * np.abs(_double(first)) + (0 if not exact else 1e-5)),
+        ):
+            return complaint
+    return None
+
+
+def judgeable(example: Example) -> Example:
+    """The example with the tolerance that a replay needs: float16 decides by its types."""
+    half = example.relaxed or any(operand.type == "TENSOR_FLOAT16" for operand in example.main.operands)
+    return replace(example, tolerance=Criterion("fp16" if half else "fp32"))
+
+
+def _double(array: Array) -> Array:
+    return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)

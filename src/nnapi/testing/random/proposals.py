@@ -1,0 +1,14 @@
+"""What belongs together in the arguments of any operation."""
+
+from __future__ import annotations
+
+from nnapi.testing.random import cells, elements, moves, windows
+from nnapi.testing.random.fitting import FITTINGS, Draw, Fit
+
+FAMILIES = (cells, elements, moves, windows)
+"""Modules whose proposals are known."""
+
+
+def propose(operation: str, draw: Draw) -> Fit:
+    """A proposal for a call; an empty one for operations that have no rule."""
+    return FITTINGS[operation](draw) if operation in FITTINGS else Fit()

@@ -1,0 +1,146 @@
+"""A session of random examples: seeds, time, what came of each operation, and failures written where they replay."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from nnapi.model.operation import Operation
+from nnapi.testing.corpus import write
+from nnapi.testing.example import Example, Harness
+from nnapi.testing.fuzz import NoCall
+from nnapi.testing.random.child import Child
+from nnapi.testing.random.graphs import random_example
+from nnapi.testing.random.judging import Judgement, Outcome
+from nnapi.testing.random.shrinking import shrink
+
+VALUES = {"ordinary": 0.0, "non-finite": 0.1}
+"""Kinds of numbers, with the probability of one that is infinite, not a number, denormal or nearly too large."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failure, shrunk: which example of which seed it was, what is wrong, the file that replays it."""
+
+    seed: int
+    number: int
+    device: str
+    operation: str
+    reason: str
+    example: Example
+    file: Path | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class Report:
+    """What a session came to."""
+
+    seed: int
+    device: str
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    by_operation: defaultdict[str, Counter[Outcome]] = field(default_factory=lambda: defaultdict(Counter))
+    reasons: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def cases(self) -> int:
+        return self.counts.total()
+
+
+def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Operation, ...] = ()) -> Example | None:
+    """The example of that number in the session of that seed; None where the draw came to nothing."""
+    rng = np.random.default_rng([seed, number])
+    try:
+        example = random_example(rng, VALUES[values], only)
+    except NoCall:
+        return None
+    return replace(example, name=f"random_{seed}_{number}", spec=f"random_{seed}_{number}")
+
+
+def run(
+    device: str,
+    seed: int,
+    seconds: float,
+    *,
+    values: str = "ordinary",
+    only: tuple[Operation, ...] = (),
+    folder: Path | None = None,
+    cases: int | None = None,
+    told: Callable[[Report], None] = lambda report: None,
+) -> Report:
+    """Judge random examples for so long, or so many; ``told`` after each. Failures are shrunk and written."""
+    report = Report(seed, device)
+    begin = time.monotonic()
+    with Child(device, special=VALUES[values] > 0) as child:
+        for number in _numbers(begin + seconds, cases):
+            example = example_of(seed, number, values, only)
+            if example is None:
+                continue
+            judgement = child.judge(example)
+            _count(report, example, judgement)
+            if judgement.outcome == Outcome.FAILED:
+                found = time.monotonic() - begin
+                report.failures.append(_failure(child, seed, number, example, judgement, folder, found))
+            report.seconds = time.monotonic() - begin
+            told(report)
+    return report
+
+
+def _numbers(end: float, cases: int | None) -> Iterator[int]:
+    number = 0
+    while time.monotonic() < end and (cases is None or number < cases):
+        yield number
+        number += 1
+
+
+def _count(report: Report, example: Example, judgement: Judgement) -> None:
+    report.counts[judgement.outcome] += 1
+    ran = judgement.example or example
+    for name in ran.operations:
+        report.by_operation[name][judgement.outcome] += 1
+    if judgement.outcome == Outcome.REFUSED:
+        report.reasons[judgement.reason] += 1
+
+
+def _failure(
+    child: Child, seed: int, number: int, example: Example, judgement: Judgement, folder: Path | None, found: float
+) -> Failure:
+    latest = judgement
+
+    def fails(candidate: Example) -> Example | None:
+        nonlocal latest
+        result = child.judge(candidate)
+        if result.outcome != Outcome.FAILED or result.operation != judgement.operation:
+            return None
+        latest = result
+        return result.example
+
+    smallest = replayable(shrink(judgement.example or example, fails))
+    file = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{child.device}_{smallest.name}.npz"
+        write(file, [smallest])
+    return Failure(seed, number, child.device, latest.operation, latest.reason, smallest, file, found)
+
+
+def replayable(example: Example) -> Example:
+    """The example as a conformance run takes it."""
+    operands = []
+    for index, operand in enumerate(example.main.operands):
+        known = example.outputs.get(index)
+        dimensions = operand.dimensions if known is None else known.shape
+        operands.append(replace(operand, name=operand.name or f"operand{index}", dimensions=dimensions))
+    outputs = {
+        index: example.outputs.get(index, np.zeros(operands[index].dimensions, operands[index].operand_type.dtype))
+        for index in example.main.outputs
+    }
+    harness = Harness(validation=example.expect_failure, generated=not example.expect_failure)
+    return replace(example, main=replace(example.main, operands=tuple(operands)), outputs=outputs, harness=harness)

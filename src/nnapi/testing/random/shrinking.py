@@ -1,0 +1,156 @@
+"""Less of a failure: fewer operations, smaller extents, plainer values, for as long as it still fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.model.operand import Array
+from nnapi.testing.example import Example, OperandSpec
+from nnapi.testing.random.deviation import Computation
+from nnapi.testing.random.parts import CONSTANTS, keep
+
+Fails = Callable[[Example], Example | None]
+"""What is left of an example that fails, or None where it does not."""
+Ways = Callable[[Example], Iterator[Example]]
+Place: TypeAlias = tuple[int, int]
+"""An operand's index and one of its axes."""
+LIMIT = 30.0
+"""Seconds that are spent on one failure."""
+
+
+def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
+    """The smallest relative found in that time that still fails."""
+    end = time.monotonic() + limit
+    before = None
+    while example is not before:
+        before = example
+        for ways in (_fewer_operations, _smaller_extents, _plainer_values):
+            example = _as_long_as(example, ways, fails, end)
+    return example
+
+
+def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Example:
+    """Go one way further for as long as that is possible."""
+    while True:
+        for candidate in ways(example):
+            if time.monotonic() > end:
+                return example
+            still = fails(candidate)
+            if still is not None:
+                example = still
+                break
+        else:
+            return example
+
+
+def _fewer_operations(example: Example) -> Iterator[Example]:
+    """The last one and what it needs are the likeliest to be left: halves, then each one out."""
+    count = len(example.main.operations)
+    if count < 2 or example.referenced:
+        return
+    computation = Computation(example)
+    try:
+        for number in range(count):
+            computation.run(number)
+    except NnapiError:
+        return
+    numbers = list(range(count))
+    for kept in (numbers[-1:], numbers[count // 2 :], numbers[: count // 2]):
+        yield keep(example, kept, computation.values)
+    for gone in numbers:
+        yield keep(example, [number for number in numbers if number != gone], computation.values)
+
+
+# Extents
+
+
+def _smaller_extents(example: Example) -> Iterator[Example]:
+    """One extent smaller wherever it occurs in what is given, or in one place only; those of results are left open."""
+    if example.referenced:
+        return
+    places = [
+        (index, axis)
+        for index, operand in enumerate(example.main.operands)
+        if index in example.main.inputs or operand.lifetime in CONSTANTS
+        for axis in range(len(operand.dimensions))
+    ]
+    by_extent: dict[int, list[Place]] = {}
+    for index, axis in places:
+        by_extent.setdefault(example.main.operands[index].dimensions[axis], []).append((index, axis))
+    for extent in sorted((extent for extent in by_extent if extent > 1), reverse=True):
+        for new in dict.fromkeys((1, extent // 2, extent - 1)):
+            yield resized(example, dict.fromkeys(by_extent[extent], new))
+            if len(by_extent[extent]) > 1:
+                for place in by_extent[extent]:
+                    yield resized(example, {place: new})
+
+
+def resized(example: Example, extents: Mapping[Place, int]) -> Example:
+    """The example with other extents in those places, its data cut, and the extents of results left open."""
+    operands, inputs = [], dict(example.inputs)
+    written = {i for operation in example.main.operations for i in operation.outputs}
+    for index, operand in enumerate(example.main.operands):
+        if index in written:
+            operands.append(replace(operand, dimensions=(0,) * len(operand.dimensions)))
+            continue
+        dimensions = tuple(extents.get((index, axis), extent) for axis, extent in enumerate(operand.dimensions))
+        operands.append(_cut(operand, dimensions))
+        array = inputs.get(index)
+        if array is not None:
+            inputs[index] = _corner(array, dimensions)
+    return replace(example, main=replace(example.main, operands=tuple(operands)), inputs=inputs, outputs={})
+
+
+def _cut(operand: OperandSpec, dimensions: tuple[int, ...]) -> OperandSpec:
+    quant = operand.channel_quant
+    if quant:
+        quant = replace(quant, scales=quant.scales[: dimensions[quant.channel_dim]])
+    data = None if operand.data is None else _corner(operand.data, dimensions)
+    return replace(operand, dimensions=dimensions, data=data, channel_quant=quant)
+
+
+def _corner(array: Array, dimensions: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(array[tuple(slice(extent) for extent in dimensions)]).reshape(dimensions)
+
+
+# Values
+
+
+def _plainer_values(example: Example) -> Iterator[Example]:
+    for index, operand in enumerate(example.main.operands):
+        array = operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+        if array is None or not array.size or not operand.type.startswith("TENSOR"):
+            continue
+        for plain in _plainer(array, operand):
+            yield with_value(example, index, plain)
+
+
+def with_value(example: Example, index: int, array: Array) -> Example:
+    """The example with another constant or input."""
+    if index in example.inputs:
+        return replace(example, inputs={**example.inputs, index: array})
+    operands = list(example.main.operands)
+    operands[index] = replace(operands[index], data=array)
+    return replace(example, main=replace(example.main, operands=tuple(operands)))
+
+
+def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
+    """Zero, one, its first number throughout, whole numbers: what is plainer than what is there, the plainest first."""
+    if operand.type == "TENSOR_INT32" and not operand.scale:
+        return  # positions and extents, which say something else then
+    choices = [np.full_like(array, operand.zero_point)]
+    if array.dtype.kind == "f":
+        choices.append(np.ones_like(array))
+    choices.append(np.full_like(array, array.reshape(-1)[0]))
+    if array.dtype.kind == "f":
+        choices.append(np.where(np.isfinite(array), np.round(array), array).astype(array.dtype))
+    for choice in choices:
+        if np.array_equal(array, choice, equal_nan=array.dtype.kind == "f"):
+            return
+        yield choice

@@ -1,0 +1,180 @@
+"""Convolutions, poolings and resizes that make sense: filters, strides, dilations and padding of each other's size.
+
+What comes out is drawn first, one cell as often as not, and the image follows; so windows larger than the image,
+strides larger than the filter and padding on one side only all occur. A filter of one cell takes any dilation, a result
+of one cell any stride: the largest number is tried too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nnapi.codes import PaddingCode
+from nnapi.model.operand import Shape
+from nnapi.ops.shapes import same_padding
+from nnapi.testing.random.fitting import Draw, Fit, fits
+
+HUGE = 2**31 - 1
+WORK = 3_000_000
+"""Products that one call may take."""
+
+
+class Axis(NamedTuple):
+    """One spatial axis: extents of image, window and result, and how the window moves."""
+
+    extent: int
+    size: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+    out: int
+
+
+def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) -> Axis:
+    """One axis; ``scheme`` is None for explicit padding, ``given`` the image's extent where it is settled."""
+    size = draw.pick(1, 1, 2, 3, 3, 4, 5, 7)
+    out = draw.pick(1, 1, 1, 2, 3, 4, 5, 7, 8, 13, 17, 31)
+    stride = draw.pick(1, 1, 1, 2, 2, 3, 4, 5, 8)
+    dilation = draw.pick(1, 1, 1, 2, 3, 5) if dilates else 1
+    reach = (size - 1) * dilation + 1
+    before, after = (0, 0) if scheme else (draw.pick(0, draw.upto(reach - 1)), draw.pick(0, draw.upto(reach - 1)))
+    if given is not None:
+        extent = given
+    elif scheme == PaddingCode.PADDING_SAME:
+        extent = (out - 1) * stride + 1 + draw.upto(stride - 1)
+    else:
+        extent = max(1, (out - 1) * stride + reach - before - after + draw.pick(0, draw.upto(stride - 1)))
+    if dilates and size == 1 and draw.chance(0.03):
+        dilation = draw.pick(HUGE, 2**20)
+    if out == 1 and given is None and draw.chance(0.03):
+        stride = HUGE
+    if scheme == PaddingCode.PADDING_SAME:
+        before, after = same_padding(extent, size, stride, dilation)
+    out = max(1, (extent + before + after - reach) // stride + 1)
+    return Axis(extent, size, stride, dilation, before, after, out)
+
+
+class Windows(NamedTuple):
+    """Both spatial axes, and the scalars that say so."""
+
+    image: Shape
+    rows: Axis
+    columns: Axis
+
+    @property
+    def cost(self) -> int:
+        return self.rows.size * self.columns.size * self.rows.out * self.columns.out
+
+
+def draw_windows(draw: Draw, fit: Fit, channels: int, *, dilates: bool) -> Windows:
+    """Both axes, the image (NHWC) with ``channels``, and the scalars of the form in the proposal."""
+    scheme = None
+    if draw.form == "implicit_padding":
+        scheme = fit.scalars["padding_scheme"] = int(draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
+    channels_first = draw.layout(fit)
+    given = draw.given(4)
+    if given is not None:
+        n, h, w, channels = (given[0], given[2], given[3], given[1]) if channels_first else given
+        rows, columns = (draw_axis(draw, scheme, dilates, extent) for extent in (h, w))
+    else:
+        n = draw.pick(1, 1, 1, 2, 3)
+        rows, columns = (draw_axis(draw, scheme, dilates, None) for _ in "hw")
+    windows = Windows((n, rows.extent, columns.extent, channels), rows, columns)
+    fit.shapes["input"] = draw.stored(windows.image, channels_first=channels_first)
+    for name, axis in (("h", rows), ("w", columns)):
+        fit.scalars[f"stride_{name}"] = axis.stride
+        if dilates:
+            fit.scalars[f"dilation_{name}"] = axis.dilation
+    if scheme is None:
+        fit.scalars |= {"pad_top": rows.before, "pad_bottom": rows.after}
+        fit.scalars |= {"pad_left": columns.before, "pad_right": columns.after}
+    return windows
+
+
+def most_channels(windows: Windows, each: int = 1) -> int:
+    """How many channels keep the work within its bound."""
+    elements = windows.image[0] * max(windows.cost, windows.rows.extent * windows.columns.extent // 8) * each
+    return max(1, min(256, WORK // max(1, elements)))
+
+
+@fits("CONV_2D")
+def convolution(draw: Draw) -> Fit:
+    fit = Fit()
+    channels = draw.pick(1, 1, draw.extent(33))
+    windows = draw_windows(draw, fit, channels, dilates="dilation_w" in draw.names)
+    units = draw.extent(most_channels(windows, windows.image[3]))
+    fit.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, windows.image[3]), "bias": (units,)}
+    return fit
+
+
+@fits("DEPTHWISE_CONV_2D")
+def each_channel(draw: Draw) -> Fit:
+    fit = Fit()
+    windows = draw_windows(draw, fit, draw.pick(1, 1, draw.extent(64)), dilates="dilation_w" in draw.names)
+    fit.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
+    units = windows.image[3] * multiplier
+    fit.shapes |= {"filter": (1, windows.rows.size, windows.columns.size, units), "bias": (units,)}
+    return fit
+
+
+@fits("GROUPED_CONV_2D")
+def groups(draw: Draw) -> Fit:
+    fit = Fit()
+    count = draw.pick(1, 2, 2, 3, 4)
+    windows = draw_windows(draw, fit, count * draw.pick(1, 1, 2, 3, 8), dilates=False)
+    depth = max(1, windows.image[3] // count)
+    units = count * draw.extent(min(16, most_channels(windows, windows.image[3])))
+    fit.scalars["num_groups"] = count
+    fit.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, depth), "bias": (units,)}
+    return fit
+
+
+@fits("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+def pooling(draw: Draw) -> Fit:
+    fit = Fit()
+    windows = draw_windows(draw, fit, draw.pick(1, draw.extent(64)), dilates=False)
+    fit.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
+    return fit
+
+
+@fits("TRANSPOSE_CONV_2D")
+def transposed(draw: Draw) -> Fit:
+    fit = Fit()
+    scheme = None
+    if draw.form == "implicit_padding":
+        scheme = fit.scalars["padding_scheme"] = int(draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
+    small = [draw.pick(1, 1, 2, 3, 5, 8, 13) for _ in "hw"]
+    n, h, w, depth = draw.image(fit, n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.extent(33)))
+    channels_first = bool(fit.scalars["layout"])
+    wanted, sizes = [], []
+    for name, extent in (("h", h), ("w", w)):
+        size, stride = draw.pick(1, 2, 3, 3, 4, 5), draw.pick(1, 1, 2, 2, 3, 5)
+        whole = (extent - 1) * stride + size
+        fit.scalars[f"stride_{name}"] = stride
+        sizes.append(size)
+        wanted.append((extent - 1) * stride + 1 + draw.upto(stride - 1) if scheme == 1 else whole)
+        sides = ("pad_top", "pad_bottom") if name == "h" else ("pad_left", "pad_right")
+        if scheme is None:
+            fit.scalars |= dict.fromkeys(sides, 0)
+            fit.scalars[sides[0]] = draw.pick(0, draw.upto(min(size, whole) - 1))
+            fit.scalars[sides[1]] = draw.pick(0, draw.upto(min(size, whole - fit.scalars[sides[0]]) - 1))
+    units = draw.extent(max(1, min(64, WORK // (n * h * w * sizes[0] * sizes[1] * depth))))
+    fit.shapes |= {"filter": (units, *sizes, depth), "bias": (units,)}
+    if scheme is not None:
+        fit.numbers["output_shape"] = draw.stored((n, wanted[0], wanted[1], units), channels_first=channels_first)
+    return fit
+
+
+@fits("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+def resized(draw: Draw) -> Fit:
+    fit = Fit()
+    _, h, w, _ = draw.image(fit, n=draw.pick(1, 2), h=draw.extent(33), w=draw.extent(33), c=draw.extent(17))
+    if draw.form == "by_shape":
+        fit.scalars |= {"height": draw.extent(64), "width": draw.extent(64)}
+    else:
+        for name, extent in (("height_scale", h), ("width_scale", w)):
+            fit.scalars[name] = draw.pick(1.0, 2.0, 0.5, 1.5, 1 / 3, 3.0, draw.extent(33) / extent)
+    corners = draw.chance(0.4)
+    fit.scalars |= {"align_corners": corners, "half_pixel_centers": not corners and draw.chance(0.5)}
+    return fit

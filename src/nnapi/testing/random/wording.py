@@ -1,0 +1,54 @@
+"""A failure in words: which operations on which operands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import Array
+from nnapi.model.operation import REGISTRY
+from nnapi.testing.example import Example, OperandSpec
+from nnapi.testing.random.parts import CONSTANTS
+
+FEW = 8
+"""Elements that are written out."""
+
+
+def describe(example: Example) -> list[str]:
+    """A line for each operation: ``#5 = MUL(lhs #0: ..., rhs #1: ..., activation 3)``."""
+    lines = []
+    for operation in example.main.operations:
+        names = _names(operation.type, len(operation.inputs))
+        arguments = [f"{name} {_argument(example, index)}" for name, index in zip(names, operation.inputs, strict=True)]
+        results = [f"#{i} {_type(example.main.operands[i])}" for i in operation.outputs]
+        lines.append(f"{', '.join(results)} = {operation.type}({', '.join(arguments)})")
+    return lines
+
+
+def _names(operation: str, count: int) -> list[str]:
+    """Names of the operands, those of the form that takes so many."""
+    for form in REGISTRY[OperationCode[operation]].forms:
+        if not form.is_variadic and count in form.legal_lengths():
+            return [slot.name for slot in form.inputs[:count]]
+    return [""] * count
+
+
+def _argument(example: Example, index: int) -> str:
+    operand = example.main.operands[index]
+    if operand.lifetime in CONSTANTS and not operand.dimensions and operand.data is not None:
+        return str(operand.data.item())
+    array = operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+    said = f"#{index} {_type(operand)}"
+    return f"{said} {operand.lifetime.name.lower()}" + ("" if array is None else f" {_elements(array)}")
+
+
+def _type(operand: OperandSpec) -> str:
+    quantised = f" ({operand.scale:.7g}, {operand.zero_point})" if operand.scale else ""
+    return f"{operand.type.removeprefix('TENSOR_').lower()}{list(operand.dimensions)}{quantised}"
+
+
+def _elements(array: Array) -> str:
+    if array.size and (array == array.flat[0]).all():
+        return f"all {array.flat[0]}"
+    shown = ", ".join(str(element) for element in array.reshape(-1)[:FEW])
+    return f"{{{shown}{', …' if array.size > FEW else ''}}}" if np.size(array) else "{}"
