@@ -17,7 +17,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError, need
 from nnapi.model.call import UNKNOWN, normalise
-from nnapi.model.operand import DTYPES, Array, ChannelQuantization, OperandType, Shape, type_name
+from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape, type_name
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
 from nnapi.runtime.compilation import Compilation
@@ -221,6 +221,9 @@ class _Draft:
             product = float(np.float32(scaled[0]) * np.float32(scaled[1])) if len(scaled) > 1 else 0.0
             per_channel = any(operand.channel_quant for operand in self.tensors)
             return replace(spec, scale=0.0 if per_channel else product)
+        settled = self.fit.quantisation.get(parameter.name)
+        if settled is not None and code in ZERO_POINTS:
+            return replace(spec, scale=settled[0], zero_point=settled[1])
         return replace(spec, **self.taste.quantisation(code, self.rng))
 
     def add_outputs(self) -> list[int]:

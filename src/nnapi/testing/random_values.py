@@ -66,7 +66,7 @@ class Taste:
         """Scale and zero point of an operand of that type, as fields; none where it has none."""
         if code not in ZERO_POINTS:
             return {}
-        if code in CUSTOMARY and rng.random() < 0.7:
+        if code in CUSTOMARY and rng.random() < 0.8:
             scale, zero_point = CUSTOMARY[OperandCode(code)]
             return {"scale": scale, "zero_point": zero_point}
         low, high = ZERO_POINTS[code]

@@ -23,7 +23,7 @@ def filters(draw: Draw) -> Fit:
 GATED = ("input", "forget", "cell", "output")
 
 
-@fits("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "QUANTIZED_LSTM", "QUANTIZED_16BIT_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
+@fits("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
 def gated(draw: Draw) -> Fit:
     """A cell, or one for each direction; what is omitted is omitted for all gates together."""
     sequence = "time_major" in draw.names
@@ -33,12 +33,11 @@ def gated(draw: Draw) -> Fit:
     batch = input[1 if scalars.get("time_major") else 0]
     for prefix in ("fw_", "bw_") if "fw_cell_bias" in draw.names else ("",):
         _cell(draw, fit, prefix, batch, input[-1])
-    if "aux_input" in draw.names and draw.chance(0.5):
-        fit.omitted |= {name for name in draw.names if "aux_input" in name}
     fit.shapes["aux_input"] = (*input[:-1], aux := draw.extent(17))
     for name in draw.names:
         if "aux_input_to" in name:
             fit.shapes[name] = (fit.shapes[f"{name[:3]}cell_bias"][0], aux)
+    _all_or_none(draw, fit, {name for name in draw.names if "aux_input" in name} - fit.omitted)
     return fit
 
 
@@ -71,17 +70,47 @@ def _cell(draw: Draw, fit: Fit, prefix: str, batch: int, size: int) -> None:
     fit.present |= {prefix + name for name in shapes} - fit.omitted
 
 
-@fits("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
+@fits("QUANTIZED_16BIT_LSTM")
+def gated_16bit(draw: Draw) -> Fit:
+    """Scales that its arithmetic is made for; all weights share theirs."""
+    fit = gated(draw)
+    weights = (draw.pick(1 / 128, 1 / 64, 0.0117), draw.upto(255))
+    fit.quantisation = {name: weights for name in draw.names if name.endswith("_weights")}
+    fit.quantisation |= {"input": (1 / 128, 128), "output_in": (1 / 128, 128), "cell_state_in": (2.0**-11, 0)}
+    return fit
+
+
+@fits("QUANTIZED_LSTM")
+def gated_8bit(draw: Draw) -> Fit:
+    fit = gated(draw)
+    fit.quantisation["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
+    return fit
+
+
+@fits("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
 def recurrent(draw: Draw) -> Fit:
     sequence = "time_major" in draw.names
     scalars = {"time_major": draw.upto(1)} if sequence else {}
     input = draw.given(2 + sequence) or (*(draw.extent(7) for _ in range(1 + sequence)), draw.extent(33))
-    batch, size, units = input[1 if scalars.get("time_major") else 0], input[-1], draw.extent(33)
-    shapes: dict[str, Shape] = {
-        "input": input,
-        "weights": (units, size),
-        "recurrent_weights": (units, units),
-        "bias": (units,),
-        "hidden_in": (batch, units),
-    }
-    return Fit(shapes, scalars)
+    batch, fit = input[1 if scalars.get("time_major") else 0], Fit({"input": input}, scalars)
+    aux = (*input[:-1], draw.extent(17))
+    for prefix in ("fw_", "bw_") if "fw_bias" in draw.names else ("",):
+        units = draw.extent(33)
+        shapes: dict[str, Shape] = {
+            "weights": (units, input[-1]),
+            "recurrent_weights": (units, units),
+            "aux_weights": (units, aux[-1]),
+        }
+        shapes |= {"bias": (units,), "hidden_in": (batch, units)}
+        fit.shapes |= {prefix + name: shape for name, shape in shapes.items()}
+    fit.shapes["aux_input"] = aux
+    _all_or_none(draw, fit, {name for name in draw.names if "aux" in name})
+    return fit
+
+
+def _all_or_none(draw: Draw, fit: Fit, names: set[str]) -> None:
+    """Give all of these operands, or omit them all."""
+    if draw.chance(0.5):
+        fit.omitted |= names
+    else:
+        fit.present |= names

@@ -26,7 +26,7 @@ MOST = 40_000
 
 @dataclass
 class Fit:
-    """Extents of tensors, values of scalars and of lists of numbers, all by the parameter's name.
+    """Extents of tensors, values of scalars and of lists of numbers, scales and zero points, all by parameters' names.
 
     ``omitted`` are the names of those that are left out, ``present`` of those that are not, though they might be.
     ``outputs`` is how many outputs there are, where the arguments decide that.
@@ -35,6 +35,7 @@ class Fit:
     shapes: dict[str, Shape] = field(default_factory=dict)
     scalars: dict[str, Any] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
+    quantisation: dict[str, tuple[float, int]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
     outputs: int | None = None

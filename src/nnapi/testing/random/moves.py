@@ -33,9 +33,10 @@ def reshaped(draw: Draw) -> Fit:
 def squeezed(draw: Draw) -> Fit:
     shape = draw.shape()
     if draw.taste.given is None:
-        shape = tuple(1 if draw.chance(0.5) else extent for extent in shape)
-    ones = [axis for axis, extent in enumerate(shape) if extent == 1]
-    return Fit({"input": shape}, numbers={"dims": [axis for axis in ones if draw.chance(0.7)]} if ones else {})
+        kept = draw.upto(len(shape) - 1)
+        shape = tuple(extent if axis < kept and draw.chance(0.6) else 1 for axis, extent in enumerate(shape))
+    ones = draw.rng.permutation([axis for axis, extent in enumerate(shape) if extent == 1])
+    return Fit({"input": shape}, numbers={"dims": ones[: 1 + draw.upto(len(ones) - 1)]} if len(ones) else {})
 
 
 @fits("TILE")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nnapi.testing.random import cells, elements, moves, windows
+from nnapi.testing.random import boxes, cells, elements, moves, windows
 from nnapi.testing.random.fitting import FITTINGS, Draw, Fit
 
-FAMILIES = (cells, elements, moves, windows)
+FAMILIES = (boxes, cells, elements, moves, windows)
 """Modules whose proposals are known."""
 
 

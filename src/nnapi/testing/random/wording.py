@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.model.operand import Array
+from nnapi.errors import NnapiError
+from nnapi.model.operand import Array, ChannelQuantization, OperandType
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.example import Example, OperandSpec
+from nnapi.testing.example import Example, OperandSpec, OperationSpec
 from nnapi.testing.random.parts import CONSTANTS
 
 FEW = 8
@@ -18,19 +22,31 @@ def describe(example: Example) -> list[str]:
     """A line for each operation: ``#5 = MUL(lhs #0: ..., rhs #1: ..., activation 3)``."""
     lines = []
     for operation in example.main.operations:
-        names = _names(operation.type, len(operation.inputs))
+        names = _names(example, operation)
         arguments = [f"{name} {_argument(example, index)}" for name, index in zip(names, operation.inputs, strict=True)]
         results = [f"#{i} {_type(example.main.operands[i])}" for i in operation.outputs]
         lines.append(f"{', '.join(results)} = {operation.type}({', '.join(arguments)})")
     return lines
 
 
-def _names(operation: str, count: int) -> list[str]:
-    """Names of the operands, those of the form that takes so many."""
-    for form in REGISTRY[OperationCode[operation]].forms:
-        if not form.is_variadic and count in form.legal_lengths():
-            return [slot.name for slot in form.inputs[:count]]
-    return [""] * count
+def _names(example: Example, operation: OperationSpec) -> list[str]:
+    """Names of the operands, by the form that takes such."""
+    given, made = (
+        [_described(example.main.operands[i]) for i in indices] for indices in (operation.inputs, operation.outputs)
+    )
+    names = [""] * len(given)
+    with suppress(NnapiError):
+        match = REGISTRY[OperationCode[operation.type]].match(given, made)
+        for name, places in match.inputs.items():
+            for place in places:
+                names[place] = name
+    return names
+
+
+def _described(operand: OperandSpec) -> OperandType:
+    quant = operand.channel_quant
+    channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
+    return replace(operand.operand_type, channel=channel)
 
 
 def _argument(example: Example, index: int) -> str:
