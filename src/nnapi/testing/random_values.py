@@ -20,8 +20,10 @@ from nnapi.testing.example import OperandSpec
 T = TypeVar("T")
 
 SCALES = (1 / 128, 1 / 256, 1 / 2048, 0.25, 0.5, 1.0, 2.0)
-ODD_SCALES = (1e-3, 0.0117, 0.4281, 1.7257, 3.4079, 17.3)
-"""Scales that no power of two divides; with the smallest of them most results saturate."""
+SMALLEST_SCALE, LARGEST_SCALE = 1e-3, 30.0
+"""Between these lie scales of any digits; with small ones beside large ones most results saturate."""
+EQUAL = 0.12
+"""How often all elements of a tensor are the same: engines fold such constants."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
 """Numbers that arithmetic treats in ways of their own; some are infinite or 0 as float16."""
 TIES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, 6.0, -3.0, 3.0)
@@ -82,13 +84,20 @@ def draw_taste(rng: np.random.Generator) -> Taste:
     return Taste(
         extents=pick(rng, (extents, extents, (*extents, 1), (few, few, few, 4 * few))),
         rank=pick(rng, (1, 2, 3, 4)),
-        scales=tuple(pick(rng, pick(rng, (SCALES, ODD_SCALES))) for _ in range(pick(rng, (1, 2, 4)))),
+        scales=tuple(_scale(rng) for _ in range(pick(rng, (1, 2, 4)))),
         omission=pick(rng, (0.0, 0.0, 0.5, 1.0)),
         constants=pick(rng, (0.0, 0.5, 1.0)),
         integers=pick(rng, ((0, min(extents)), (0, 1), (-100, 100))),
         floats=pick(rng, ((-2.0, 2.0), (0.0, 2.0), (-100.0, 100.0))),
         central=rng.random() < 0.5,
     )
+
+
+def _scale(rng: np.random.Generator) -> float:
+    """A power of two, or a number of any size."""
+    if rng.random() < 0.4:
+        return pick(rng, SCALES)
+    return float(np.float32(np.exp(rng.uniform(np.log(SMALLEST_SCALE), np.log(LARGEST_SCALE)))))
 
 
 def random_scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -> Array:
@@ -156,6 +165,8 @@ def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) ->
         boxes = np.sort(corners, axis=-2).reshape(operand.dimensions)
         return (boxes / operand.scale if operand.scale else boxes).astype(DTYPES[operand.code])
     data = _data(operand, taste, rng)
+    if rng.random() < EQUAL and data.size:
+        return np.full_like(data, data.reshape(-1)[0])
     if operand.type == "TENSOR_INT32" and data.ndim == 1 and rng.random() < 0.5:
         return np.sort(data)
     return data
