@@ -13,7 +13,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.build import build
-from nnapi.testing.example import Example, Source
+from nnapi.testing.example import Example, OperandSpec, Source
 from nnapi.testing.fuzz import (
     Agreement,
     NoCall,
@@ -110,8 +110,9 @@ def test_optional_operands_are_there_or_not() -> None:
 
 
 def test_no_call_says_why() -> None:
-    with pytest.raises(NoCall, match=r"DEPTHWISE_CONV_2D: none of 1 draws is accepted, the last because \w+"):
-        random_call(REGISTRY[OperationCode.DEPTHWISE_CONV_2D], np.random.default_rng(0), attempts=1)
+    five = OperandSpec("TENSOR_FLOAT32", (1, 1, 1, 1, 1))
+    with pytest.raises(NoCall, match=r"DEPTHWISE_CONV_2D: none of 3 draws is accepted, the last because \w+"):
+        random_call(REGISTRY[OperationCode.DEPTHWISE_CONV_2D], np.random.default_rng(0), attempts=3, given=[five])
 
 
 SOFTMAX = REGISTRY[OperationCode.SOFTMAX]

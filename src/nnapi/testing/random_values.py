@@ -22,7 +22,7 @@ T = TypeVar("T")
 SCALES = (1 / 128, 1 / 256, 1 / 2048, 0.25, 0.5, 1.0, 2.0)
 SMALLEST_SCALE, LARGEST_SCALE = 1e-3, 30.0
 """Between these lie scales of any digits; with small ones beside large ones most results saturate."""
-EQUAL = 0.12
+EQUAL = 0.2
 """How often all elements of a tensor are the same: engines fold such constants."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
 """Numbers that arithmetic treats in ways of their own; some are infinite or 0 as float16."""

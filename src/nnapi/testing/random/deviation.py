@@ -8,14 +8,15 @@ with operands that differ in their last places, and what that changes, times SPA
 - Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
 - A result that the device shows is what it is held to afterwards: the next operation is judged by that.
 - Where a small difference of what is not shown may make a large one, both sides of it are tried.
-- What follows a number that is infinite or none is not judged, except where such numbers are the point of the example.
+- What follows a number that is infinite or none is not judged, nor where the reference gives none (0 / 0), because
+  nobody says what is right; except where such numbers are the point of the example.
 - Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
   of the reference keeps only so many bits of very different scales.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +39,10 @@ STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
 """How much operands differ, relative to themselves: four times the last place of float32, once that of float16."""
 SPARE = 8.0
 """Long sums lose more places in an unlucky order than operands of random last places show."""
+IN_A_ROW = 64.0
+"""Terms of a sum that may be added one after the other; sums of more lose more."""
+HIDDEN = 1e-6
+"""How far a float that is not shown may be off, however small it is: a tenth of what may be shown."""
 CODES_SPARE = 3.0
 """As SPARE, for codes, of which those before may be one off in more places than were tried."""
 
@@ -64,6 +69,26 @@ REQUANTISING = frozenset({"CONCATENATION", "MAXIMUM", "MINIMUM", "QUANTIZE", "RE
 """Choosing operations that may round codes to those of another scale."""
 CHOOSING = MOVING | COMPARING | REQUANTISING | {"ABS", "CAST", "DEQUANTIZE", "FLOOR", "NEG"}
 """Operations whose results are among their operands, or follow from comparing them: nothing is rounded, or once."""
+PAIRWISE = frozenset(
+    {
+        "ADD",
+        "DIV",
+        "ELU",
+        "EXP",
+        "HARD_SWISH",
+        "LOG",
+        "LOGISTIC",
+        "MUL",
+        "POW",
+        "PRELU",
+        "RSQRT",
+        "SIN",
+        "SQRT",
+        "SUB",
+        "TANH",
+    }
+)
+"""Operations that compute element by element."""
 STEPPING = frozenset(
     {"CAST", "EQUAL", "FLOOR", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "QUANTIZE"}
 )
@@ -113,7 +138,10 @@ class Computation:
                 continue
             given: Values = {index: other[index] for index in inputs}
             if name not in CHOOSING:
-                given = {index: self._nudged(array, turn) for index, array in given.items()}
+                places = (
+                    1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
+                )
+                given = {index: self._nudged(array, turn, places) for index, array in given.items()}
             for place, (index, bound) in enumerate(bounds.items()):
                 given[index] = _shifted(self.values[index], bound if turn >> place % 2 & 1 else -bound)
             other |= runner(given)
@@ -131,14 +159,14 @@ class Computation:
         arrays = [values[index] for values in (self.values, *self.others)]
         return any(a is not None and a.dtype.kind == "f" and not np.isfinite(a).all() for a in arrays)
 
-    def _nudged(self, array: Array | None, turn: int) -> Array | None:
-        """Numbers with other last places."""
+    def _nudged(self, array: Array | None, turn: int, places: float = 1.0) -> Array | None:
+        """Numbers with other last places, so many times as different as usual."""
         if array is None or array.dtype not in STEP:
             return array
         sign = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.uniform(-1, 1, array.shape)
         step = STEP[np.dtype(np.float16)] if self.example.tolerance.float == "fp16" else STEP[array.dtype]
         with np.errstate(all="ignore"):
-            return np.asarray(array * (1 + step * sign), array.dtype)
+            return np.asarray(array * (1 + places * step * sign), array.dtype)
 
     def expected(self, index: int) -> Expectation:
         """A result and how far from it a device may be."""
@@ -151,6 +179,7 @@ class Computation:
         exact = _double(value)
         with np.errstate(all="ignore"):
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
+            allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance)
             moved = np.zeros_like(exact)
             for other in self.others:
                 differing = other[index]
@@ -188,8 +217,10 @@ class Computation:
                 other[index] = self._one_off(index, other[index], turn)
 
     def _one_off(self, index: int, array: Array | None, turn: int) -> Array | None:
-        if array is None or array.dtype.kind == "f":
-            return self._nudged(array, turn)
+        if array is None:
+            return None
+        if array.dtype.kind == "f":
+            return np.asarray(self._nudged(array, turn) + array.dtype.type(HIDDEN * (1 - 2 * (turn % 2))))
         if not self.example.main.operands[index].scale or array.dtype == np.int32:
             return array
         limits = np.iinfo(array.dtype)
@@ -308,6 +339,17 @@ def as_real(operand: OperandSpec, codes: Array) -> Array:
         shape[operand.channel_quant.channel_dim] = -1
         scale = np.array(operand.channel_quant.scales, np.float64).reshape(shape)
     return np.asarray((codes.astype(np.float64) - operand.zero_point) * scale, np.float32)
+
+
+def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:
+    """How many terms each result is a sum of, more or less: weights for each channel, or elements for each result."""
+    tensors = [array for array in inputs if array is not None and array.ndim]
+    results = [array.size for array in outputs if array is not None]
+    if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
+        return 1.0
+    if len(tensors) > 1 and tensors[1].ndim > 1 and tensors[1].size:
+        return float(tensors[1].size / min(tensors[1].shape))
+    return float(max(tensors[0].size / min(results), *tensors[0].shape))
 
 
 def _usual(moved: Array) -> float:

@@ -17,10 +17,13 @@ from nnapi.testing.fuzz import NoCall
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.graphs import random_example
 from nnapi.testing.random.judging import Judgement, Outcome
-from nnapi.testing.random.shrinking import shrink
+from nnapi.testing.random.shrinking import LIMIT, shrink
 
 VALUES = {"ordinary": 0.0, "non-finite": 0.1}
 """Kinds of numbers, with the probability of one that is infinite, not a number, denormal or nearly too large."""
+
+OFTEN = 3
+"""Failures of one operation that are made small; others of it are only written."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ def run(
             _count(report, example, judgement)
             if judgement.outcome == Outcome.FAILED:
                 found = time.monotonic() - begin
-                report.failures.append(_failure(child, seed, number, example, judgement, folder, found))
+                known = sum(failure.operation == judgement.operation for failure in report.failures)
+                limit = LIMIT if known < OFTEN else 0
+                report.failures.append(_failure(child, seed, number, example, judgement, folder, found, limit))
             report.seconds = time.monotonic() - begin
             told(report)
     return report
@@ -110,7 +115,14 @@ def _count(report: Report, example: Example, judgement: Judgement) -> None:
 
 
 def _failure(
-    child: Child, seed: int, number: int, example: Example, judgement: Judgement, folder: Path | None, found: float
+    child: Child,
+    seed: int,
+    number: int,
+    example: Example,
+    judgement: Judgement,
+    folder: Path | None,
+    found: float,
+    limit: float,
 ) -> Failure:
     latest = judgement
 
@@ -122,7 +134,7 @@ def _failure(
         latest = result
         return result.example
 
-    smallest = replayable(shrink(judgement.example or example, fails))
+    smallest = replayable(shrink(judgement.example or example, fails, limit))
     file = None
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ Fails = Callable[[Example], Example | None]
 Ways = Callable[[Example], Iterator[Example]]
 Place: TypeAlias = tuple[int, int]
 """An operand's index and one of its axes."""
-LIMIT = 30.0
+LIMIT = 15.0
 """Seconds that are spent on one failure."""
 
 

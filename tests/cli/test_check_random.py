@@ -1,0 +1,41 @@
+"""``nnapi check --random`` as a user calls it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nnapi.cli import app
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
+    chosen = ("--device", "nnapi-reference", "--seed", 3, "--seconds", 3, "-v", "--filter", "RELU")
+    result = call("--random", *chosen, "--failures", tmp_path / "failures", "--json", tmp_path / "out.json")
+    assert result.exit_code == 0, result.output
+    assert "nnapi-reference, seed 3:" in result.stdout
+    assert "0 failed" in result.stdout
+    assert "RELU" in result.stdout
+    (said,) = json.loads((tmp_path / "out.json").read_text())
+    assert said["seed"] == 3
+    assert said["agreed"] == said["operations"]["RELU"]["agreed"] > 0
+    assert not (tmp_path / "failures").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--random", "corpus"), "--random draws its models itself, and reads none from corpus"),
+        (("--random", "--values", "odd"), "no values are called odd; there are: ordinary, non-finite"),
+        (("--random", "--filter", "conv"), "no operation is called conv"),
+        ((), "CORPUS is missing"),
+    ],
+)
+def test_mistakes(arguments: tuple[str, ...], sentence: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code != 0
+    assert sentence in " ".join(result.output.split())

@@ -1,0 +1,43 @@
+"""A process of its own for each device."""
+
+import os
+import time
+from typing import Any
+
+from testing_cases import add
+
+from nnapi.testing.example import Example
+from nnapi.testing.random.child import Child
+from nnapi.testing.random.judging import Outcome
+
+
+class Deadly(Example):
+    """Kills the process that unpacks it, as an engine might."""
+
+    def __reduce__(self) -> Any:
+        return os.abort, ()
+
+
+class Endless(Example):
+    def __reduce__(self) -> Any:
+        return time.sleep, (600,)
+
+
+def like(kind: type[Example]) -> Example:
+    return kind(**{name: getattr(add(), name) for name in ("name", "main", "inputs", "outputs")})
+
+
+def test_the_end_of_the_process_is_a_failure_and_the_next_goes_on() -> None:
+    with Child("nnapi-reference") as child:
+        judgement = child.judge(like(Deadly))
+        assert judgement.outcome == Outcome.FAILED
+        assert "SIGABRT" in judgement.reason
+        assert judgement.operation == "ADD"
+        assert child.judge(add()).outcome == Outcome.AGREED
+
+
+def test_no_answer_in_time_is_a_failure() -> None:
+    with Child("nnapi-reference", patience=0.5) as child:
+        judgement = child.judge(like(Endless))
+    assert judgement.outcome == Outcome.FAILED
+    assert "no answer within 0.5 s" in judgement.reason

@@ -1,0 +1,115 @@
+"""How far results may be off: nothing where nothing is rounded, the rounding where something is, no more."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from testing_cases import F32, Q8, constant, given, taken, tensor
+
+from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.random.deviation import Computation
+
+
+def chain(*steps: tuple[str, OperandSpec], x: OperandSpec, data: np.ndarray, shown: bool = False) -> Example:
+    """One operation of one operand after the other."""
+    kept = Source.SUBGRAPH_OUTPUT if shown else Source.TEMPORARY_VARIABLE
+    results = [replace(spec, lifetime=kept, name=f"r{i}") for i, (_, spec) in enumerate(steps)]
+    results[-1] = given(results[-1])
+    operations = tuple(OperationSpec(name, (i,), (i + 1,)) for i, (name, _) in enumerate(steps))
+    outputs = tuple(i + 1 for i, spec in enumerate(results) if spec.lifetime == Source.SUBGRAPH_OUTPUT)
+    return Example("chain", Graph((taken(x), *results), operations, (0,), outputs), {0: data}, {})
+
+
+def computed(example: Example) -> Computation:
+    computation = Computation(example)
+    for number in range(len(example.main.operations)):
+        if number:
+            computation.blur(number - 1)
+        computation.run(number)
+    return computation
+
+
+FLOATS = tensor(F32, 4)
+NUMBERS = np.array([-100.3, 0.0, 2.5, 99.0], np.float32)
+
+
+def test_what_chooses_rounds_nothing() -> None:
+    expected = computed(chain(("FLOOR", FLOATS), x=FLOATS, data=NUMBERS)).expected(1)
+    assert expected.value.tolist() == [-101, 0, 2, 99]
+    assert (expected.allowance < 1e-4).all()
+
+
+def test_what_computes_may_be_off_by_its_last_places() -> None:
+    allowance = computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expected(1).allowance
+    assert 1e-4 < allowance[0] < 1e-2  # the last places of -100.3
+    assert allowance[1] < 1e-4
+
+
+def test_sums_that_cancel_may_be_off_by_the_last_places_of_their_terms() -> None:
+    def allowance(x: list[float]) -> float:
+        terms = np.array([x], np.float32)
+        operands = (
+            taken(tensor(F32, *terms.shape, name="input")),
+            constant(F32, np.ones((1, terms.size), np.float32), name="weights"),
+            constant(F32, np.zeros(1, np.float32), name="bias"),
+            constant("INT32", np.int32(0)),
+            given(tensor(F32, 1, 1)),
+        )
+        call = OperationSpec("FULLY_CONNECTED", (0, 1, 2, 3), (4,))
+        return float(
+            computed(Example("sum", Graph(operands, (call,), (0,), (4,)), {0: terms}, {})).expected(4).allowance[0, 0]
+        )
+
+    assert allowance([1e6, -1e6]) > 1e-2
+    assert allowance([1.0, -1.0]) < 1e-4
+
+
+CODES = tensor(Q8, 3, scale=0.5, zero_point=128)
+
+
+def test_hidden_codes_may_be_one_off_and_shown_ones_are_taken() -> None:
+    fine = tensor(Q8, 3, scale=0.01, zero_point=128)
+    steps = (("TANH", tensor(Q8, 3, scale=1 / 128, zero_point=128)), ("DEQUANTIZE", tensor(F32, 3)))
+    data = np.array([100, 128, 140], np.uint8)
+    computation = computed(chain(*steps, x=fine, data=data))
+    assert (computation.expected(2).allowance >= 1 / 128).all()
+    computation = Computation(chain(*steps, x=fine, data=data, shown=True))
+    computation.run(0)
+    computation.blur(0)
+    computation.settle(1, np.array([1, 128, 255], np.uint8))
+    computation.run(1)
+    expected = computation.expected(2)
+    assert expected.value.tolist() == [-127 / 128, 0, 127 / 128]
+    assert (expected.allowance < 1e-4).all()
+
+
+def test_zero_stays_zero_between_operations() -> None:
+    """The square root of what was dequantised is judged at 0 too: a device may not go below."""
+    example = chain(("DEQUANTIZE", tensor(F32, 3)), ("SQRT", tensor(F32, 3)), x=CODES, data=np.full(3, 128, np.uint8))
+    expected = computed(example).expected(2)
+    assert expected.value.tolist() == [0, 0, 0]
+    assert (expected.allowance < 1e-4).all()
+
+
+def test_a_hidden_number_at_a_step_may_fall_on_either_side() -> None:
+    data = np.array([0.0, np.log(2), 0.5, 1.0], np.float32)
+    allowance = computed(chain(("EXP", FLOATS), ("FLOOR", FLOATS), x=FLOATS, data=data)).expected(2).allowance
+    assert (allowance[:2] >= 1).all()
+    assert (allowance[2:] < 1e-4).all()
+
+
+@pytest.mark.parametrize("special", [False, True])
+def test_no_number_is_judged_where_it_is_the_point(special: bool) -> None:
+    data = np.array([-1.0, 0, 1, 2], np.float32)
+    computation = Computation(chain(("LOG", FLOATS), ("ABS", FLOATS), x=FLOATS, data=data), special=special)
+    computation.run(0)
+    computation.run(1)
+    first, second = computation.expected(1), computation.expected(2)
+    assert np.isinf(first.allowance[0]) == (not special)
+    assert np.isfinite(first.allowance[2:]).all()
+    assert np.isinf(second.allowance).all() == (not special)
+
+
+def test_real_numbers_say_what_codes_mean() -> None:
+    example = chain(("RELU6", CODES), x=CODES, data=np.array([100, 131, 250], np.uint8))
+    assert computed(example).real(0)[1].tolist() == [128, 131, 140]

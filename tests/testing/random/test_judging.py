@@ -1,0 +1,91 @@
+"""Agreed, refused, invalid or failed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from testing_cases import F32, REFERENCE, Borrowed, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.base import Verdict
+from nnapi.model.model import Model
+from nnapi.runtime.device import Device
+from nnapi.testing.conformance import Status, check
+from nnapi.testing.example import Example, Graph, OperationSpec, Source
+from nnapi.testing.random import judging
+from nnapi.testing.random.judging import Outcome, judge
+from nnapi.testing.random.session import replayable
+from nnapi.testing.variants import VARIANTS, Setting
+
+
+@pytest.mark.parametrize("example", [add(), relu()], ids=lambda example: example.name)
+def test_the_reference_agrees_with_itself_in_every_form(example: Example) -> None:
+    assert judge(example, REFERENCE).outcome == Outcome.AGREED
+
+
+@pytest.mark.parametrize(("example", "by"), [(add(), 1e-3), (relu(), 2)], ids=["floats", "codes"])
+def test_wrong_results_fail_and_replay(example: Example, by: float) -> None:
+    device = spoilt(by)
+    judgement = judge(replace(example, outputs={}), device)
+    assert judgement.outcome == Outcome.FAILED
+    assert judgement.operation == example.main.operations[0].type
+    assert "expected" in judgement.reason
+    again = replayable(judgement.example)
+    assert check(again, VARIANTS["plain"], Setting((REFERENCE,))).status == Status.PASSED
+    assert check(again, VARIANTS["plain"], Setting((device,))).status == Status.FAILED
+
+
+def test_one_code_off_is_right() -> None:
+    assert judge(relu(inputs={0: np.array([0, 128, 200], np.uint8)}), spoilt(1)).outcome == Outcome.AGREED
+
+
+def test_refusals() -> None:
+    judgement = judge(add(), refusing("not today"))
+    assert (judgement.outcome, judgement.reason) == (Outcome.REFUSED, "not today")
+
+
+def lookup(row: int) -> Example:
+    operands = (
+        taken(tensor("TENSOR_INT32", 1, name="lookups")),
+        constant(F32, np.ones((2, 2), np.float32), name="values"),
+        given(tensor(F32, 1, 2)),
+    )
+    graph = Graph(operands, (OperationSpec("EMBEDDING_LOOKUP", (0, 1), (2,)),), (0,), (2,))
+    return Example("lookup", graph, {0: np.array([row], np.int32)}, {})
+
+
+def test_data_that_the_reference_refuses_is_no_failure_of_who_refuses_it_too() -> None:
+    assert judge(lookup(7), REFERENCE).outcome == Outcome.INVALID
+
+
+def test_who_computes_what_the_reference_refuses_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "_outputs", lambda example, device: [np.zeros((1, 2), np.float32)])
+    judgement = judge(lookup(7), REFERENCE)
+    assert judgement.outcome == Outcome.FAILED
+    assert "computes what the reference refuses" in judgement.reason
+    assert replayable(judgement.example).harness.validation
+
+
+def test_what_a_device_refuses_is_left_out_of_a_graph() -> None:
+    """RELU(x + y) where only RELU is taken: the sum is an input then."""
+    sum = replace(add().main.operands[3], lifetime=Source.TEMPORARY_VARIABLE)
+    operands = (*add().main.operands[:3], sum, given(tensor(F32, 2)))
+    graph = Graph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
+
+    judgement = judge(Example("graph", graph, {0: np.array([1, -20], np.float32)}, {}), Device(OnlyRelu(spoil=5)))
+    assert judgement.operation == "RELU"
+    assert judgement.example.operations == ("RELU",)
+    assert judgement.example.inputs[0].tolist() == [11, 0]
+
+
+class OnlyRelu(Borrowed):
+    """Takes nothing else."""
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return [Verdict(call.code == OperationCode.RELU, "only RELU") for call in model.operations]
+
+
+def test_control_flow_is_judged_as_a_whole() -> None:
+    example = replace(endless(), inputs={2: np.array([False])})
+    assert judge(example, REFERENCE).outcome == Outcome.AGREED

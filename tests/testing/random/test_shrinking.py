@@ -1,0 +1,42 @@
+"""What is left of a failure."""
+
+import numpy as np
+from testing_cases import add
+
+from nnapi.testing.example import Example
+from nnapi.testing.random.graphs import random_graph
+from nnapi.testing.random.shrinking import resized, shrink
+
+
+def test_operations_that_do_not_matter_go() -> None:
+    example = random_graph(np.random.default_rng(4), 6)
+    assert len(example.main.operations) > 2
+    wanted = example.main.operations[-1].type
+
+    def fails(candidate: Example) -> Example | None:
+        return candidate if wanted in candidate.operations else None
+
+    assert shrink(example, fails).operations == (wanted,)
+
+
+def test_extents_and_values_become_small() -> None:
+    def fails(candidate: Example) -> Example | None:
+        x = candidate.inputs[0]
+        return candidate if x is not None and x.size == candidate.main.operands[1].data.size else None
+
+    smallest = shrink(add(inputs={0: np.array([3.3, 4], np.float32)}), fails)
+    assert smallest.main.operands[0].dimensions == (1,)
+    assert smallest.main.operands[3].dimensions == (0,)
+    assert smallest.inputs[0].tolist() == [0]
+    assert smallest.main.operands[1].data.tolist() == [0]
+
+
+def test_what_does_not_fail_any_more_is_not_taken() -> None:
+    example = add()
+    assert shrink(example, lambda candidate: None) is example
+
+
+def test_resized_cuts_data() -> None:
+    smaller = resized(add(), {(0, 0): 1})
+    assert smaller.inputs[0].tolist() == [1]
+    assert smaller.main.operands[1].dimensions == (2,)
