@@ -41,6 +41,8 @@ SPARE = 8.0
 """Long sums lose more places in an unlucky order than operands of random last places show."""
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
+RUNNING = frozenset({"LOCAL_RESPONSE_NORMALIZATION"})
+"""Sums that engines keep by adding the next and taking away the last term, which loses as much as a long sum."""
 HIDDEN = 1e-6
 """How far a float that is not shown may be off, however small it is: a tenth of what may be shown."""
 CODES_SPARE = 3.0
@@ -128,7 +130,7 @@ class Computation:
         uncertain = [index for index in inputs if self._is_uncertain(index)]
         if not self.special and any(index in self._doubtful or self._is_special(index) for index in inputs):
             self._doubtful.update(outputs)
-        if name in ORDERING and uncertain:
+        if (name in ORDERING and uncertain) or (name == "REDUCE_PROD" and _may_overflow(self.values[inputs[0]])):
             self._doubtful.update(outputs)
         bounds = {index: self.expected(index).allowance for index in uncertain} if name in STEPPING else {}
         self.values |= runner(self.values)
@@ -347,9 +349,20 @@ def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | 
     results = [array.size for array in outputs if array is not None]
     if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
         return 1.0
+    if name in RUNNING:
+        return 16 * IN_A_ROW
     if len(tensors) > 1 and tensors[1].ndim > 1 and tensors[1].size:
         return float(tensors[1].size / min(tensors[1].shape))
     return float(max(tensors[0].size / min(results), *tensors[0].shape))
+
+
+def _may_overflow(factors: Array | None) -> bool:
+    """Whether some order of multiplying leaves the range of float32 on its way."""
+    if factors is None or factors.dtype.kind != "f":
+        return False
+    with np.errstate(all="ignore"):
+        powers = np.abs(np.log2(np.abs(factors[factors != 0], dtype=np.float64)))
+    return bool(powers.sum() > 120)
 
 
 def _usual(moved: Array) -> float:
