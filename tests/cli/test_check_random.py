@@ -32,7 +32,6 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
         (("--random", "corpus"), "--random draws its models itself, and reads none from corpus"),
         (("--random", "--values", "odd"), "no values are called odd; there are: ordinary, non-finite"),
         (("--random", "--filter", "conv"), "no operation is called conv"),
-        ((), "CORPUS is missing"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], sentence: str) -> None:
