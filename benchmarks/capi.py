@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import nnapi
-from nnapi.capi import place
+from nnapi.capi import installation
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus
 
@@ -46,8 +46,8 @@ def from_c() -> dict[str, float]:
     if compiler is None:
         sys.exit("no C compiler")
     with tempfile.TemporaryDirectory() as folder:
-        program, library = Path(folder, "capi"), place.library().parent
-        paths = (f"-I{place.include()}", f"-L{library}", f"-Wl,-rpath,{library}", "-lneuralnetworks")
+        program, library = Path(folder, "capi"), installation.library().parent
+        paths = (f"-I{installation.include()}", f"-L{library}", f"-Wl,-rpath,{library}", "-lneuralnetworks")
         subprocess.run([compiler, "-O2", str(HERE / "capi.c"), "-o", str(program), *paths], check=True)
         done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
     measured: dict[str, float] = json.loads(done.stdout)
@@ -127,7 +127,7 @@ def pytorch_run(file: Path) -> None:
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    ctypes.CDLL(str(place.library()))
+    ctypes.CDLL(str(installation.library()))
     image = torch.randn(1, 3, 224, 224).contiguous(memory_format=torch.channels_last)
     image.nnapi_nhwc = True
     model = mobilenet(torch)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "runti
 
 from partition_cases import best_single, cheapest, random_problem
 
-from nnapi.runtime.partition import partition
+from nnapi.runtime.planning.partition import partition
 
 LARGEST = 12
 TOLERANCE = 1e-6

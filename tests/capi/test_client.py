@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nnapi
-from nnapi.capi import client, place
+from nnapi.capi import client, installation
 from nnapi.cli import app
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, BadStateError, OutputInsufficientSizeError
@@ -22,7 +22,7 @@ from nnapi.model.operand import OperandType, tensor
 from nnapi.testing.conformance import Status, run
 from nnapi.testing.corpus import Corpus
 
-pytestmark = pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 
 
 def sum_model(extents: tuple[int, ...] = (3,)) -> client.Model:
@@ -142,7 +142,7 @@ def test_command() -> None:
 
 
 def test_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(place, "FOLDER", tmp_path)
+    monkeypatch.setattr(installation, "FOLDER", tmp_path)
     result = CliRunner().invoke(app, ["check", str(tmp_path), "--via-c"])
     assert result.exit_code == 1
     assert "C compiler" in result.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.capi import header, place
+from nnapi.capi import header, installation
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.handles import Handles
 from nnapi.errors import BadDataError
@@ -84,7 +84,7 @@ def test_header_has_every_number(api: Any) -> None:
 
 
 def test_committed_headers_are_those_of_the_table() -> None:
-    assert {name: (place.include() / name).read_text() for name in header.headers()} == header.headers()
+    assert {name: (installation.include() / name).read_text() for name in header.headers()} == header.headers()
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
@@ -94,9 +94,11 @@ def test_python_behind_a_function_exists(function: Any) -> None:
             assert hasattr(CLASSES[node.value.id], node.attr), f"{node.value.id} has no {node.attr}"
 
 
-@pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+@pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 def test_exported_symbols_are_those_of_the_table() -> None:
-    listed = subprocess.run(["nm", "-D", "--defined-only", place.library()], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", installation.library()], capture_output=True, text=True, check=True
+    )
     symbols = {line.split()[-1] for line in listed.stdout.splitlines()}
     own = {"nnapi_last_error", "ASharedMemory_create", "ASharedMemory_getSize", "ANeuralNetworks_getSLDriverImpl"}
     assert symbols == {function.name for function in FUNCTIONS} | own

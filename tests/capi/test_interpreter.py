@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.capi import place
+from nnapi.capi import installation
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 PYTHON = f"python{sysconfig.get_python_version()}"
 
-pytestmark = pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
 
@@ -52,7 +52,7 @@ def client(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def library(package: Path) -> Path:
-    return package / place.library().relative_to(place.HEADERS.parent.parent)
+    return package / installation.library().relative_to(installation.HEADERS.parent.parent)
 
 
 def environment(package: Path, folder: Path, *options: str) -> Path:
@@ -137,4 +137,4 @@ def test_no_compiler_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_each_python_has_its_own() -> None:
-    assert place.library().parent.name == sysconfig.get_config_var("SOABI")
+    assert installation.library().parent.name == sysconfig.get_config_var("SOABI")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from nnapi.capi import place
+from nnapi.capi import installation
 from nnapi.cli import app
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -21,7 +21,7 @@ from nnapi.testing.conformance import Status, run
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.record import example_of
 
-built = pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 
 CLIENT = """
 import numpy as np

@@ -12,13 +12,13 @@ import pytest
 from capi_rules import CASES, Arguments
 from capi_world import P, World
 
-from nnapi.capi import place
+from nnapi.capi import installation
 from nnapi.capi.client import library
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.prototype import Function
 from nnapi.codes import ResultCode
 
-pytestmark = pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem()))
+pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 
 BY_NAME = {function.name.removeprefix(P): function for function in FUNCTIONS}
 NULL = int(ResultCode.UNEXPECTED_NULL)

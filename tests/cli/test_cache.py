@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nnapi import Device, compile
 from nnapi.cli import app
 from nnapi.cli.cache import parse_size
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 
 
 def said(*arguments: str | Path) -> str:

@@ -88,7 +88,7 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_costs_before_and_after_they_are_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("nnapi.runtime.calibration.TOO_LONG", math.inf)  # however busy the machine is
+    monkeypatch.setattr("nnapi.runtime.costs.calibration.TOO_LONG", math.inf)  # however busy the machine is
     assert "nnapi-reference on 1 thread: not measured" in shown("--costs")
     assert "nnapi-reference on 1 thread: launch" in shown("--measure")
     data = json.loads(shown("--costs", "--json"))["nnapi-reference"]["1"]

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import nnapi
+from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import random_input, read, runs
-from nnapi.cli.mistake import Mistake
 from nnapi.cli.pictures import Pixels
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.model import Operand

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from nnapi.cli.failure import Mistake
 from nnapi.cli.labels import fit_labels, read_labels
-from nnapi.cli.mistake import Mistake
 
 
 @pytest.mark.parametrize(

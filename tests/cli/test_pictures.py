@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import nnapi
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.pictures import Pixels, layout, read_picture
 from nnapi.codes import OperandCode
 from nnapi.model.operand import OperandType

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.sounds import read_sound
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.capi import place
+from nnapi.capi import installation
 from nnapi.trace import Layer, Phase
 from nnapi.trace.parse import parse_file
 
@@ -22,7 +22,7 @@ FAILING = {"buffers", "forks", "frees", "support", "threads"}
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="no C compiler"),
-    pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem())),
+    pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem())),
 ]
 STRICT = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -32,7 +32,11 @@ def compiled(program: str, folder: Path, *options: str) -> Path:
     assert COMPILER
     made = folder / program
     source = HERE / f"{program}.c"
-    paths = (f"-I{place.include()}", f"-L{place.library().parent}", f"-Wl,-rpath,{place.library().parent}")
+    paths = (
+        f"-I{installation.include()}",
+        f"-L{installation.library().parent}",
+        f"-Wl,-rpath,{installation.library().parent}",
+    )
     libraries = ("-Wl,--as-needed", "-lneuralnetworks", "-lm", "-pthread")
     subprocess.run([COMPILER, *STRICT, *options, *paths, str(source), "-o", str(made), *libraries], check=True)
     return made
@@ -89,7 +93,7 @@ def test_sanitizers(tmp_path: Path) -> None:
         pytest.skip("the compiler has no sanitizers")
     for program in programs:
         # The interpreter is never finished; and a dlopen that is intercepted does not see the program's rpath.
-        done = run(program, ASAN_OPTIONS="detect_leaks=0", **place.environment())
+        done = run(program, ASAN_OPTIONS="detect_leaks=0", **installation.environment())
         assert done.returncode == 0, done.stderr
         assert "Sanitizer" not in done.stderr
 
@@ -104,9 +108,9 @@ def test_header_is_cpp(tmp_path: Path) -> None:
         "#include <NeuralNetworksExtensions.h>\n"
         "int main() { return ANeuralNetworks_getRuntimeFeatureLevel() != ANEURALNETWORKS_FEATURE_LEVEL_8; }\n"
     )
-    link = (f"-L{place.library().parent}", "-lneuralnetworks")
+    link = (f"-L{installation.library().parent}", "-lneuralnetworks")
     made = tmp_path / "header"
-    options = ("-Wall", "-Wextra", "-Werror", f"-I{place.include()}")
+    options = ("-Wall", "-Wextra", "-Werror", f"-I{installation.include()}")
     subprocess.run([compiler, *options, str(source), "-o", str(made), *link], check=True)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.capi import place
+from nnapi.capi import installation
 
 COMPILER = shutil.which("g++") or shutil.which("c++")
 pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="no C++ compiler"),
-    pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem())),
+    pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem())),
 ]
 
 GUARDED = """
@@ -69,7 +69,11 @@ def built(source: str, folder: Path) -> Path:
     (folder / "native.cpp").write_text(source)
     made = folder / "libnative.so"
     options = ("-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror")
-    paths = (f"-I{place.include()}", f"-L{place.library().parent}", f"-Wl,-rpath,{place.library().parent}")
+    paths = (
+        f"-I{installation.include()}",
+        f"-L{installation.library().parent}",
+        f"-Wl,-rpath,{installation.library().parent}",
+    )
     headers = ("-include", "NeuralNetworksSupportLibraryImpl.h")
     command = [COMPILER, *options, *paths, *headers, str(folder / "native.cpp"), "-o", str(made), "-lneuralnetworks"]
     subprocess.run(command, check=True)

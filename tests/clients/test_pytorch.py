@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from nnapi.capi import place
+from nnapi.capi import installation
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'nnapi[torch]')")
 prepare = pytest.importorskip("torch.backends._nnapi.prepare")
-if place.library_problem():
-    pytest.skip(str(place.library_problem()), allow_module_level=True)
+if installation.library_problem():
+    pytest.skip(str(installation.library_problem()), allow_module_level=True)
 
 # PyTorch deprecates what its own back end is made of.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -28,7 +28,7 @@ nn = torch.nn
 def library() -> CDLL:
     """As PyTorch's own tests do it: once loaded by path, the library is found by its bare name."""
     torch.manual_seed(0)
-    return CDLL(os.environ.get("LIBNEURALNETWORKS_PATH", str(place.library())))
+    return CDLL(os.environ.get("LIBNEURALNETWORKS_PATH", str(installation.library())))
 
 
 def nhwc(tensor: Any) -> Any:
@@ -214,6 +214,6 @@ print("done")
 
 
 def test_found_by_bare_name() -> None:
-    environment = os.environ | place.environment()
+    environment = os.environ | installation.environment()
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", BARE], env=environment, capture_output=True, text=True)
     assert run.stdout == "done\n", run.stderr

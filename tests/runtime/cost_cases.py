@@ -8,8 +8,8 @@ import numpy as np
 from nnapi import Device, DeviceTypeCode, Model
 from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.errors import OpFailedError
-from nnapi.runtime.measured import Cost
-from nnapi.runtime.work import Kind, work_of
+from nnapi.runtime.costs.cost_tables import Cost
+from nnapi.runtime.costs.workload import Kind, work_of
 
 LAUNCH, BYTE = 3e-6, 2e-11
 

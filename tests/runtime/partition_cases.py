@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.runtime.partition import FORBIDDEN, HOST, Flow, Problem
+from nnapi.runtime.planning.partition import FORBIDDEN, HOST, Flow, Problem
 
 
 def random_problem(rng: random.Random, operations: int, devices: int, refusals: float = 0.2) -> Problem:

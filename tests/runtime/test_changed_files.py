@@ -15,10 +15,10 @@ import nnapi
 from nnapi import Device, Memory, Model, OperandCode, OperandType, OperationCode, tensor
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError
-from nnapi.importers import known
-from nnapi.model.deferred import DeferredModel
+from nnapi.importers import import_cache
+from nnapi.model.lazy_model import DeferredModel
 from nnapi.model.model import Lifetime
-from nnapi.runtime.cache import entries
+from nnapi.runtime.store.compilation_cache import entries
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TRUNCATED = """
@@ -55,7 +55,7 @@ WHEN = ["before compiling", "before the first run", "between runs"]
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
-    monkeypatch.setattr(known, "SETTLED", 0)
+    monkeypatch.setattr(import_cache, "SETTLED", 0)
     return Path(shutil.copy(FILE, tmp_path / "model.tflite"))
 
 

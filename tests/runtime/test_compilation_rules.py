@@ -27,7 +27,7 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.model.model import Model
-from nnapi.runtime.deadline import PATIENCE
+from nnapi.runtime.executors.deadline import PATIENCE
 
 TOKEN = bytes(range(32))
 
@@ -171,7 +171,7 @@ def test_rule_070_no_fallback_from_what_is_the_caller_s_fault(
     def refuse(*_: object, **__: object) -> None:
         raise error("your fault")
 
-    monkeypatch.setattr("nnapi.runtime.preparation.make_plans", refuse)
+    monkeypatch.setattr("nnapi.runtime.executors.prepare.make_plans", refuse)
     with pytest.raises(error, match="your fault"):
         compile(chain())
 
@@ -179,7 +179,7 @@ def test_rule_070_no_fallback_from_what_is_the_caller_s_fault(
 def test_rule_071_a_time_limit_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Faulty(REFERENCE.driver, Fault.SLOW, Phase.PREPARE, seconds=0.02)
     with monkeypatch.context() as patched:
-        patched.setattr("nnapi.runtime.deadline.PATIENCE", 60.0)
+        patched.setattr("nnapi.runtime.executors.deadline.PATIENCE", 60.0)
         with pytest.raises(MissedDeadlinePersistentError, match="preparing took longer than 1000000 ns"):
             compile(chain(), Device(slow), timeout=1_000_000)
     hanging = Faulty(REFERENCE.driver, Fault.HANGS, Phase.PREPARE, seconds=60)
@@ -235,7 +235,7 @@ def test_rule_074_whatever_goes_wrong_else_falls_back(monkeypatch: pytest.Monkey
     def broken(*_: object, **__: object) -> None:
         raise OpFailedError("the plan cannot be made")
 
-    monkeypatch.setattr("nnapi.runtime.preparation.make_plans", broken)
+    monkeypatch.setattr("nnapi.runtime.executors.prepare.make_plans", broken)
     assert np.array_equal(compile(chain()).run(GIVEN)[0], chained())
     with pytest.raises(OpFailedError, match="the plan cannot be made"):
         compile(chain(), [REFERENCE, limited()])

@@ -18,8 +18,8 @@ from execution_cases import ONES, blank, prepared
 from nnapi import Device, Event, Execution, compile
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
-from nnapi.runtime import workers
-from nnapi.runtime.workers import MOST_IDLE, run_in_background
+from nnapi.runtime.executors import workers
+from nnapi.runtime.executors.workers import MOST_IDLE, run_in_background
 
 
 def readable(fd: int, seconds: float = 0.0) -> bool:

@@ -130,7 +130,7 @@ def test_a_device_that_hangs_without_a_deadline_is_waited_for() -> None:
 
 
 def test_a_slow_device_misses_the_deadline_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.runtime.deadline.PATIENCE", 60.0)
+    monkeypatch.setattr("nnapi.runtime.executors.deadline.PATIENCE", 60.0)
     slow = faulty(Fault.SLOW, Phase.EXECUTE, seconds=0.02)
     execution, _ = limited_in_time(compile(MODEL, slow), 5_000_000)
     with pytest.raises(MissedDeadlineError, match="time limit passed"):

@@ -11,10 +11,10 @@ import nnapi
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.reference import ReferenceDriver
-from nnapi.runtime.costs import MOST, Prices
-from nnapi.runtime.digest import content_hash
-from nnapi.runtime.plan import If, Plan
-from nnapi.runtime.planner import DIVIDED, make_plan
+from nnapi.runtime.costs.prices import MOST, Prices
+from nnapi.runtime.planning.plan import If, Plan
+from nnapi.runtime.planning.planner import DIVIDED, make_plan
+from nnapi.runtime.store.digest import content_hash
 from nnapi.testing.record import example_of
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER

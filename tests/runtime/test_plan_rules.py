@@ -37,9 +37,9 @@ from nnapi.errors import (
     OpFailedError,
     OutputInsufficientSizeError,
 )
-from nnapi.runtime.costs import Prices
-from nnapi.runtime.plan import If, Run, While
-from nnapi.runtime.planner import make_plan
+from nnapi.runtime.costs.prices import Prices
+from nnapi.runtime.planning.plan import If, Run, While
+from nnapi.runtime.planning.planner import make_plan
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 LOW_POWER = PreferenceCode.PREFER_LOW_POWER

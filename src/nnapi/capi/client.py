@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.capi import place
+from nnapi.capi import installation
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.prototype import Function
 from nnapi.errors import UnavailableDeviceError, error_for, need
@@ -65,9 +65,9 @@ class ChannelStruct(ctypes.Structure):
 @cache
 def library() -> ctypes.CDLL:
     """The library, with the types of every function declared. UnavailableDeviceError where it is not there."""
-    problem = place.library_problem()
+    problem = installation.library_problem()
     need(problem is None, str(problem), UnavailableDeviceError)
-    loaded = ctypes.CDLL(str(place.library()))
+    loaded = ctypes.CDLL(str(installation.library()))
     for function in FUNCTIONS:
         exported = getattr(loaded, function.name)
         exported.argtypes = [_ctype(function, position) for position in range(len(function.parameters))]

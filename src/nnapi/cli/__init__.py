@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nnapi.cli import bench, cache, check, devices, explain, info, lib, run, streams, trace
-from nnapi.cli.mistake import Nnapi
+from nnapi.cli.failure import Nnapi
 
 app = typer.Typer(
     cls=Nnapi,

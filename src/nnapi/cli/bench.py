@@ -17,11 +17,11 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 import nnapi
+from nnapi.cli.accuracy import judge
 from nnapi.cli.bench_diff import diff
+from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.judges import judge
 from nnapi.cli.labels import read_labels
-from nnapi.cli.mistake import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, finite, table
 from nnapi.errors import NnapiError

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, counted, print_json, table
 from nnapi.report.compare import ALPHA, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share, size

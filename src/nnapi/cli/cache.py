@@ -12,11 +12,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, print_json, size, table
-from nnapi.runtime.cache import LIMIT, Entry, entries
-from nnapi.runtime.cache import prune as remove
-from nnapi.runtime.measured import default_directory
+from nnapi.runtime.costs.cost_tables import default_directory
+from nnapi.runtime.store.compilation_cache import LIMIT, Entry, entries
+from nnapi.runtime.store.compilation_cache import prune as remove
 
 app = typer.Typer(
     help="See and prune what compilations have kept (`Compilation.set_caching`) in a directory.",

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from nnapi.capi.place import library_problem
+from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, table
 from nnapi.testing.conformance import Result, Status, named, run

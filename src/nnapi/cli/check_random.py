@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, table
 from nnapi.codes import OperationCode

@@ -12,10 +12,10 @@ from rich.table import Table
 import nnapi
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, indented, table
-from nnapi.runtime.calibration import measure_all
-from nnapi.runtime.measured import Table as Measured
-from nnapi.runtime.measured import known_costs
-from nnapi.runtime.pricing import threads_of
+from nnapi.runtime.costs.calibration import measure_all
+from nnapi.runtime.costs.cost_tables import Table as Measured
+from nnapi.runtime.costs.cost_tables import known_costs
+from nnapi.runtime.costs.thread_choice import threads_of
 
 
 def measure() -> None:

@@ -12,7 +12,7 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
-from nnapi.runtime.explain import as_text
+from nnapi.runtime.planning.explain import as_text
 
 
 def explain(

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, counted, indented, print_json, size, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.cli.pictures import Pixels, read_picture
 from nnapi.cli.sounds import read_sound
 from nnapi.codes import FuseCode, OperandCode

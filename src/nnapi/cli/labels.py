@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 
 BACKGROUND = "background"
 _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")

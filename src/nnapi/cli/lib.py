@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from nnapi.capi import place
-from nnapi.cli.mistake import Mistake
+from nnapi.capi import installation
+from nnapi.cli.failure import Mistake
 
 
 def lib(
@@ -19,18 +19,18 @@ def lib(
     pkg_config: Annotated[bool, typer.Option("--pkg-config", help="The text of a pkg-config file.")] = False,
 ) -> None:
     """Print the path of libneuralnetworks.so, the C library for programs that call NNAPI."""
-    if problem := place.library_problem():
+    if problem := installation.library_problem():
         raise Mistake(problem)
     if env:
-        for name, value in place.environment().items():
+        for name, value in installation.environment().items():
             typer.echo(f"export {name}={shlex.quote(value)}")
     elif include:
-        typer.echo(place.include())
+        typer.echo(installation.include())
     elif cflags or libs:
-        typer.echo(shlex.join([*(place.cflags() if cflags else ()), *(place.libs() if libs else ())]))
+        typer.echo(shlex.join([*(installation.cflags() if cflags else ()), *(installation.libs() if libs else ())]))
     elif pkg_config:
-        typer.echo(place.pkg_config(), nl=False)
+        typer.echo(installation.pkg_config(), nl=False)
     else:
-        typer.echo(place.library())
-        for rival in place.rivals():
-            typer.echo(f"nnapi: programs that ask for {place.NAME} by name get {rival} first", err=True)
+        typer.echo(installation.library())
+        for rival in installation.rivals():
+            typer.echo(f"nnapi: programs that ask for {installation.NAME} by name get {rival} first", err=True)

@@ -16,10 +16,10 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.answers import Rank, Summary, class_count, output_operands, percent, ranking, summaries
+from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
 from nnapi.cli.labels import fit_labels, read_labels
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, ranking, summaries
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, indented, print_json, table

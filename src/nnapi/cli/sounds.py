@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nnapi.cli.mistake import Mistake
+from nnapi.cli.failure import Mistake
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import requantizer

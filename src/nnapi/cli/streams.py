@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-from nnapi.cli.mistake import fail
+from nnapi.cli.failure import fail
 
 
 def prepare() -> None:

@@ -13,8 +13,8 @@ from typer.core import TyperGroup
 
 import nnapi
 from nnapi import trace as tracing
+from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.mistake import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
 from nnapi.report.trace_files import FORMATS, write_trace

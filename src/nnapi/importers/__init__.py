@@ -12,7 +12,7 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, need, translated
-from nnapi.importers import known
+from nnapi.importers import import_cache
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
@@ -41,9 +41,9 @@ def load(source: Source) -> Model:
     """
     memory, path = _opened(source)
     name = os.path.basename(path)
-    file = known.identity(memory)
-    if file is not None and (found := known.recalled(file, memory, name)):
-        found.origin = known.Origin(file, path, is_kept=True)
+    file = import_cache.identity(memory)
+    if file is not None and (found := import_cache.recalled(file, memory, name)):
+        found.origin = import_cache.Origin(file, path, is_kept=True)
         return found
     try:
         with translated(path):
@@ -55,7 +55,7 @@ def load(source: Source) -> Model:
             model = tflite.read(memory, name)
     except BadDataError as error:
         raise (error if error.sentence.startswith(f"{name} ") else error.at(path)) from None
-    model.origin = known.Origin(file, path) if file else None
+    model.origin = import_cache.Origin(file, path) if file else None
     return model
 
 

@@ -284,7 +284,7 @@ class Model:
         """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
         if not self.is_finished:
             raise BadStateError(f"{self!r} cannot be pickled: it is {self._state}, not finished")
-        from nnapi.model.description import build, describe  # which imports this module
+        from nnapi.model.pickling import build, describe  # which imports this module
 
         found = self.origin.pickled(self) if self.origin is not None else None
         return found or (build, (describe(self),))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nnapi.model.model import Lifetime, Model, Operand
-from nnapi.runtime.explain import as_data
-from nnapi.runtime.plan import If, Plan, Run, While
+from nnapi.runtime.planning.explain import as_data
+from nnapi.runtime.planning.plan import If, Plan, Run, While
 
 
 def graph_data(plan: Plan) -> dict[str, Any]:

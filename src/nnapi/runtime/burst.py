@@ -11,9 +11,9 @@ from nnapi.drivers.base import Request
 from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation, execute
+from nnapi.runtime.executors.executors import session_of
+from nnapi.runtime.executors.fast_path import is_open, shortcut
 from nnapi.runtime.inputs import checked_inputs
-from nnapi.runtime.prepared import session_of
-from nnapi.runtime.shortcut import is_open, shortcut
 from nnapi.trace import Layer, Phase, Section, spans
 
 log = logging.getLogger("nnapi.BurstBuilder")

@@ -22,19 +22,19 @@ from nnapi.errors import (
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.attributes import Attributes
-from nnapi.runtime.cache import Cache
-from nnapi.runtime.deadline import deadline_after
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
-from nnapi.runtime.digest import content_hash
 from nnapi.runtime.event import Event
-from nnapi.runtime.explain import as_data, as_text, summary
+from nnapi.runtime.executors.deadline import deadline_after
+from nnapi.runtime.executors.executors import escaped
+from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
+from nnapi.runtime.executors.prepare import Ready, prepare
 from nnapi.runtime.inputs import checked_inputs
-from nnapi.runtime.plan import Plan
-from nnapi.runtime.preparation import Ready, prepare
-from nnapi.runtime.prepared import escaped
+from nnapi.runtime.planning.explain import as_data, as_text, summary
+from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning
-from nnapi.runtime.shortcut import Shortcut, is_open, shortcut
+from nnapi.runtime.store.compilation_cache import Cache
+from nnapi.runtime.store.digest import content_hash
 from nnapi.trace import Layer, Phase, Section, spans
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ def compile(
     it is what :meth:`Compilation.set_caching` takes.
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
-        from nnapi.model.description import with_precision
+        from nnapi.model.pickling import with_precision
 
         model = with_precision(model, relaxed)
     compilation = Compilation(model, None if devices is None else _chosen(devices))

@@ -22,8 +22,8 @@ from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
-from nnapi.runtime.asking import verdicts_of
-from nnapi.runtime.queue import Turnstile
+from nnapi.runtime.executors.queue import Turnstile
+from nnapi.runtime.planning.verdicts import verdicts_of
 from nnapi.trace import Layer
 
 log = logging.getLogger("nnapi.Manager")

@@ -13,7 +13,7 @@ from typing import Any
 
 from nnapi.codes import ResultCode
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, translated
-from nnapi.runtime.workers import run_in_background
+from nnapi.runtime.executors.workers import run_in_background
 from nnapi.trace import Layer, Phase, Section
 
 COLLAPSED: dict[ResultCode, type[NnapiError]] = {

@@ -23,8 +23,8 @@ from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.binding import Binding
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation, execute
-from nnapi.runtime.deadline import deadline_after, earlier
 from nnapi.runtime.event import Event
+from nnapi.runtime.executors.deadline import deadline_after, earlier
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000

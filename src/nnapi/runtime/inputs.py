@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, combine, stores
-from nnapi.runtime.prepared import escaped
+from nnapi.runtime.executors.executors import escaped
 
 
 def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.capi import place
+from nnapi.capi import installation
 
 HERE = Path(__file__).parent
 TREE = os.environ.get("NNAPI_LITERT_TREE")
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.shared,
     pytest.mark.skipif(TREE is None, reason="no source tree of LiteRT (set NNAPI_LITERT_TREE)"),
     pytest.mark.skipif(shutil.which("flatc") is None or shutil.which("g++") is None, reason="no flatc or no g++"),
-    pytest.mark.skipif(place.library_problem() is not None, reason=str(place.library_problem())),
+    pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem())),
 ]
 
 RUN = """
@@ -68,7 +68,7 @@ def test_models(model: str, accelerator: str, plugin: Path, shared: Path) -> Non
     options = {"accelerator_name": accelerator, "max_number_delegated_partitions": "0"}
     words = [str(plugin), json.dumps(options), str(shared / "models" / f"{model}.tflite")]
     inherited = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
-    environment = inherited | place.environment()
+    environment = inherited | installation.environment()
     done = subprocess.run([sys.executable, "-c", RUN, *words], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"getDeviceIds={accelerator}=" in done.stderr, done.stderr  # what the delegate logs of its compilation

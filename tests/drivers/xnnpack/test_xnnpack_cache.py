@@ -14,7 +14,7 @@ from engine_cases import Net
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
 from nnapi.drivers.xnnpack import XnnpackDriver
-from nnapi.drivers.xnnpack import compiled as entries
+from nnapi.drivers.xnnpack.engine import artifact as entries
 from nnapi.model.operand import tensor
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device
@@ -60,7 +60,7 @@ def test_what_is_restored_computes_the_same_without_being_lowered(weights, monke
     assert isinstance(first, Caches)
     prepared = first.prepare(model, OPTIONS)
     entry = CacheEntry(first.cache_entry(prepared))
-    monkeypatch.setattr("nnapi.drivers.xnnpack.compiling.lowered", None)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lowered", None)
     again = product(weights=weights)
     restored = XnnpackDriver(1).restore(again, entry, OPTIONS)
     assert np.array_equal(ran(restored, given(again)), ran(prepared, given(model)))
@@ -101,7 +101,7 @@ def test_an_entry_begins_with_the_content_so_that_the_engine_can_map_it():
 
 
 def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.WORTH_MAPPING", 1)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.interpreter.WORTH_MAPPING", 1)
     cold, warm = (compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN)) for _ in range(2))
     (entry,) = tmp_path.iterdir()
     mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(entry) in line]
@@ -114,18 +114,18 @@ def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch):
 
 def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):
     cold = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
-    monkeypatch.setattr("nnapi.drivers.xnnpack.compiling.lowered", None)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lowered", None)
     warm = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
     assert warm.explain() == cold.explain()
     assert np.array_equal(warm.run(*given(warm.model))[0], cold.run(*given(cold.model))[0])
 
 
 def test_verdicts_and_preparation_share_one_lowering(monkeypatch):
-    from nnapi.drivers.xnnpack import compiling
+    from nnapi.drivers.xnnpack import compile
 
     made = []
-    lowered = compiling.lowered
-    monkeypatch.setattr(compiling, "lowered", lambda *arguments: made.append(arguments) or lowered(*arguments))
+    lowered = compile.lowered
+    monkeypatch.setattr(compile, "lowered", lambda *arguments: made.append(arguments) or lowered(*arguments))
     for rows in (2, 0):
         compile(product(rows), Device(XnnpackDriver(1)))
         assert len(made) == 1, "rows known" if rows else "rows open"

@@ -9,7 +9,7 @@ from engine_cases import Net, agree
 from filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.xnnpack.compiling import lowered
+from nnapi.drivers.xnnpack.compile import lowered
 from nnapi.drivers.xnnpack.rules import RULES
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.testing.single import scalar

@@ -19,7 +19,7 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
-from nnapi.drivers.xnnpack.compiled import packed, unpacked
+from nnapi.drivers.xnnpack.engine.artifact import packed, unpacked
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import give_back
@@ -27,7 +27,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, Shape
 
 if TYPE_CHECKING:
-    from nnapi.drivers.xnnpack.compiling import Lowered
+    from nnapi.drivers.xnnpack.compile import Lowered
 
 FAST, QUANTISED = Performance(0.02, 0.02), Performance(0.01, 0.01)
 
@@ -52,7 +52,7 @@ class XnnpackDriver:
         return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        from nnapi.drivers.xnnpack.compiling import lowered  # a megabyte, and milliseconds, that a warm start saves
+        from nnapi.drivers.xnnpack.compile import lowered  # a megabyte, and milliseconds, that a warm start saves
 
         result = lowered(model)
         whole = all(verdict.supported for verdict in result.verdicts)
@@ -69,7 +69,7 @@ class XnnpackDriver:
         return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | OpenGraph:
-        from nnapi.drivers.xnnpack.compiling import assumed, is_closed
+        from nnapi.drivers.xnnpack.compile import assumed, is_closed
 
         shapes = assumed(model)
         if is_closed(model):
@@ -93,7 +93,7 @@ class XnnpackDriver:
     def _prepared(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
-        from nnapi.drivers.xnnpack.compiling import compiled, constants, lowered
+        from nnapi.drivers.xnnpack.compile import compiled, constants, lowered
 
         model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
-from nnapi.drivers.xnnpack.graph import Graph, Operator, Tensor
-from nnapi.drivers.xnnpack.schema import TYPES as ELEMENTS
+from nnapi.drivers.xnnpack.engine.limits import complaint
 from nnapi.drivers.xnnpack.site import Refused, Site, need, tensor_of
-from nnapi.drivers.xnnpack.validate import complaint
 from nnapi.errors import NnapiError
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.writer_schema import TYPES as ELEMENTS
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalise
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from nnapi.drivers.base import Inference, Outcome, Request
-from nnapi.drivers.xnnpack.compiled import Compiled
-from nnapi.drivers.xnnpack.engine import Instance, Pool, Program
-from nnapi.drivers.xnnpack.profiling.profile import profile
+from nnapi.drivers.xnnpack.engine.artifact import Compiled
+from nnapi.drivers.xnnpack.engine.interpreter import Instance, Pool, Program
+from nnapi.drivers.xnnpack.engine.profiler.profile import profile
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

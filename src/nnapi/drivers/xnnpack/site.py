@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.xnnpack.graph import DTYPES, Operator, Tensor, constant
+from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantization import dequantize, requantizer, same_quantization

@@ -13,8 +13,8 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.importers.tflite.build import build
-from nnapi.importers.tflite.graph import Allowance, Graph, Value
+from nnapi.importers.build import build
+from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.references import CONTROL_FLOW, referred

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.tflite.graph import FLOAT32, INT32, SAME_SCALE, Graph, Value
+from nnapi.importers.graph import FLOAT32, INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.tflite.reader import OMITTED, Operator, Options, Tensor
 from nnapi.importers.tflite.tensors import Refused, expressible
 from nnapi.model.operand import OperandType, Shape

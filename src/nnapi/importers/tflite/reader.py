@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need
-from nnapi.importers.tflite import schema
+from nnapi.formats.tflite import schema
+from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.tflite.sparse import Sparsity, sparsity
-from nnapi.importers.tflite.table import Record, Source
 from nnapi.model.operand import Shape
 
 IDENTIFIER = b"TFL3"

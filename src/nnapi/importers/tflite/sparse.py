@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.errors import BadDataError, need
-from nnapi.importers.tflite import schema
-from nnapi.importers.tflite.table import Record
+from nnapi.formats.tflite import schema
+from nnapi.formats.tflite.table import Record
 from nnapi.model.operand import Array, Shape
 
 LISTED = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.formats.tflite.graph import Tensor
 
 KINDS = {"RELU1": "RELU_N1_TO_1"}
 

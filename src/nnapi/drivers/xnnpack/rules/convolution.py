@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.filters import computed, learnt
-from nnapi.drivers.xnnpack.schema import SAME, VALID
 from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.schema import DETECTION, TYPES
 from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.formats.tflite.graph import Operator, Tensor, constant
+from nnapi.formats.tflite.writer_schema import DETECTION, TYPES
 
 
 @lower(Op.DETECTION_POSTPROCESSING)

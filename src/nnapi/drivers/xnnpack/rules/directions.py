@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.site import Site
+from nnapi.formats.tflite.graph import Tensor, constant
 
 
 def step_of(site: Site, sequence: Tensor, time_major: bool) -> Tensor:

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.xnnpack.graph import Places, Tensor
-from nnapi.drivers.xnnpack.narrowing.filters import out_of_reach
-from nnapi.drivers.xnnpack.schema import TYPES
+from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import out_of_reach
 from nnapi.drivers.xnnpack.site import SHIFT, Refused, Site, need
-from nnapi.drivers.xnnpack.validate import LARGEST_SCALE, SMALLEST_SCALE
+from nnapi.formats.tflite.graph import Places, Tensor
+from nnapi.formats.tflite.writer_schema import TYPES
 from nnapi.model.operand import Array, OperandType
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0

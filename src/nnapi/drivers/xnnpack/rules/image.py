@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Pair, axis_of
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
 from nnapi.drivers.xnnpack.site import Refused, Site, need
+from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
 

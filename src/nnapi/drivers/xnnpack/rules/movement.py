@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Operator, Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.site import SHIFT, UNSIGNED, Site, need
+from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.pad import MODES
 from nnapi.ops.shapes import axis_of

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.ops.shapes import axis_of
 
 SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)

@@ -8,12 +8,12 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
-from nnapi.drivers.xnnpack.schema import SAME, VALID
 from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.ops.shapes import Padding, Pair
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.filters import along, times
-from nnapi.drivers.xnnpack.schema import TYPES
 from nnapi.drivers.xnnpack.site import SHIFT, Site, need
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.writer_schema import TYPES
 
 
 @lower(Op.QUANTIZE)

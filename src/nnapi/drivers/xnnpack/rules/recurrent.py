@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
 from nnapi.drivers.xnnpack.site import Site
+from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import OperandType
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.site import Site
+from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers.xnnpack.graph import Tensor, constant
 from nnapi.drivers.xnnpack.site import Site
+from nnapi.formats.tflite.graph import Tensor, constant
 
 BEYOND_FAST = 7
 """A rank that the engine's fast kernels do not take, so that the C library's function is called for each element."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.graph import BOOL8, Value
+from nnapi.importers.graph import BOOL8, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.movement import transpose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.tflite.graph import Value
+from nnapi.importers.graph import Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.references import referred
 from nnapi.importers.tflite.rules import rule

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode, PaddingCode
-from nnapi.importers.tflite.graph import INT32, Value
+from nnapi.importers.graph import INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import Refused, expressible

@@ -6,8 +6,8 @@ from typing import Any
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.tflite.flexbuffer import read_map
-from nnapi.importers.tflite.graph import FLOAT32, INT32
+from nnapi.formats.tflite.flexbuffer import read_map
+from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import expressible

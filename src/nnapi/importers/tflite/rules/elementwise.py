@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.graph import BOOL8, INT32, QUANT8, Value
+from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.arithmetic import add, broadcast, choose, divide, multiply, subtract

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.graph import BOOL8, INT32, Value
+from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.movement import is_scalar, split, take, without_axis

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.graph import INT32, Value
+from nnapi.importers.graph import INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import Shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
+from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import expressible

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.tflite.graph import FLOAT32, INT32, Value
+from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.convolution import retyped

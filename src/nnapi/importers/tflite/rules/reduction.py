@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32
+from nnapi.importers.graph import BOOL8, FLOAT32, INT32
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.arithmetic import broadcast

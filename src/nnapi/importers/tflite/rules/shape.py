@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.tflite.graph import BOOL8, FLOAT32, INT32, Value
+from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.tflite.node import Node
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.arithmetic import broadcast, choose, multiply, truth

@@ -1,0 +1,110 @@
+"""Accuracy on labelled inputs: from a data set to a function that judges an engine's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from nnapi.cli.failure import Mistake
+from nnapi.cli.inputs import input_operands, read
+from nnapi.cli.outputs import class_count, output_operands, real
+from nnapi.cli.pictures import Pixels
+from nnapi.codes import OperationCode
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.report.accuracy import Boxes, classification, detection, squared_error
+from nnapi.report.benchmark import Judge
+from nnapi.report.dataset import Example
+from nnapi.report.engines import Run, UnsuitableError
+
+Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
+"""From the real values of all outputs for every example to the metrics."""
+
+
+def judge(model: Model, examples: Sequence[Example]) -> Judge:
+    """A function that runs an engine on every example and gives the metrics that fit the labels.
+
+    Raises Mistake where the labels are not such as the model's outputs can be compared with.
+    """
+    if len(model.inputs) != 1:
+        raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
+    metrics = _metrics(model, examples)
+    (operand,) = input_operands(model)
+    outputs = output_operands(model)
+
+    def judged(run: Run) -> Mapping[str, float]:
+        found = []
+        for example in examples:
+            try:
+                given = read(example.file, operand, Pixels())
+            except Mistake as mistake:
+                raise UnsuitableError(str(mistake)) from None
+            arrays = run([given.array])
+            found.append([real(output.type, array) for output, array in zip(outputs, arrays, strict=True)])
+        return metrics(found)
+
+    return judged
+
+
+def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:
+    truths = [example.truth for example in examples]
+    labels = [truth for truth in truths if isinstance(truth, int)]
+    boxes = [truth for truth in truths if isinstance(truth, Boxes)]
+    if labels:
+        return _classes(model, labels)
+    if boxes:
+        return _boxes(model, boxes)
+    return _values(model, [[np.load(file) for file in truth] for truth in truths if isinstance(truth, tuple)])
+
+
+def _classes(model: Model, labels: Sequence[int]) -> Metrics:
+    count = class_count(model)
+    if count is None:
+        raise Mistake(f"the data set names classes, and {model.name} does not tell classes apart")
+    if max(labels) >= count:
+        raise Mistake(f"the data set names class {max(labels)}, {model.name} tells {count} apart")
+    return lambda found: classification([outputs[0] for outputs in found], labels)
+
+
+def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
+    if any(len(arrays) != len(model.outputs) for arrays in expected):
+        raise Mistake(f"{model.name} has {len(model.outputs)} outputs, the data set does not expect as many")
+    return lambda found: squared_error(found, expected)
+
+
+def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
+    places = detector(model)
+    if places is None:
+        raise Mistake(f"the data set has boxes, and {model.name} ends in no DETECTION_POSTPROCESSING")
+    scores, corners, classes, count = places
+
+    def metrics(found: Sequence[Sequence[Array]]) -> Mapping[str, float]:
+        boxes = []
+        for outputs in found:
+            valid = int(outputs[count].reshape(-1)[0])
+            boxes.append(
+                Boxes(
+                    outputs[corners].reshape(-1, 4)[:valid].astype(np.float64),
+                    outputs[classes].reshape(-1)[:valid].astype(np.int64),
+                    outputs[scores].reshape(-1)[:valid].astype(np.float64),
+                )
+            )
+        return detection(boxes, given)
+
+    return metrics
+
+
+def detector(model: Model) -> tuple[int, int, int, int] | None:
+    """Which outputs are scores, boxes, classes and count; None where the model is no detector."""
+    writers = {index: call for call in model.operations for index in call.outputs}
+    roles: dict[int, int] = {}
+    for place, output in enumerate(model.outputs):
+        index, call = output, writers.get(output)
+        while call and call.code == OperationCode.CAST:
+            index = call.inputs[0]
+            call = writers.get(index)
+        if call is None or call.code != OperationCode.DETECTION_POSTPROCESSING:
+            return None
+        roles[call.outputs.index(index)] = place
+    return (roles[0], roles[1], roles[2], roles[3]) if len(roles) == 4 else None

@@ -1,0 +1,1 @@
+"""LiteRT: what runs a serialised graph."""

@@ -1,0 +1,215 @@
+"""LiteRT's interpreter with XNNPACK: what runs a serialised graph.
+
+An interpreter has one run in flight; concurrent runs have one each, made when first needed and kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from nnapi.drivers.base import Inference
+from nnapi.drivers.xnnpack.engine.profiler.profile import Engine
+from nnapi.drivers.xnnpack.engine.quiet import without_greeting
+from nnapi.errors import OpFailedError, need
+from nnapi.model.memory import Memory
+from nnapi.model.operand import Array, Shape
+from nnapi.trace import Section, spans
+from nnapi.trace.profile import Profile
+
+FLIP = np.array(128, np.uint8)
+"""Turns unsigned codes into signed ones and back."""
+HEAVY = frozenset({"BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+"""Operators whose built-in kernels, where XNNPACK takes them not, are slower with several threads than with one."""
+WORTH_MAPPING = 1 << 16
+"""Bytes below which content is copied as fast as a file is mapped."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A serialised graph and what its user must know.
+
+    ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
+    ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content.
+    """
+
+    content: bytes | memoryview
+    flipped: tuple[bool, ...]
+    shapes: tuple[Shape, ...]
+    file: Memory | None = None
+    make_profile: Callable[[], Profile[Engine]] | None = None
+
+    @cached_property
+    def profile(self) -> Profile[Engine] | None:
+        """What a trace says of a call of the engine."""
+        return self.make_profile() if self.make_profile else None
+
+
+class Instance:
+    """One interpreter and views of the memory of its inputs and outputs, which never moves."""
+
+    def __init__(self, program: Program, threads: int) -> None:
+        interpreter = _interpreter(program, threads)
+        native: Any = interpreter._interpreter
+        if threads > 1 and _has_loose_ends(native):
+            threads = 1
+            interpreter = _interpreter(program, threads)
+            native = interpreter._interpreter
+        self._interpreter = interpreter
+        self._program = program
+        self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
+        views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
+        shapes = tuple(view.shape for view in views[-len(program.shapes) :])
+        need(shapes == program.shapes, f"LiteRT gives {shapes}, expected are {program.shapes}", OpFailedError)
+        count = len(views) - len(shapes)
+        self._engine = Engine(program.content, native, views[:count], views[count:], threads)
+        ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
+        self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
+
+    @cached_property
+    def direct(self) -> Inference:
+        """Run and copies of the results in one call."""
+        return self._resolved(borrow=False)
+
+    @cached_property
+    def borrowing(self) -> Inference:
+        """Run and results that are valid until the next run in one call."""
+        return self._resolved(borrow=True)
+
+    def run(self, inputs: Sequence[Array | None]) -> None:
+        """Copy the inputs in and compute."""
+        for (view, flip), array in zip(self._inputs, inputs, strict=True):
+            if array is None or array.shape != view.shape:
+                raise OpFailedError(f"an input is {_said(array)}, the graph was made for {list(view.shape)}")
+            if flip:
+                np.bitwise_xor(array, FLIP, out=view)
+            else:
+                view[...] = array
+        try:
+            with self._section():
+                self._invoke()
+        except (RuntimeError, ValueError) as error:
+            raise OpFailedError(f"LiteRT failed: {error}") from None
+
+    def _section(self) -> Section:
+        """What a trace says of the call; nothing while none is recorded."""
+        profile = self._program.profile if spans.active else None
+        return profile.of(self._engine) if profile else spans.NOTHING
+
+    def _resolved(self, borrow: bool) -> Inference:
+        """Run and results as one function of arrays that fit, resolved down to NumPy's and LiteRT's own."""
+        puts = [partial(_put_flipped, view) if flip else partial(view.__setitem__, ...) for view, flip in self._inputs]
+        gets = [_getter(view, flip, borrow) for view, flip in self._outputs]
+        invoke = self._invoke
+
+        def several(inputs: Sequence[Array]) -> list[Array]:
+            for put, array in zip(puts, inputs, strict=True):
+                put(array)
+            invoke()
+            return [get() for get in gets]
+
+        if (len(puts), len(gets)) != (1, 1):
+            return several
+        (put,), (get,) = puts, gets
+
+        def one(inputs: Sequence[Array]) -> list[Array]:
+            put(inputs[0])
+            invoke()
+            return [get()]
+
+        return one
+
+    def results(self) -> list[Array]:
+        """Copies of the outputs."""
+        return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
+
+    def borrowed(self) -> list[Array]:
+        """The outputs without a copy where the engine's codes are the caller's: valid until the next run."""
+        return [view ^ FLIP if flip else view for view, flip in self._outputs]
+
+
+def _put_flipped(view: Array, array: Array) -> None:
+    np.bitwise_xor(array, FLIP, view)
+
+
+def _getter(view: Array, flip: bool, borrow: bool) -> Callable[[], Array]:
+    if flip:
+        return partial(np.bitwise_xor, view, FLIP)
+    return (lambda: view) if borrow else view.copy
+
+
+_greeted = threading.Event()
+
+
+def _interpreter(program: Program, threads: int) -> Interpreter:
+    path = program.file.path if program.file and len(program.content) >= WORTH_MAPPING else None
+    content = None if path else bytes(program.content)
+    try:
+        with nullcontext() if _greeted.is_set() else without_greeting():
+            interpreter = Interpreter(path, content, num_threads=threads)
+            interpreter.allocate_tensors()
+        _greeted.set()
+    except (RuntimeError, ValueError) as error:
+        raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
+    return interpreter
+
+
+def _has_loose_ends(native: Any) -> bool:
+    """Whether heavy operators are left to built-in kernels.
+
+    XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
+    nowhere else is where the operators are that read it.
+    """
+    names = [native.NodeName(node) for node in range(native.NumNodes())]
+    inside = [node for node, name in enumerate(names) if name == "DELEGATE"]
+    taken = {int(tensor) for node in inside for tensor in native.NodeInputs(node)}
+    given = {int(tensor) for node in inside for tensor in native.NodeOutputs(node)}
+    outside = taken.union(map(int, native.OutputIndices()))  # and what operators outside read
+    for node, name in reversed([*enumerate(names)]):
+        results = set(map(int, native.NodeOutputs(node)))
+        if name != "DELEGATE" and results.isdisjoint(given) and not results.isdisjoint(outside):
+            if name in HEAVY:
+                return True
+            outside.update(map(int, native.NodeInputs(node)))
+    return False
+
+
+def _caller_view(view: Array, flip: bool) -> Array:
+    """The engine's memory as elements of the caller's type."""
+    return view.view(np.uint8) if flip or view.dtype == np.bool_ else view
+
+
+def _said(array: Array | None) -> str:
+    return "omitted" if array is None else f"of shape {list(array.shape)}"
+
+
+class Pool:
+    """As many instances of one graph as runs were ever in flight together."""
+
+    def __init__(self, program: Program, threads: int) -> None:
+        self._program, self._threads = program, threads
+        self._idle: list[Instance] = [Instance(program, threads)]
+        self._closed = False
+
+    def take(self) -> Instance:
+        """An instance that is nobody else's until it is put back."""
+        try:
+            return self._idle.pop()  # atomic
+        except IndexError:
+            need(not self._closed, "the prepared model is closed", OpFailedError)
+            return Instance(self._program, self._threads)
+
+    def put(self, instance: Instance) -> None:
+        if not self._closed:
+            self._idle.append(instance)
+
+    def close(self) -> None:
+        self._closed = True
+        self._idle.clear()

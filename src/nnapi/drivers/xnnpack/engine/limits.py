@@ -1,0 +1,41 @@
+"""What the engine must never be handed: it ends the process, instead of raising, on some graphs."""
+
+from __future__ import annotations
+
+import math
+
+from nnapi.formats.tflite.graph import Operator, Tensor
+
+LARGEST_TENSOR = 2**30
+"""Bytes."""
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
+"""Beyond these the engine's fixed-point multipliers overflow."""
+
+
+def complaint(operator: Operator, sound: set[Tensor]) -> str | None:
+    """Why an operator cannot be handed over; None where it can.
+
+    ``sound`` are tensors that have been looked at before; those of the operator join them.
+    """
+    for tensor in (*operator.inputs, *operator.outputs):
+        if tensor is None or tensor in sound:
+            continue
+        reason = _tensor_complaint(tensor)
+        if reason:
+            return reason
+        sound.add(tensor)
+    return None
+
+
+def _tensor_complaint(tensor: Tensor) -> str | None:
+    data, scale = tensor.data, tensor.scale
+    if data is not None and data.shape != tensor.shape:
+        return f"{tensor} has a value of shape {list(data.shape)}"
+    if 4 * math.prod(tensor.shape) > LARGEST_TENSOR:
+        return f"{tensor} is larger than the engine takes"
+    if tensor.type == "i32" or (isinstance(scale, float) and not scale):
+        return None
+    low, high = (scale, scale) if isinstance(scale, float) else (float(scale.min()), float(scale.max()))
+    if SMALLEST_SCALE <= low <= high <= LARGEST_SCALE:
+        return None
+    return f"{tensor} has scales {low:g} to {high:g}, the engine takes {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}"

@@ -1,0 +1,117 @@
+"""Which operator of a graph each event of a profile belongs to.
+
+Events of LiteRT's own kernels name their operator. XNNPACK's say only what was computed, in the order in which it was:
+mostly an event for an operator, but some prepare or finish an operator, and some operators are fused into others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from nnapi.drivers.xnnpack.engine.profiler.litert import Event
+
+
+class Node(NamedTuple):
+    """An operator by its kind, and the numbers of its tensors, -1 where one is left out."""
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+_COPIES, _CLAMP, _CONVERT = ("Copy", "Concatenate", "Static Reshape"), ("Clamp",), ("Convert",)
+NAMES = {
+    "CONCATENATION": _COPIES,
+    "CONV_2D": ("Convolution", "Fully Connected"),
+    "DEPTHWISE_CONV_2D": ("Convolution",),
+    "DEQUANTIZE": _CONVERT,
+    "EXPAND_DIMS": _COPIES,
+    "LOGISTIC": ("Sigmoid",),
+    "PACK": _COPIES,
+    "PAD": ("Constant Pad",),
+    "PADV2": ("Constant Pad",),
+    "QUANTIZE": _CONVERT,
+    "RELU": _CLAMP,
+    "RELU6": _CLAMP,
+    "RELU_N1_TO_1": _CLAMP,
+    "RESHAPE": _COPIES,
+    "RSQRT": ("Reciprocal",),
+    "SPLIT": ("Split", "Even Split", "Copy", "Slice"),
+    "SQUEEZE": _COPIES,
+    "STRIDED_SLICE": ("Slice",),
+    "TRANSPOSE_CONV": ("Deconvolution",),
+}
+"""What XNNPACK calls an operator, where that does not begin alike."""
+FINISHING = _CLAMP
+"""Events that finish the operator before them; others that stand alone prepare the one after them."""
+FUSED, ALONE, MISNAMED = 2, 2, 3
+"""What it costs to take an operator for fused, an event for one that prepares or finishes, names for the same."""
+
+
+def fits(kind: str, name: str) -> bool:
+    """Whether an event of that name may be an operator of that kind. "Invalid" are chains computed as one table."""
+    if name.startswith("Invalid"):
+        return kind in NAMES and NAMES[kind] in (_CONVERT, _CLAMP)
+    names = NAMES.get(kind, (kind[:3].capitalize(),))
+    return name.startswith(names)
+
+
+def owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
+    """For each event the number of its operator."""
+    left = dict.fromkeys(range(len(nodes)))
+    for event in events:
+        if event.operator is not None:
+            left.pop(event.operator, None)
+    pending = {tensor for node in nodes for tensor in node.outputs}
+    found: list[int] = []
+    for is_builtin, group in groupby(events, lambda event: event.operator is not None):
+        names = list(group)
+        if is_builtin:
+            for event in names:
+                assert event.operator is not None
+                found.append(event.operator)
+                pending -= set(nodes[event.operator].outputs)
+            continue
+        part = []
+        for number in list(left):
+            if not pending.intersection(nodes[number].inputs):
+                part.append(number)
+                pending -= set(nodes[number].outputs)
+                del left[number]
+        if not part:
+            raise ValueError("XNNPACK runs operators of which there are no inputs yet")
+        found += [part[at] for at in aligned([nodes[number].kind for number in part], [e.name for e in names])]
+    return found
+
+
+def aligned(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
+    """For each name the place of its kind, both in order: the assignment that needs the fewest exceptions."""
+    if len(kinds) == len(names) and all(map(fits, kinds, names)):
+        return list(range(len(kinds)))
+    costs = [[ALONE * j for j in range(len(names) + 1)]]
+    for i, kind in enumerate(kinds, 1):
+        above, row = costs[-1], [FUSED * i]
+        for j, name in enumerate(names, 1):
+            same = above[j - 1] + (0 if fits(kind, name) else MISNAMED)
+            row.append(min(same, above[j] + FUSED, row[j - 1] + ALONE))
+        costs.append(row)
+    return _traced_back(kinds, names, costs)
+
+
+def _traced_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[int]]) -> list[int]:
+    """The cheapest assignment, from the end, where single events are taken as late as may be."""
+    found = [0] * len(names)
+    i, j = len(kinds), len(names)
+    while j:
+        if costs[i][j] == costs[i][j - 1] + ALONE:
+            j -= 1
+            is_end = i == len(kinds) or (i > 0 and names[j].startswith(FINISHING))
+            found[j] = i - 1 if is_end else i
+        elif i and costs[i][j] == costs[i - 1][j] + FUSED:
+            i -= 1
+        else:
+            i, j = i - 1, j - 1
+            found[j] = i
+    return found

@@ -1,0 +1,59 @@
+"""What each operator of a graph takes, as LiteRT's own profiler tells it.
+
+The interpreter has no profiler that Python could reach. LiteRT's C API has one, for a model compiled once more by its
+own library; every event of it that is no operator reads a file of the kernel's, a tenth of a millisecond per run, so it
+is not for runs that are to be traced: a few runs with it give the operators' shares of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nnapi.drivers.base import operation_section
+from nnapi.drivers.xnnpack.engine.profiler.align import Node, owners
+from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
+from nnapi.drivers.xnnpack.engine.profiler.profile import Engine
+from nnapi.model.model import Model
+from nnapi.trace import Layer, Phase, Section
+from nnapi.trace.profile import Costs, typical
+
+LACKING, LEAST = 0.5e-6, 0.1e-6
+"""Seconds that XNNPACK's times lack on average, being whole microseconds, what is over dropped; and those of operators
+without a whole one, most of which are far below."""
+
+
+def costs(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
+    """The operators that the engine made of the graph's, in the order in which it runs them."""
+    events, seconds = _measured(engine)
+    operators = owners(_nodes(engine.native, len(origins)), events)
+    return [
+        (_section(model, origins[operator], event.name), cost)
+        for event, operator, cost in zip(events, operators, seconds, strict=True)
+    ]
+
+
+def _measured(engine: Engine) -> tuple[list[Event], list[float]]:
+    """The events of a run, and the seconds of each."""
+    with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
+        events = profiled.run()  # allocates, so its times are not for use
+        return events, typical(lambda: [_seconds(event) for event in profiled.run()])
+
+
+def _seconds(event: Event) -> float:
+    return event.seconds + LACKING if event.seconds else LEAST
+
+
+def _nodes(native: Any, count: int) -> list[Node]:
+    """The graph's operators, which the interpreter keeps, in their order, in front of what stands for them."""
+    return [
+        Node(native.NodeName(at), tuple(map(int, native.NodeInputs(at))), tuple(map(int, native.NodeOutputs(at))))
+        for at in range(count)
+    ]
+
+
+def _section(model: Model, origin: int | None, engine: str) -> Section:
+    """What a trace says of one operator: the call of the model that it computes, or a part of it."""
+    if origin is None:
+        return Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name)
+    return operation_section(model, origin, engine)

@@ -1,0 +1,284 @@
+"""LSTM cells written out as products, squashing and arithmetic, which the engine runs in a fraction of its cells' time.
+
+Its cells compute one number after the other, those in integers by polynomials in fixed point; written out, a step is a
+dozen operators on vectors, of thirty nanoseconds each.
+
+Cells in real numbers come out the same. Of cells in integers the 8-bit output is the same to one code: what is left out
+are roundings to 16 bits. A gate is off by less than 2.5e-4 (two roundings by 2**-13 at a slope of at most 1/4, and up
+to 6 * 2**-15 of the polynomial), candidate and squashed state by 6e-4, the output hence by 2e-3, half a code of scale
+1/256. The cell state may be off by more than one of its own codes, so a cell whose new state is read stays the
+engine's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnapi.drivers.xnnpack.passes.state_variables import needed
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.model.operand import Array
+from nnapi.ops.lstm_parameters import GATES
+
+STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
+WEIGHTS, RECURRENT, BIASES, HIDDEN, MEMORY = range(1, 5), range(5, 9), range(12, 16), 18, 19
+"""Positions among the inputs."""
+OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)
+"""Inputs that only cells have which are not written out: peepholes, projection, normalisation."""
+MOST_STEPS = 64
+"""Steps of a sequence that are written out at most: each costs time to prepare, too."""
+SMALLEST_SCALE = 1 / 256
+"""Of an output in integers; the codes of a smaller one would be less than the roundings left out."""
+GATE_LIMIT = 8.0
+"""Where gates in integers are cut off before they are squashed."""
+FAR = 2.0**20
+"""Where gates in real numbers are cut off: LOGISTIC is constant long before, and NaN for some numbers far beyond."""
+NEAR = FAR / 2
+"""What may be added to a sum that was cut off, and leave it where LOGISTIC is constant."""
+LARGEST_STATE = 32767
+"""The largest code of a state in integers."""
+SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
+"""Operator of each activation, and the largest magnitude that it gives."""
+NO_ACTIVATION, WITHIN_ONE = 0, 2
+
+
+def written_out(graph: Graph) -> Graph:
+    """The same graph with those cells written out that can be."""
+    if not any(operator.kind in (STEP, SEQUENCE) for operator in graph.operators):
+        return graph
+    read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
+    operators: list[Operator] = []
+    for operator in graph.operators:
+        is_cell = operator.kind in (STEP, SEQUENCE) and _is_plain(operator, operator.outputs[1] in read)
+        operators += _Cell(operator).steps() if is_cell else [operator]
+    return needed(Graph(operators, graph.inputs, graph.outputs))
+
+
+def _is_plain(operator: Operator, state_is_read: bool) -> bool:
+    inputs = operator.inputs
+    if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _length(operator) > MOST_STEPS:
+        return False
+    learnt = [inputs[i] for i in (*WEIGHTS, *RECURRENT, *BIASES)]
+    if any(tensor is not None and tensor.data is None for tensor in learnt):
+        return False
+    if operator.outputs[0].type == "f32":
+        return True
+    out, hidden, memory = operator.outputs[0], operator.intermediates[4], inputs[MEMORY]
+    is_known = memory is not None and memory.data is not None
+    is_stored_alike = np.float32(hidden.unit) == np.float32(out.unit) and hidden.zero_point == out.zero_point
+    return is_known and is_stored_alike and not state_is_read and out.unit >= SMALLEST_SCALE
+
+
+def _length(operator: Operator) -> int:
+    x = operator.inputs[0]
+    assert x is not None
+    return 1 if operator.kind == STEP else x.shape[0 if operator.options["time_major"] else 1]
+
+
+class _Cell:
+    """An operator being written out. Gates in integers are held in units of GATE_LIMIT, to be cut off at 1."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.written: list[Operator] = []
+        self.length = _length(operator)
+        self.out, self.after = operator.outputs
+        self.is_integer = self.out.type == "i8"
+        x, hidden, memory = (operator.inputs[i] for i in (0, HIDDEN, MEMORY))
+        assert x is not None
+        assert hidden is not None
+        assert memory is not None
+        self.x, self.batch, self.units = x, memory.shape[0], memory.shape[1]
+        self.hidden, self.memory = self._known(hidden), self._known(memory)
+        self.swaps = operator.kind == SEQUENCE and not operator.options["time_major"] and min(x.shape[:2]) > 1
+        self.reach = np.inf if memory.data is None else float(np.abs(_real(memory)).max())
+        self.limit = operator.options["cell_clip"] or np.inf
+        if self.is_integer:
+            self.limit = min(self.limit, LARGEST_STATE * memory.unit)
+        self.squash, self.largest = SQUASH[operator.options["activation"]]
+        unused = "input" if operator.inputs[1] is None else "forget" if self._forgets_nothing() else ""
+        self.gates = [gate for gate in GATES if gate != unused]
+        self.shape = (self.batch, self.units)
+        self.rows, self.along_gates = constant((self.batch, len(self.gates) * self.units)), constant(1)
+        self.unit, self.one = (constant([number], "f32") for number in (GATE_LIMIT, 1.0))
+        self.recurrent = self._all(RECURRENT)
+        self.seen_again = self._number(self.recurrent)
+        self.is_cut_once = not self.is_integer and self._remembers_little()
+
+    def steps(self) -> list[Operator]:
+        """What takes the operator's place."""
+        summed = self._summed()
+        self._deliver([self._step(self._total(summed, time)) for time in range(self.length)])
+        if not self.is_integer:
+            self._finish("RESHAPE", [self._computed(self.memory), constant(self.after.shape)], self.after)
+        return self.written
+
+    def _forgets_nothing(self) -> bool:
+        """Whether the only step begins with nothing that could be kept."""
+        return self.length == 1 and isinstance(self.memory, np.ndarray) and not self.memory.any()
+
+    def _remembers_little(self) -> bool:
+        """Whether no output, given or computed, can add much to what gates see of the input."""
+        if not isinstance(self.hidden, np.ndarray) or self.squash == "RELU":
+            return False
+        most = np.abs(self.recurrent).sum(1, np.float64).max() * max(self.largest, np.abs(self.hidden).max())
+        return bool(most <= NEAR)
+
+    # Sums
+
+    def _summed(self) -> Tensor:
+        """What the gates see of the input, for all steps: [time · batch, gates · units]."""
+        x = self.x
+        rows = self.length * self.batch
+        if self.is_integer:
+            x = self._emit("DEQUANTIZE", [x], x.shape)
+        if self.swaps:
+            x = self._emit("TRANSPOSE", [x, constant([1, 0, 2])], (x.shape[1], x.shape[0], x.shape[2]))
+        x = self._reshaped(x, (rows, x.shape[-1]))
+        learnt = [self._number(self._all(WEIGHTS)), self._number(self._biases())]
+        summed = self._product(x, learnt, WITHIN_ONE if self.is_integer else NO_ACTIVATION)
+        return self._within(summed, FAR) if self.is_cut_once else summed
+
+    def _total(self, summed: Tensor, time: int) -> Tensor:
+        """What the gates see at one time, of the last output too: [batch, gates · units]."""
+        act = WITHIN_ONE if self.is_integer else NO_ACTIVATION
+        if self.length > 1:
+            begin, shape = constant([time * self.batch, 0]), (self.batch, summed.shape[1])
+            summed = self._emit("SLICE", [summed, begin, self.rows], shape)
+        if isinstance(self.hidden, np.ndarray):
+            seen = self._number(self.hidden @ self.recurrent.T) if self.hidden.any() else None
+        else:
+            seen = self._product(self.hidden, [self.seen_again, None], NO_ACTIVATION)
+        total = summed if seen is None else self._pair("ADD", summed, seen, act)
+        if self.is_integer:
+            return self._pair("MUL", total, self.unit)
+        return total if self.is_cut_once or self.squash == "RELU" else self._within(total, FAR)
+
+    def _product(self, x: Tensor, learnt: list[Tensor | None] | list[Tensor], activation: int) -> Tensor:
+        weights = learnt[0]
+        assert weights is not None
+        shape = (x.shape[0], weights.shape[0])
+        return self._emit("FULLY_CONNECTED", [x, *learnt], shape, activation=activation)
+
+    def _all(self, positions: range) -> Array:
+        """Weights of the gates, one below the other."""
+        parts = [self._learnt(positions, gate) for gate in self.gates]
+        return np.concatenate([_real(part) for part in parts]) / self._unit()
+
+    def _biases(self) -> Array:
+        parts = []
+        for gate in self.gates:
+            bias = self._learnt(BIASES, gate).data
+            assert bias is not None
+            scale = self.x.unit * self._learnt(WEIGHTS, gate).unit if self.is_integer else 1.0
+            parts.append((bias * np.float64(scale)).astype(np.float32))
+        return np.concatenate(parts) / self._unit()
+
+    def _unit(self) -> np.float32:
+        return np.float32(GATE_LIMIT if self.is_integer else 1)
+
+    def _learnt(self, positions: range, gate: str) -> Tensor:
+        tensor = self.operator.inputs[positions[GATES.index(gate)]]
+        assert tensor is not None
+        return tensor
+
+    # A step
+
+    def _step(self, total: Tensor) -> Tensor:
+        """From the sums to the output as the operator gives it, and to the states."""
+        pieces = [self._new(self.shape) for _ in self.gates]
+        self.written.append(Operator("SPLIT", [self.along_gates, total], pieces, {"num_splits": len(pieces)}))
+        seen = {gate: self._gate(gate, piece) for gate, piece in zip(self.gates, pieces, strict=True)}
+        if "input" not in seen:
+            seen["input"] = self._pair("SUB", self.one, seen["forget"])
+        memory = self._pair("MUL", seen["input"], seen["cell"])
+        if not isinstance(self.memory, np.ndarray) or self.memory.any():
+            memory = self._pair("ADD", memory, self._pair("MUL", seen["forget"], self._computed(self.memory)))
+        self.memory = memory = self._clipped(memory)
+        hidden = self._pair("MUL", seen["output"], self._squashed(self.squash, memory))
+        if not self.is_integer:
+            self.hidden = hidden
+            return hidden
+        codes = self._emit("QUANTIZE", [hidden], hidden.shape, like=self.out)
+        self.hidden = self._emit("DEQUANTIZE", [codes], hidden.shape)
+        return codes
+
+    def _gate(self, gate: str, sums: Tensor) -> Tensor:
+        if gate == "cell":
+            return self._squashed(self.squash, sums)
+        if self.squash == "RELU":  # whose candidate is not to be cut off
+            sums = self._within(sums, FAR)
+        return self._squashed("LOGISTIC", sums)
+
+    def _clipped(self, memory: Tensor) -> Tensor:
+        """Within the limit, which takes several steps to come near."""
+        self.reach += self.largest
+        if self.reach <= self.limit:
+            return memory
+        self.reach = self.limit
+        return self._within(memory, self.limit)
+
+    def _within(self, x: Tensor, limit: float) -> Tensor:
+        for kind, end in (("MINIMUM", limit), ("MAXIMUM", -limit)):
+            x = self._emit(kind, [x, self._number(np.full(1, end))], x.shape)
+        return x
+
+    def _deliver(self, outputs: list[Tensor]) -> None:
+        """The outputs of all steps as the operator's."""
+        whole = outputs[0]
+        if self.length > 1:
+            joined = (self.length * self.batch, self.units)
+            whole = self._emit("CONCATENATION", outputs, joined, like=whole, axis=0, activation=NO_ACTIVATION)
+        if self.swaps:
+            shape = (self.length, self.batch, self.units)
+            apart = self._emit("RESHAPE", [whole, constant(shape)], shape, like=whole)
+            self._finish("TRANSPOSE", [apart, constant([1, 0, 2])], self.out)
+        else:
+            self._finish("RESHAPE", [whole, constant(self.out.shape)], self.out)
+
+    # Operators
+
+    def _emit(
+        self, kind: str, inputs: list[Any], shape: tuple[int, ...], like: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        output = self._new(shape) if like is None else like.like(shape=shape)
+        self.written.append(Operator(kind, inputs, [output], options))
+        return output
+
+    def _finish(self, kind: str, inputs: list[Any], output: Tensor, **options: Any) -> Tensor:
+        self.written.append(Operator(kind, inputs, [output], options))
+        return output
+
+    def _pair(self, kind: str, a: Tensor, b: Tensor, activation: int = NO_ACTIVATION) -> Tensor:
+        shape = a.shape if a.size >= b.size else b.shape
+        return self._emit(kind, [a, b], shape, activation=activation)
+
+    def _squashed(self, kind: str, x: Tensor) -> Tensor:
+        return self._emit(kind, [x], x.shape)
+
+    def _reshaped(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        return x if x.shape == shape else self._emit("RESHAPE", [x, constant(shape)], shape)
+
+    def _new(self, shape: tuple[int, ...]) -> Tensor:
+        return Tensor("f32", shape, 0.0, 0, 0, None, self.out.name, False, self.out.origin)
+
+    def _number(self, values: Array) -> Tensor:
+        return constant(values, "f32")
+
+    def _known(self, state: Tensor) -> Tensor | Array:
+        """A state in real numbers: an array where it is constant."""
+        if state.data is not None:
+            return _real(state)
+        return self._emit("DEQUANTIZE", [state], state.shape) if self.is_integer else state
+
+    def _computed(self, state: Tensor | Array) -> Tensor:
+        return self._number(state) if isinstance(state, np.ndarray) else state
+
+
+def _real(tensor: Tensor) -> Array:
+    """The numbers of a constant."""
+    assert tensor.data is not None
+    if tensor.type == "f32":
+        return tensor.data
+    return (tensor.data.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.unit)

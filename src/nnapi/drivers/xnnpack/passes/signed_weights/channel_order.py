@@ -1,0 +1,92 @@
+"""Channels in an order that is mostly their own, said by what departs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.model.operand import Array
+
+FEW = 8
+"""Slices that are copied faster one by one than all at once."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which channel of the original each place holds.
+
+    These are the channels of ``span``, but for the places in ``instead``, which hold others, and then those ``behind``.
+    """
+
+    span: range
+    instead: Mapping[int, int] = field(default_factory=dict)
+    behind: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.span) + len(self.behind)
+
+    def __iter__(self) -> Iterator[int]:
+        for place, channel in enumerate(self.span):
+            yield self.instead.get(place, channel)
+        yield from self.behind
+
+    def departures(self) -> list[tuple[int, int]]:
+        """Place and channel wherever the order is not that of ``span``."""
+        return [*self.instead.items(), *enumerate(self.behind, len(self.span))]
+
+    def departed(self) -> dict[int, list[int]]:
+        """For each channel at such a place: all its places, in rising order."""
+        found: dict[int, list[int]] = {}
+        for place, channel in self.departures():
+            found.setdefault(channel, self._home(channel)).append(place)
+        return {channel: sorted(places) for channel, places in found.items()}
+
+    def places(self, channel: int) -> list[int]:
+        """Where a channel is, in rising order."""
+        places = self._home(channel)
+        if self.instead and channel in self.instead.values():
+            places = sorted(places + [place for place, held in self.instead.items() if held == channel])
+        count = self.behind.count(channel) if self.behind else 0
+        if count == 1:  # mostly, and there may be as many behind as there are channels
+            places.append(len(self.span) + self.behind.index(channel))
+        elif count:
+            places += [place for place, held in enumerate(self.behind, len(self.span)) if held == channel]
+        return places
+
+    def _home(self, channel: int) -> list[int]:
+        """The place where ``span`` has a channel, unless another is there instead."""
+        place = channel - self.span.start
+        return [place] if channel in self.span and place not in self.instead else []
+
+    def longer(self, channels: Sequence[int]) -> Order:
+        """With more channels behind."""
+        return Order(self.span, self.instead, [*self.behind, *channels])
+
+
+def taken(tensor: Tensor, order: Order, axis: int) -> Tensor:
+    """A constant with other slices along ``axis``: those of its own that ``order`` names."""
+    assert tensor.data is not None
+    data, scale = _taken(tensor.data, order, axis), tensor.scale
+    if not isinstance(scale, float) and axis == tensor.axis:
+        scale = _taken(scale, order, 0)
+    return tensor.like(shape=data.shape, scale=scale, data=data)
+
+
+def _taken(data: Array, order: Order, axis: int) -> Array:
+    before: tuple[slice | int, ...] = (slice(None),) * axis
+    span, depth = data[(*before, slice(order.span.start, order.span.stop))], len(order.span)
+    if not order.instead and not order.behind:
+        return span
+    result: Array = np.empty((*data.shape[:axis], len(order), *data.shape[axis + 1 :]), data.dtype)
+    result[(*before, slice(depth))] = span
+    departures = order.departures()
+    if len(departures) < FEW:
+        for place, channel in departures:
+            result[(*before, place)] = data[(*before, channel)]
+    else:
+        places, channels = zip(*departures, strict=True)
+        result[(*before, list(places))] = data[(*before, list(channels))]
+    return result

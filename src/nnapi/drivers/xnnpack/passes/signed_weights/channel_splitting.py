@@ -1,0 +1,237 @@
+"""Filters of sums of products: which fit into signed bytes, and how those that do not are written as sums of two."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, taken
+from nnapi.formats.tflite.graph import Operator, Places, Tensor
+from nnapi.model.operand import Array
+
+REACH = 127
+"""Signed filters leave -128 out, so that sums of pairs of products fit 16 bits on every processor."""
+FEW = 32
+"""Numbers that are dealt with faster one by one than all at once."""
+UNCOVERED = "a number that does not fit has too few copies of its channel"
+ROW = 16384
+"""Numbers of which the least or greatest is looked for at a time."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """An unsigned filter [..., channels] as a sum of two signed ones.
+
+    The first is ``filter`` less its zero point, with the numbers at ``outside`` cut to ±127; what that leaves is for
+    copies of input channels: ``channels`` are those behind each copy.
+    """
+
+    filter: Tensor
+    outside: Places = field(repr=False)
+    channels: list[int]
+
+    def joined(self, order: Order, units: Order | None = None) -> Tensor:
+        """The signed filter for an input of which each channel holds the one of the original that ``order`` names.
+
+        The first place of a channel has its numbers, later ones have the rests that there are. ``units`` names those
+        that the output holds. It is written where it is used, so that the codes are moved once.
+        """
+        filter = self.filter
+        count = len(units) if units else filter.shape[0]
+        scales = _repeated(filter.unit, count)
+        numbers = filter.like(type="i8", shape=(count, *filter.shape[1:-1], len(order)), scale=scales, zero_point=0)
+        numbers.write = partial(self._write, order, units)
+        return numbers
+
+    def _write(self, order: Order, units: Order | None, result: Array) -> None:
+        own = result[: self.filter.shape[0]]
+        self._write_rows(own, order)
+        departures = units.departures() if units else []
+        if departures:
+            places, held = zip(*departures, strict=True)
+            result[list(places)] = own[list(held)]
+
+    def _write_rows(self, result: Array, order: Order) -> None:
+        codes, zero_point = _codes(self.filter), np.uint8(self.filter.zero_point)
+        span, depth = order.span, len(order.span)
+        np.subtract(codes[..., span.start : span.stop], zero_point, out=result[..., :depth].view(np.uint8))
+        result[..., depth:].fill(0)
+        if order.instead or depth < codes.shape[-1]:
+            self._move(result, order)
+        self._settle(result.reshape(-1, len(order)), order)
+
+    def _move(self, result: Array, order: Order) -> None:
+        """Let the first places of channels have their numbers where those are not at home, and no others."""
+        for channel, (first, *again) in order.departed().items():
+            if first in order.instead or first >= len(order.span):
+                numbers = np.subtract(_codes(self.filter)[..., channel], np.uint8(self.filter.zero_point))
+                result[..., first] = numbers.view(np.int8)
+            result[..., again] = 0
+
+    def _settle(self, rows: Array, order: Order) -> None:
+        """Share out the numbers that do not fit among the places of their channels."""
+        if not isinstance(self.outside, list):
+            self._settle_columns(rows, order)
+            return
+        codes = _codes(self.filter).reshape(-1)
+        for place in self.outside:
+            row, channel = divmod(place, self.filter.shape[-1])
+            number, targets = int(codes[place]) - self.filter.zero_point, order.places(channel)
+            for target in targets:
+                rows[row, target] = part = max(-REACH, min(number, REACH))
+                number -= part
+            assert not (targets and number), UNCOVERED
+
+    def _settle_columns(self, rows: Array, order: Order) -> None:
+        codes = _codes(self.filter).reshape(len(rows), -1)
+        for channel in dict.fromkeys(self.channels):
+            numbers, targets = codes[:, channel].astype(np.int16) - self.filter.zero_point, order.places(channel)
+            for target in targets:
+                rows[:, target] = part = numbers.clip(-REACH, REACH)
+                numbers -= part
+            assert not (targets and numbers.any()), UNCOVERED
+
+
+def split(filter: Tensor, places: Places) -> Split:
+    """An unsigned filter, of which numbers at those places do not fit, as a sum."""
+    codes, depth = _codes(filter).reshape(-1), filter.shape[-1]
+    if isinstance(places, list):
+        once = {place % depth for place in places}
+        twice = {place % depth for place in places if abs(int(codes[place]) - filter.zero_point) > 2 * REACH}
+    else:
+        is_far = abs(codes[places].astype(np.int16) - filter.zero_point) > 2 * REACH
+        once, twice = (set(np.unique(each % depth).tolist()) for each in (places, places[is_far]))
+    return Split(filter, places, sorted([*once, *twice]))
+
+
+def out_of_reach(codes: Array, zero_point: int) -> Places:
+    """Where the codes of one byte, as one row, are that differ too much from the zero point.
+
+    Only on one side can there be any, and mostly there are one or two: rows without one are passed over at the speed
+    at which memory is read.
+    """
+    codes, lowest = codes.reshape(-1), 0 if codes.dtype == np.uint8 else -128
+    is_low = zero_point - REACH > lowest
+    bound = codes.dtype.type(zero_point - REACH if is_low else zero_point + REACH)
+    whole = codes.size // ROW * ROW
+    if not whole:
+        return _few((codes < bound if is_low else codes > bound).nonzero()[0])
+    rows = codes[:whole].reshape(-1, ROW)
+    extremes = np.minimum.reduce(rows, 1) if is_low else np.maximum.reduce(rows, 1)
+    suspects = (extremes < bound if is_low else extremes > bound).nonzero()[0]
+    if len(suspects) > FEW:
+        return _few((codes < bound if is_low else codes > bound).nonzero()[0])
+    places: list[int] = []
+    for start in (*(suspects * ROW).tolist(), whole):
+        row = codes[start : start + ROW]
+        found = (row < bound if is_low else row > bound).nonzero()[0]
+        if len(found):
+            places += (found + start).tolist()
+    return places if len(places) <= FEW else np.array(places)
+
+
+def _few(places: Array) -> Places:
+    return places.tolist() if len(places) <= FEW else places
+
+
+class Outside(dict[Tensor, Places]):
+    """Where in unsigned filters, as one row, the numbers are that do not fit: found out when first asked.
+
+    ``own`` are filters whose codes were put together here, so that nobody else reads them.
+    """
+
+    def __init__(self) -> None:
+        self.own: set[Tensor] = set()
+
+    def __missing__(self, filter: Tensor) -> Places:
+        places = filter.outside
+        self[filter] = places = out_of_reach(_codes(filter), filter.zero_point) if places is None else places
+        return places
+
+    def slices(self, operator: Operator, axis: int) -> list[int]:
+        """The slices of the operator's filter along an axis that have such numbers; none where it is signed."""
+        filter = unsigned(operator)
+        if filter is None:
+            return []
+        extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
+        places = self[filter]
+        if isinstance(places, list):
+            return sorted({place // within % extent for place in places})
+        slices: list[int] = np.unique(places // within % extent).tolist()
+        return slices
+
+    def taken(self, filter: Tensor, order: Order, axis: int) -> Tensor:
+        """The filter with other slices along an axis, and where the numbers are in those."""
+        result = taken(filter, order, axis)
+        if filter.type != "u8":
+            return result
+        self.own.update([result] if order.departures() else [])
+        places = self[filter]
+        if isinstance(places, list):
+            extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
+            self[result] = [
+                (outer * len(order) + new) * within + inner
+                for place in places
+                for outer, inner in [(place // (within * extent), place % within)]
+                for new in order.places(place // within % extent)
+            ]
+        return result
+
+
+def signed(filter: Tensor, codes: Array) -> Tensor:
+    """An unsigned filter with those signed codes instead, each channel with a scale of its own."""
+    scales = _repeated(filter.unit, codes.shape[filter.axis])
+    return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
+
+
+def fitting(filter: Tensor, is_own: bool = False) -> Tensor:
+    """An unsigned filter whose numbers all fit, as a signed one; in the place of the former where that is our own."""
+    codes = _codes(filter)
+    return signed(filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8))
+
+
+def per_channel(bias: Tensor) -> Tensor:
+    """A bias for a signed filter."""
+    return bias.like(scale=_repeated(bias.scale, bias.shape[0]), data=bias.data)
+
+
+def _repeated(scale: float | Array, count: int) -> Array:
+    result = np.empty(count, np.float32)
+    result[:] = scale
+    return result
+
+
+def unsigned(operator: Operator) -> Tensor | None:
+    """The unsigned filter of an operator that has one."""
+    filter = operator.inputs[1] if len(operator.inputs) > 1 else None
+    return filter if filter is not None and filter.type == "u8" and filter.data is not None else None
+
+
+def is_plain(operator: Operator) -> bool:
+    """Whether an operator is a convolution of one group with constant filter and bias."""
+    ends = _learnt(operator, "CONV_2D")
+    return ends is not None and ends[0].shape[3] == ends[1].shape[3]
+
+
+def is_each_channel(operator: Operator) -> bool:
+    """Whether an operator is a convolution of each channel with a constant filter of its own."""
+    ends = _learnt(operator, "DEPTHWISE_CONV_2D")
+    return ends is not None and ends[0].shape[3] == operator.outputs[0].shape[3]
+
+
+def _learnt(operator: Operator, kind: str) -> tuple[Tensor, Tensor] | None:
+    """Input and filter of an operator of that kind whose filter and bias are constants."""
+    if operator.kind != kind:
+        return None
+    x, filter, bias = operator.inputs
+    if x is None or filter is None or bias is None or filter.data is None or bias.data is None:
+        return None
+    return x, filter
+
+
+def _codes(filter: Tensor) -> Array:
+    assert filter.data is not None
+    return filter.data

@@ -1,1 +1,0 @@
-"""Single steps of recurrent cells as sequences, and those written out; states that stay in the engine."""

@@ -1,0 +1,1 @@
+"""The .tflite format: its schema, checked reading, writing."""

@@ -1,0 +1,213 @@
+"""Checked access to a FlatBuffer: nothing in the file is trusted before its bounds have been verified.
+
+A :class:`Source` gives the tables of a file as :class:`Record`, whose fields are asked for by their number in the
+schema. Whatever lies outside the file raises BadDataError, and what is read is counted, so that a file whose parts all
+refer to each other cannot take more time than its size allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct, error, unpack_from
+from typing import Any
+
+from nnapi.errors import BadDataError
+from nnapi.formats.tflite.schema import Field
+
+READS_PER_BYTE = 4
+"""How often a file may refer to each of its bytes, on average; real files do so once."""
+MOST_FIELDS = 16
+"""Fields of a table that are looked at; no table of the schema that is read has more."""
+MOST_DESCRIPTIONS = 4096
+"""Descriptions of tables that are remembered: real files share a few among all their tables."""
+
+OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
+NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}
+"""How the numbers of a FlatBuffer are stored, by the letters of the struct module."""
+SIZES = {code: number.size for code, number in NUMBERS.items()}
+_offset, _distance = OFFSET.unpack_from, DISTANCE.unpack_from
+_number = {code: number.unpack_from for code, number in NUMBERS.items()}
+
+
+class Source:
+    """The bytes of a file and what may still be read of them."""
+
+    def __init__(self, content: memoryview) -> None:
+        self.content = content
+        self.size = len(content)
+        self.budget = READS_PER_BYTE * self.size + 4096
+        self._descriptions: dict[int, tuple[int, tuple[int, ...]]] = {}
+
+    def spend(self, count: int) -> None:
+        """Account for reading ``count`` bytes."""
+        self.budget -= count
+        if self.budget < 0:
+            raise BadDataError("its parts refer to each other more often than its size allows")
+
+    def root(self) -> Record:
+        """The file's root table."""
+        if self.size < 8:
+            raise BadDataError(f"{self.size} bytes are too few for a FlatBuffer")
+        return self.table(OFFSET.unpack_from(self.content)[0])
+
+    def table(self, at: int) -> Record:
+        """The table at a position, which is not negative."""
+        try:
+            description = at - _distance(self.content, at)[0]
+        except error:
+            raise BadDataError("a table lies outside the file") from None
+        found = self._descriptions.get(description)
+        size, fields = self._described(description) if found is None else found
+        if size < 4 or at + size > self.size:
+            raise BadDataError("a table ends after the file")
+        self.budget -= size
+        if self.budget < 0:
+            self.spend(0)
+        return Record(self, at, fields)
+
+    def referred(self, at: int) -> Record:
+        """The table that the offset stored at ``at`` leads to."""
+        try:
+            target = at + _offset(self.content, at)[0]
+        except error:
+            raise BadDataError("an offset lies outside the file") from None
+        if target + 4 > self.size:
+            raise BadDataError("an offset leads outside the file")
+        return self.table(target)
+
+    def vector(self, at: int, itemsize: int, what: str = "a vector") -> tuple[int, int]:
+        """Position of the first element and number of elements of the vector that the offset at ``at`` leads to."""
+        content = self.content
+        try:
+            start = at + _offset(content, at)[0]
+            length: int = _offset(content, start)[0]
+        except error:
+            verb = "leads" if at + OFFSET.size <= self.size else "lies"
+            raise BadDataError(f"an offset {verb} outside the file") from None
+        start += 4
+        if start + length * itemsize > self.size:
+            raise BadDataError(f"{what} ends after the file")
+        return start, length
+
+    def _described(self, at: int) -> tuple[int, tuple[int, ...]]:
+        """Size of the tables that share the description at ``at``, and where in them each field lies, 0 for nowhere."""
+        if at < 0:
+            raise BadDataError("a table's description lies before the file")
+        try:
+            length, size = LENGTHS.unpack_from(self.content, at)
+        except error:
+            raise BadDataError("a table's description lies outside the file") from None
+        if at + length > self.size:
+            raise BadDataError("a table's description ends after the file")
+        count = min(max(length - 4, 0) // 2, MOST_FIELDS)
+        places = unpack_from(f"<{count}H", self.content, at + 4) if count else ()
+        if len(self._descriptions) >= MOST_DESCRIPTIONS:
+            self._descriptions.clear()
+        found = self._descriptions[at] = (size, places + (0,) * (MOST_FIELDS - count))
+        return found
+
+
+class Record:
+    """A table of the file; ``places`` says where in it each field lies, 0 where the file leaves the field out."""
+
+    __slots__ = ("_at", "_places", "_source")
+
+    def __init__(self, source: Source, at: int, places: tuple[int, ...]) -> None:
+        self._source, self._at, self._places = source, at, places
+
+    def has(self, field: int) -> bool:
+        """Whether the file gives the field."""
+        return self._places[field] != 0
+
+    def has_any(self, first: int, last: int) -> bool:
+        """Whether the file gives one of the fields from ``first`` to ``last``."""
+        return any(self._places[first : last + 1])
+
+    def values(self, fields: dict[str, Field]) -> dict[str, Any]:
+        """Fields by their names, with defaults where the file leaves them out; vectors are tuples."""
+        found, content, at, places = {}, self._source.content, self._at, self._places
+        try:
+            for name, (number, code, is_vector, default) in fields.items():
+                if is_vector:
+                    found[name] = self.numbers(number, code)
+                else:
+                    found[name] = _number[code](content, at + places[number])[0] if places[number] else default
+        except error:
+            raise BadDataError("a field lies outside the file") from None
+        return found
+
+    def number(self, field: int, code: str, default: Any = 0) -> Any:
+        """A number stored as ``code`` of :data:`NUMBERS`."""
+        place = self._places[field]
+        if not place:
+            return default
+        try:
+            return _number[code](self._source.content, self._at + place)[0]
+        except error:
+            raise BadDataError("a field lies outside the file") from None
+
+    def numbers(self, field: int, code: str) -> tuple[Any, ...]:
+        """A vector of numbers stored as ``code``; empty where the file leaves it out."""
+        place = self._places[field]
+        if not place:
+            return ()
+        start, length = self._elements(place, SIZES[code])
+        return unpack_from(f"<{length}{code}", self._source.content, start)
+
+    def view(self, field: int, code: str) -> Sequence[Any]:
+        """As :meth:`numbers`, but each number is read when somebody asks for it."""
+        place = self._places[field]
+        if not place:
+            return ()
+        itemsize = SIZES[code]
+        start, length = self._elements(place, itemsize)
+        return self._source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
+
+    def _elements(self, place: int, itemsize: int) -> tuple[int, int]:
+        """Position and number of a vector's elements, which count as read."""
+        source = self._source
+        start, length = source.vector(self._at + place, itemsize)
+        source.budget -= length * itemsize
+        if source.budget < 0:
+            source.spend(0)
+        return start, length
+
+    def region(self, field: int) -> tuple[int, int] | None:
+        """Position and length of a vector of bytes, None where the file leaves it out; its bytes are not read."""
+        place = self._places[field]
+        return self._source.vector(self._at + place, 1) if place else None
+
+    def length(self, field: int) -> int:
+        """Number of elements of a vector; 0 where the file leaves it out."""
+        return (self.region(field) or (0, 0))[1]
+
+    def bytes(self, field: int) -> bytes:
+        """A vector of bytes."""
+        start, length = self.region(field) or (0, 0)
+        self._source.spend(length)
+        return bytes(self._source.content[start : start + length])
+
+    def text(self, field: int) -> str:
+        """A string; what is no UTF-8 in it is replaced."""
+        place = self._places[field]
+        if not place:
+            return ""
+        source = self._source
+        start, length = source.vector(self._at + place, 1, "a string")
+        source.budget -= length
+        if source.budget < 0:
+            source.spend(0)
+        return str(source.content[start : start + length], "utf-8", "replace")
+
+    def child(self, field: int) -> Record | None:
+        """The table that a field refers to, None where the file leaves it out."""
+        place = self._places[field]
+        return self._source.referred(self._at + place) if place else None
+
+    def children(self, field: int) -> Iterator[Record]:
+        """The tables of a vector, in order."""
+        place, source = self._places[field], self._source
+        if place:
+            start, length = source.vector(self._at + place, 1)
+            for at in range(start, start + length * OFFSET.size, OFFSET.size):
+                yield source.referred(at)

@@ -1,0 +1,327 @@
+"""Writing a graph as a .tflite FlatBuffer.
+
+Written front to back: a table's children follow it, so every offset is filled in when its child's place is known. A
+tensor or an operator with all that belongs to it is a *record*, whose inner offsets are known beforehand: it is packed
+in one call. Only the bytes of constants are large; they are joined once, at the end, and copied nowhere else.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from io import SEEK_CUR, BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.writer_schema import CUSTOM, OPERATORS, TYPES
+
+LARGEST = 2**31 - 2**16
+"""Offsets are 32-bit, signed to some readers: a file must be smaller."""
+ALIGNMENT = 16
+"""Of the bytes of constants."""
+RECORD = 8
+"""Alignment of records, because of the zero points in some."""
+REFERENCE = "R"
+"""Format of a field that holds the offset of a child."""
+
+
+class Layout:
+    """A kind of table: which slots it has, where its fields lie, and the vtable that says so.
+
+    Fields of one byte come last.
+    """
+
+    def __init__(self, fields: Mapping[str, tuple[int, str]]) -> None:
+        order = sorted(fields, key=lambda name: fields[name][1] in "b?")
+        self.at: dict[str, int] = {}
+        position, formats = 4, []
+        for name in order:
+            self.at[name] = position
+            formats.append("I" if fields[name][1] == REFERENCE else fields[name][1])
+            position += 1 if fields[name][1] in "b?" else 4
+        self.names = order
+        self.size = position + -position % 4
+        self.format = "i" + "".join(formats) + "x" * (self.size - position)
+        self.pack = struct.Struct(f"<{self.format}").pack
+        slots = [0] * (1 + max((slot for slot, _ in fields.values()), default=-1))
+        for name, (slot, _) in fields.items():
+            slots[slot] = self.at[name]
+        vtable = struct.pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), self.size, *slots)
+        self.vtable = vtable + bytes(-len(vtable) % 4)
+
+
+MODEL = Layout({"version": (0, "I"), "codes": (1, REFERENCE), "subgraphs": (2, REFERENCE), "buffers": (4, REFERENCE)})
+CODE = Layout({"old": (0, "b"), "version": (2, "i"), "code": (3, "i")})
+CUSTOM_CODE = Layout({"old": (0, "b"), "name": (1, REFERENCE), "version": (2, "i"), "code": (3, "i")})
+SUBGRAPH = Layout({name: (slot, REFERENCE) for slot, name in enumerate(("tensors", "inputs", "outputs", "operators"))})
+_TENSOR = {"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I"), "variable": (5, "?")}
+PLAIN, QUANTISED = Layout(_TENSOR), Layout({**_TENSOR, "quantization": (4, REFERENCE)})
+QUANTIZATION = Layout({"scale": (2, REFERENCE), "zero_point": (3, REFERENCE), "axis": (6, "i")})
+OPERATOR = Layout({"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE)})
+OPERATOR_WITH_OPTIONS = Layout(
+    {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"), "options": (4, REFERENCE)}
+)
+OPERATOR_WITH_INTERMEDIATES = Layout(
+    {
+        "code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"),
+        "options": (4, REFERENCE), "intermediates": (8, REFERENCE),
+    }
+)  # fmt: skip
+CUSTOM_OPERATOR = Layout(
+    {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "content": (5, REFERENCE)}
+)
+EMPTY_BUFFER, BUFFER = Layout({}), Layout({"data": (0, REFERENCE)})
+OPTIONS = {kind: Layout(fields) for kind, (_, _, fields) in OPERATORS.items() if fields}
+
+
+class Writer:
+    """Bytes so far, and the vtables among them."""
+
+    def __init__(self) -> None:
+        self.out = bytearray()
+        self._vtables: dict[int, int] = {}
+
+    def vtable(self, layout: Layout) -> int:
+        """The place of a layout's vtable, which is appended where it is not there yet."""
+        place = self._vtables.get(id(layout))
+        if place is None:
+            place = self._vtables[id(layout)] = len(self.out)
+            self.out += layout.vtable
+        return place
+
+    def table(self, layout: Layout, **values: Any) -> int:
+        """Append a table and give its place; fields that refer to children are filled in by :meth:`child`."""
+        vtable, place = self.vtable(layout), len(self.out)
+        self.out += layout.pack(place - vtable, *[values.get(name, 0) for name in layout.names])
+        return place
+
+    def child(self, field: int, place: int | None = None) -> None:
+        """Let the reference at ``field`` point to ``place``, by default to what is appended next."""
+        struct.pack_into("<I", self.out, field, (len(self.out) if place is None else place) - field)
+
+    def vector(self, field: int, values: Sequence[int], code: str = "i") -> int:
+        """Append a vector of 4-byte numbers that ``field`` refers to; gives the place of its first element."""
+        self.child(field)
+        self.out += struct.pack(f"<I{len(values)}{code}", len(values), *values)
+        return len(self.out) - 4 * len(values)
+
+    def children(self, field: int, count: int, write: Callable[[], Sequence[int]]) -> None:
+        """Append a vector of references that ``field`` refers to, and what it refers to: that many things, which
+        ``write`` appends and gives the places of."""
+        start = self.vector(field, bytes(count))
+        places = [place - at for place, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
+        struct.pack_into(f"<{count}I", self.out, start, *places)
+
+    def align(self, alignment: int) -> None:
+        self.out += bytes(-len(self.out) % alignment)
+
+    def raw(self, field: int, values: bytes, count: int) -> None:
+        """Append a vector of ``count`` elements given as bytes."""
+        self.child(field)
+        self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
+
+
+def serialised(graph: Graph) -> bytes:
+    """The graph as a file."""
+    tensors = graph.tensors()
+    index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
+    constants = [tensor for tensor in tensors if tensor.is_constant]
+    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for op in graph.operators))}
+    writer = Writer()
+    writer.out += bytes(4) + b"TFL3"
+    root = writer.table(MODEL, version=3)
+    writer.child(0, root)
+    writer.children(root + MODEL.at["codes"], len(kinds), lambda: _codes(writer, kinds))
+    (place,) = [writer.vector(root + MODEL.at["subgraphs"], (0,))]
+    subgraph = writer.table(SUBGRAPH)
+    writer.child(place, subgraph)
+    writer.children(subgraph + SUBGRAPH.at["tensors"], len(tensors), lambda: _tensors(writer, tensors))
+    writer.vector(subgraph + SUBGRAPH.at["inputs"], [index[tensor] for tensor in graph.inputs])
+    writer.vector(subgraph + SUBGRAPH.at["outputs"], [index[tensor] for tensor in graph.outputs])
+    index[None] = -1
+    writer.children(
+        subgraph + SUBGRAPH.at["operators"], len(graph.operators),
+        lambda: _operators(writer, graph.operators, kinds, index),
+    )  # fmt: skip
+    return _with_buffers(writer, root + MODEL.at["buffers"], constants)
+
+
+def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
+    places = []
+    for kind in kinds:
+        code = OPERATORS[kind][0]
+        table = writer.table(CUSTOM_CODE if code == CUSTOM else CODE, old=min(code, 127), version=1, code=code)
+        places.append(table)
+        if code == CUSTOM:
+            writer.raw(table + CUSTOM_CODE.at["name"], kind.encode() + b"\0", len(kind))
+    return places
+
+
+def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
+    plain, quantised, quantization = map(writer.vtable, (PLAIN, QUANTISED, QUANTIZATION))
+    writer.align(RECORD)
+    out, buffers, places = writer.out, 0, []
+    for tensor in tensors:
+        place = len(out)
+        places.append(place)
+        buffer = 0
+        if tensor.is_constant:
+            buffer = buffers = buffers + 1
+        shape, scale = tensor.shape, tensor.scale
+        if isinstance(scale, float):
+            if not scale:
+                pack, reach = plain_tensor(len(shape))
+                out += pack(
+                    place - plain, reach, buffer, TYPES[tensor.type], tensor.is_variable, len(shape), *shape
+                )  # fmt: skip
+                continue
+            scales, count = FLOAT(scale), 1
+        else:
+            scales, count = np.asarray(scale, "<f4").tobytes(), len(scale)
+        pack, fixed, table = quantised_tensor(len(shape), count)
+        out += pack(
+            place - quantised, fixed[0], buffer, fixed[1], TYPES[tensor.type], tensor.is_variable, len(shape), *shape,
+            place - quantization + table, fixed[2], fixed[3], tensor.axis, count, scales,
+            count, LONG(tensor.zero_point) * count,
+        )  # fmt: skip
+    return places
+
+
+def _operators(
+    writer: Writer, operators: Iterable[Operator], kinds: Mapping[str, int], index: Mapping[Tensor | None, int]
+) -> list[int]:
+    places: list[int] = []
+    alike: dict[tuple[Any, ...], Record] = {}
+    at = index.__getitem__
+    for operator in operators:
+        inputs, outputs, intermediates = operator.inputs, operator.outputs, operator.intermediates
+        content = operator.options.get("content")
+        key = operator.kind, len(inputs), len(outputs), len(intermediates), content is None
+        record = alike.get(key)
+        if record is None:
+            record = alike[key] = _record(writer, operator, kinds)
+        place = len(writer.out)
+        places.append(place)
+        numbers = [place - record.vtable, *record.head, len(inputs), *map(at, inputs), len(outputs), *map(at, outputs)]
+        if intermediates:
+            numbers += (len(intermediates), *map(at, intermediates))
+        if record.names:
+            value = operator.options.get
+            numbers.append(place + record.options - record.inner)
+            numbers += [value(name, 0) for name in record.names]
+        writer.out += record.pack(*numbers)
+        if content:
+            writer.raw(place + CUSTOM_OPERATOR.at["content"], content, len(content))
+    return places
+
+
+FLOAT, LONG, COUNT = (struct.Struct(f"<{code}").pack for code in "fqI")
+PADS = [bytes(length) for length in range(ALIGNMENT)]
+
+
+@cache
+def plain_tensor(rank: int) -> tuple[Callable[..., bytes], int]:
+    """What packs a tensor without quantisation, and the distance of its extents."""
+    end = PLAIN.size + 4 + 4 * rank
+    return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
+
+
+@cache
+def quantised_tensor(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
+    """What packs a tensor with that many scales, these and the zero points as bytes; the distances of its extents, its
+    quantisation, scales and zero points; and the place of the table of these within it."""
+    table = QUANTISED.size + 4 + 4 * rank
+    scales = table + QUANTIZATION.size
+    end = scales + 4 + 4 * count
+    zeros = end + -(end + 4) % RECORD
+    pack = struct.Struct(f"<iIIIb?xxI{rank}iiIIiI{4 * count}s{zeros - end}xI{8 * count}s").pack
+    shape, quantization = QUANTISED.size - QUANTISED.at["shape"], table - QUANTISED.at["quantization"]
+    scale = scales - table - QUANTIZATION.at["scale"]
+    return pack, (shape, quantization, scale, zeros - table - QUANTIZATION.at["zero_point"]), table
+
+
+class Record(NamedTuple):
+    """What the operators of one kind have in common that have as many tensors.
+
+    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths, and if there are options
+    the distance of their table, which is at ``options``, to its vtable ``inner``, and what they are by their ``names``.
+    """
+
+    pack: Callable[..., bytes]
+    vtable: int
+    head: Sequence[int]
+    options: int
+    inner: int
+    names: Sequence[str]
+
+
+def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Record:
+    options, content = OPTIONS.get(operator.kind), operator.options.get("content")
+    layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
+    counts = {"inputs": len(operator.inputs), "outputs": len(operator.outputs)}
+    if operator.intermediates:
+        layout, counts["intermediates"] = OPERATOR_WITH_INTERMEDIATES, len(operator.intermediates)
+    vtable, inner = writer.vtable(layout), writer.vtable(options) if options else 0
+    at, fields, format = layout.size, dict.fromkeys(layout.names, 0), layout.format
+    for name, count in counts.items():
+        fields[name] = at - layout.at[name]
+        format += f"I{count}i"
+        at += 4 + 4 * count
+    fields["code"] = kinds[operator.kind]
+    if "kind" in fields:
+        fields["kind"] = OPERATORS[operator.kind][1]
+    if options:
+        fields["options"] = at - layout.at["options"]
+        format += options.format
+    head = [fields[name] for name in layout.names]
+    return Record(struct.Struct(f"<{format}").pack, vtable, head, at, inner, options.names if options else ())
+
+
+def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor]) -> bytes:
+    """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything else."""
+    empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
+    places = writer.vector(field, bytes(1 + count))
+    first = len(writer.out)
+    tables = [first, *range(first + EMPTY_BUFFER.size, first + EMPTY_BUFFER.size + count * BUFFER.size, BUFFER.size)]
+    struct.pack_into(f"<{1 + count}I", writer.out, places, *[at - places - 4 * i for i, at in enumerate(tables)])
+    numbers = [first - empty]
+    parts: list[Any] = [writer.out]
+    end = first + EMPTY_BUFFER.size + count * BUFFER.size
+    for at, tensor in zip(tables[1:], constants, strict=True):
+        array = tensor.data
+        size = tensor.size if array is None else array.nbytes
+        pad = -(end + 4) % ALIGNMENT
+        numbers += (at - filled, end + pad - at - BUFFER.at["data"])
+        parts.append(PADS[pad] + COUNT(size))
+        if array is None:
+            parts.append(tensor)
+        else:
+            parts.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+        end += pad + 4 + size
+    assert end < LARGEST, "the file is too large"
+    writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
+    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _filled(parts, end)
+
+
+def _filled(parts: Iterable[Any], size: int) -> bytes:
+    """A file of so many bytes of parts, of which some are tensors that write themselves."""
+    file = BytesIO()
+    file.seek(size - 1)
+    file.write(b"\0")
+    file.seek(0)
+    gaps = []
+    for part in parts:
+        if isinstance(part, Tensor):
+            gaps.append((file.tell(), part))
+            file.seek(part.size, SEEK_CUR)
+        else:
+            file.write(part)
+    whole = np.frombuffer(file.getbuffer(), np.int8)
+    for at, tensor in gaps:
+        assert tensor.write is not None
+        tensor.write(whole[at : at + tensor.size].reshape(tensor.shape))
+    del whole  # for nothing may see the bytes of a file that is to give them away
+    return file.getvalue()

@@ -1,0 +1,84 @@
+"""From the graph of an import to a finished model: what the outputs depend on, described call by call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nnapi.codes import OperationCode
+from nnapi.importers.graph import Graph, Step, Value
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+
+
+def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
+    """Describe the steps that the outputs depend on to ``model`` and finish it."""
+    outputs = _written(graph, inputs, outputs)
+    indices = {value: model.add_operand(value.type, value.name) for value in inputs}
+    for step in _needed(graph, outputs):
+        for value in step.inputs:
+            if value not in indices:
+                indices[value] = _describe(model, value)
+        for value in step.outputs:
+            if value not in indices:
+                indices[value] = _describe(model, value)
+        reads, writes = [indices[value] for value in step.inputs], [indices[value] for value in step.outputs]
+        if step.fitted is None:
+            model.add_operation(step.code, reads, writes)
+        else:
+            model.add_fitted_operation(step.fitted, reads, writes)
+    model.identify_inputs_and_outputs([indices[value] for value in inputs], [indices[value] for value in outputs])
+    model.finish()
+    return model
+
+
+def _written(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
+    """The outputs, each written by an operation of its own: NNAPI has no output that is an input or constant."""
+    taken = set(inputs)
+    written = []
+    for value in outputs:
+        if value in taken or value.array is not None:
+            copy = Value(value.type, f"{value.name}:copy")
+            graph.steps.append(Step(OperationCode.CAST, [value], [copy]))
+            value = copy
+        taken.add(value)
+        written.append(value)
+    return written
+
+
+def _needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
+    wanted = set(outputs)
+    needed = []
+    for step in reversed(graph.steps):
+        if not wanted.isdisjoint(step.outputs):
+            wanted.update(step.inputs)
+            needed.append(step)
+    return needed[::-1]
+
+
+def _describe(model: Model, value: Value) -> int:
+    type, array = value.type, value.array
+    if value.in_file and array is not None and array.size and _is_plain(type):
+        return model.add_constant(type, array, value.name)
+    channel = type.channel
+    index = model.add_operand(replace(type, channel=None) if channel else type, value.name)
+    if channel:
+        model.set_operand_symm_per_channel_quant_params(index, channel.dimension, channel.scales)
+    if value.model is not None:
+        model.set_operand_value_from_model(index, value.model)
+    elif value.omitted:
+        model.set_operand_value(index, None)
+    elif array is not None:
+        model.set_operand_value(index, array)
+    return index
+
+
+def _is_plain(type: OperandType) -> bool:
+    """Whether there are no scales per channel, or nothing is wrong with them."""
+    channel = type.channel
+    return channel is None or (
+        type.dimensions[channel.dimension : channel.dimension + 1] == (len(channel.scales),)
+        and min(channel.scales) > 0
+        and math.isfinite(sum(channel.scales))
+    )

@@ -1,0 +1,157 @@
+"""Files that were imported before: what is to be known of their models in order to compile them from a cache.
+
+A file is taken for the one that it was by what the system says of it: its place, its size, and when it was last changed
+(as ``git status`` does it). What is known of it is kept beside the measurements when something made of its model enters
+a compilation cache. What is missing, damaged or of another version counts as nothing: then the file is read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nnapi.codes import OperandCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.lazy_model import DeferredModel
+from nnapi.model.memory import Memory
+from nnapi.model.model import Lifetime, Model, Operand
+from nnapi.model.operand import OperandType
+from nnapi.runtime.costs.cost_tables import default_directory
+from nnapi.runtime.store.digest import content_hash, take_for
+from nnapi.runtime.store.files import write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger("nnapi.Importer")
+
+FORMAT = 3
+"""To be raised with every change of the models that files become."""
+SETTLED = 2_000_000_000
+"""Nanoseconds after its last change from which a file's next change is certain to have another time."""
+MOST = 1000
+"""Files that are known; of more, those go that were not used for longest."""
+
+
+class Identity(NamedTuple):
+    """What tells a file, and its content, from others. Times are in nanoseconds."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+    @property
+    def path(self) -> str:
+        """Where what is known of the file is kept."""
+        return os.path.join(default_directory(), "models", f"{self.device:x}-{self.inode:x}.json")
+
+
+def identity(memory: Memory) -> Identity | None:
+    """That of the file that a memory maps whole, None where it maps none."""
+    stat = memory.stat()
+    return None if stat is None or stat.st_size != memory.size else _identity(stat)
+
+
+def _identity(stat: os.stat_result) -> Identity:
+    return Identity(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+class Origin:
+    """The file that a model was imported from, as it was then."""
+
+    def __init__(self, file: Identity, path: str | os.PathLike[str], *, is_kept: bool = False) -> None:
+        """``is_kept`` says that what is to be known of the file is kept already."""
+        self._file, self._path, self._is_kept = file, os.path.abspath(path), is_kept
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
+        the model. Another file of that name does no harm; what is written through a mapping may not show."""
+        now = self._now()
+        if now and now[:2] == self._file[:2] and (now.size, now.modified) != (self._file.size, self._file.modified):
+            raise BadDataError(f"{self._path} has changed since it was loaded: load it again")
+
+    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+        """By path and digest, where the file is still there."""
+        return (_loaded, (self._path, content_hash(model))) if self._now() == self._file else None
+
+    def _now(self) -> Identity | None:
+        try:
+            return _identity(os.stat(self._path))
+        except OSError:
+            return None
+
+    def keep(self, model: Model) -> None:
+        """Remember what is to be known of the model; not of a file that was changed a moment ago."""
+        if self._is_kept:
+            return
+        from pathlib import Path  # half a megabyte that only those who write need
+
+        file = self._file
+        if time.time_ns() - max(file.changed, file.modified) < SETTLED:
+            return
+        ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
+        try:
+            path = Path(file.path)
+            write_json(path, {"format": FORMAT, "file": file, "digest": content_hash(model).hex(), "ends": ends})
+            _prune(path.parent)
+        except OSError as error:
+            log.info("what is known of %s is not kept: %s", model.name, error)
+
+
+def _loaded(path: str, digest: bytes) -> Model:
+    """The model of a file, elsewhere: BadDataError where that is another one there."""
+    from nnapi.importers import load
+
+    model = load(path)
+    need(content_hash(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
+    return model
+
+
+def recalled(file: Identity, memory: Memory, name: str) -> Model | None:
+    """The model of a file that was imported before, described when that is needed; None where nothing is known."""
+    try:
+        with open(file.path, "rb", buffering=0) as kept:
+            found = json.loads(kept.read())
+        if (found["format"], found["file"]) != (FORMAT, list(file)):
+            return None
+        inputs, outputs = ([_operand(*end) for end in side] for side in found["ends"])
+        digest = bytes.fromhex(found["digest"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    model = DeferredModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(file, memory, name, digest))
+    take_for(model, digest)
+    return model
+
+
+def _read(file: Identity, memory: Memory, name: str, digest: bytes) -> Model:
+    """The model, read only now; BadDataError where it is another by now."""
+    from nnapi.importers import tflite
+
+    model = tflite.read(memory, name)
+    if identity(memory) != file and content_hash(model) != digest:
+        raise BadDataError(f"{name} has changed since it was loaded: load it again")
+    return model
+
+
+def _as_data(operand: Operand) -> list[Any]:
+    type = operand.type
+    described = type.code, type.dimensions, type.scale, type.zero_point
+    return [operand.index, operand.name, operand.lifetime.value, *described]
+
+
+def _operand(
+    index: int, name: str, lifetime: str, code: int, dimensions: Sequence[int], scale: float, zero_point: int
+) -> Operand:
+    return Operand(index, OperandType(OperandCode(code), dimensions, scale, zero_point), name, Lifetime(lifetime))
+
+
+def _prune(directory: Path) -> None:
+    files = sorted(directory.iterdir(), key=lambda path: path.stat().st_atime)
+    for path in files[: max(len(files) - MOST, 0)]:
+        path.unlink(missing_ok=True)

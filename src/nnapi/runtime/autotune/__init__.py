@@ -1,0 +1,1 @@
+"""Choosing between plans by running them."""

@@ -1,0 +1,117 @@
+"""Timing of plans that were made ready: turn by turn, each after a pause, until it is clear which is fastest."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+
+from nnapi.drivers.base import Prepared, Request
+from nnapi.errors import NnapiError
+from nnapi.runtime.planning.plan import Plan
+
+log = logging.getLogger("nnapi.ExecutionPlan")
+
+BUDGET = 0.1
+"""Seconds for all turns together; exceeded only where a few runs of each plan take longer."""
+TURNS = 12
+SURE = 2
+"""Turns that every plan has that is not hopeless, even beyond the budget; one, where even that takes long."""
+LONG = 10
+"""Budgets after which even the turns that are sure have an end."""
+TURN = 0.003
+"""Seconds of runs in one turn; at least one run."""
+SETTLE = 0.0015
+"""Seconds before a turn: engines' idle threads keep the processors busy for one millisecond after a run."""
+HOPELESS = 3.0
+"""A plan that takes this many times the best time has no more turns."""
+DOUBTFUL = 0.01
+"""Seconds up to which a run may be as long because the machine was busy: a plan is not hopeless for that at first."""
+MARGIN = 1.05
+"""A divided plan must be this much faster than the best of one device."""
+TIE = 1.03
+"""Of plans this near to the fastest the one that suffers least from a pause is chosen: most runs come after one."""
+
+
+class Trial:
+    """A plan, what runs it where that was made, and what its runs took so far."""
+
+    def __init__(self, plan: Plan, request: Request) -> None:
+        self.plan = plan
+        self.prepared: Prepared | None = None
+        self.seconds = math.inf
+        """The shortest run; infinite where there was none or one failed. The first run counts until there is another:
+        it also sets up what later ones find."""
+        self.paused = math.inf
+        """The shortest run after a pause."""
+        self._request = request
+        self._runs = 0
+        self._has_failed = False
+
+    @property
+    def is_divided(self) -> bool:
+        return len(self.plan.devices) > 1
+
+    def run(self) -> float:
+        """Run once. Returns the seconds, infinite where it fails."""
+        assert self.prepared is not None
+        if self._has_failed:
+            return math.inf
+        start = time.perf_counter()
+        try:
+            self.prepared.execute(self._request)
+        except NnapiError as error:
+            log.info("%s failed while plans were compared: %s", self.plan.name, error)
+            self._has_failed, self.seconds = True, math.inf
+            return math.inf
+        seconds = time.perf_counter() - start
+        self.seconds = seconds if self._runs == 1 else min(self.seconds, seconds)
+        self._runs += 1
+        return seconds
+
+    def turn(self) -> None:
+        """Run after a pause, and again until the turn is over."""
+        time.sleep(SETTLE)
+        end = time.perf_counter() + TURN
+        self.paused = min(self.paused, self.run())
+        while time.perf_counter() < end and not self._has_failed:
+            self.run()
+
+
+def compare(trials: Sequence[Trial], budget: float = BUDGET) -> None:
+    """Give turns to plans that ran once: to all that are not hopeless, the fastest of their runs compared."""
+    begin = time.perf_counter()
+    for turn in range(TURNS):
+        for trial in _with_a_chance(trials, turn):
+            if turn and time.perf_counter() - begin > (LONG if turn < SURE else 1) * budget:
+                return
+            trial.turn()
+
+
+def _with_a_chance(trials: Sequence[Trial], turn: int) -> list[Trial]:
+    """Those that are not hopeless. One first run may just have been in the way of what happens once in a process: that
+    says nothing against a plan that is predicted to be faster."""
+    running = [trial for trial in trials if trial.seconds < math.inf]
+    if not running:
+        return []
+    best = min(running, key=lambda trial: trial.seconds)
+    limit = max(HOPELESS * best.seconds, DOUBTFUL if turn < SURE else 0)
+    return [
+        trial
+        for trial in running
+        if trial.seconds <= limit or (turn == 0 and trial.plan.predicted < best.plan.predicted)
+    ]
+
+
+def ranking(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials, the one to choose first, then by time; those that failed and those that were not made ready last."""
+
+    def handicapped(trial: Trial) -> float:
+        return trial.seconds * (MARGIN if trial.is_divided else 1.0)
+
+    ranked = sorted(trials, key=lambda trial: (trial.prepared is None, handicapped(trial)))
+    first = ranked[0]
+    near = [each for each in ranked if not each.is_divided and each.seconds <= TIE * first.seconds < math.inf]
+    chosen = min(near, key=lambda each: each.paused) if near and not first.is_divided else first
+    return [chosen, *(trial for trial in ranked if trial is not chosen)]

@@ -1,0 +1,163 @@
+"""Measuring what operations cost on a device: small models of each kind, run for a moment.
+
+A model's seconds are a launch, the copies of its input and output, and for its operations so much each, for each
+product and for each byte. The samples of a kind differ in these, and the figures are those that fit them best.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import time
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Prepared, PrepareOptions, Request
+from nnapi.errors import OpFailedError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.costs.cost_tables import Cost, Costs, Table
+from nnapi.runtime.costs.microbenchmarks import samples
+from nnapi.runtime.costs.workload import Element, Kind, Work, work_of
+from nnapi.runtime.device import Device
+from nnapi.trace import Layer, Phase, Section, muted
+
+log = logging.getLogger("nnapi.ExecutionPlan")
+
+BUDGET = 0.12
+"""Seconds for what one compilation measures of a device; the next goes on where it ended."""
+LEAST = 0.015
+"""Seconds without which nothing is begun with a device that nothing is known of."""
+SECONDS = 0.0012
+"""How long a sample is run, after a first run that does not count."""
+RUNS = 4
+"""Least runs of a sample, however long they take."""
+TOO_LONG = 0.05
+"""Seconds of a first run, and of a second, after which a device is too slow to be measured so."""
+
+BASE = Kind.ELEMENTWISE, Element.FLOAT32
+"""Measured first: launch and copies come from these."""
+
+Class = tuple[Kind, Element]
+
+SECTION = Section(Layer.RUNTIME, Phase.COMPILATION, "calibrate")
+
+
+def calibrate(costs: Costs, device: Device, threads: int, wanted: Iterable[Class], budget: float = BUDGET) -> None:
+    """Measure the wanted classes that the device's table lacks, as far as the seconds of the budget go."""
+    table = costs.table(device, threads)
+    missing = [each for each in dict.fromkeys(wanted) if each not in table.costs]
+    if not missing or budget <= (0 if BASE in table.costs else LEAST):
+        return
+    with SECTION, muted():
+        _measure(costs, device, threads, table, missing, time.perf_counter() + budget)
+
+
+def _measure(costs: Costs, device: Device, threads: int, table: Table, missing: Sequence[Class], end: float) -> None:
+    options = PrepareOptions(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, threads=threads)
+    if BASE not in table.costs:
+        table = _base(device, options)
+    found = dict(table.costs)
+    for each in missing:
+        if table.launch is None:
+            found[each] = None
+        elif each != BASE and time.perf_counter() < end:
+            found[each] = _cost(device, options, table, *each)
+    costs.keep(device, threads, Table(table.launch, table.byte, found))
+
+
+def measure_all(costs: Costs, device: Device, threads: int) -> None:
+    """Measure every class of a device anew, however long that takes."""
+    costs.keep(device, threads, Table())
+    calibrate(costs, device, threads, itertools.product(Kind, Element), math.inf)
+
+
+def _base(device: Device, options: PrepareOptions) -> Table:
+    """Launch, copies and sums of float32, from short and long rows of small and large ones."""
+    models = samples(*BASE)
+    try:
+        first = [_seconds(device, model, options) for model in models]
+        one, row, large_one, large_row = (
+            min(s, _seconds(device, m, options)) for s, m in zip(first, models, strict=True)
+        )
+    except Exception as error:
+        log.info("nothing is measured of %s: %s: %s", device.name, type(error).__name__, error)
+        return Table(None, None, {BASE: None})
+    more = len(models[1].operations) - 1
+    (work,) = _works(models[2])
+    operation = max(row - one, 0.0) / more
+    launch = max(one - operation, 0.0)
+    byte = max((large_row - large_one) / more - operation, 0.0) / work.nbytes
+    copied = max(large_one - launch - operation - byte * work.nbytes, 0.0) / _moved_bytes(models[2])
+    return Table(launch, copied, {BASE: Cost(operation, 0.0, byte)})
+
+
+def _cost(device: Device, options: PrepareOptions, table: Table, kind: Kind, element: Element) -> Cost | None:
+    """The figures of one class; None where it has no samples or the device cannot run them."""
+    rows: list[list[float]] = []
+    shares: list[float] = []
+    try:
+        for model in samples(kind, element):
+            seconds = _seconds(device, model, options)
+            works = [(work.steps, work.products, work.nbytes) for work in _works(model)]
+            rows.append([sum(column) / seconds for column in zip(*works, strict=True)])
+            shares.append(1 - ((table.launch or 0.0) + (table.byte or 0.0) * _moved_bytes(model)) / seconds)
+    except Exception as error:
+        log.info("%s of %s is not measured on %s: %s: %s", kind, element, device.name, type(error).__name__, error)
+        return None
+    return Cost(*_fitted(np.array(rows), np.array(shares))) if rows else None
+
+
+def _works(model: Model) -> list[Work]:
+    return [work_of(model, call) for call in model.operations]
+
+
+def _seconds(device: Device, model: Model, options: PrepareOptions) -> float:
+    """The shortest of several runs on an input of zeros; an NnapiError where the device does not run the model."""
+    refusals = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
+    need(not refusals, "; ".join(refusals), OpFailedError)
+    prepared = device.driver.prepare(model, options)
+    try:
+        return _shortest(prepared, model)
+    finally:
+        prepared.close()
+
+
+def _shortest(prepared: Prepared, model: Model) -> float:
+    types = [model.operands[index].type for index in model.inputs]
+    request = Request([np.full(type.dimensions, type.zero_point, type.dtype) for type in types])
+    clock = time.perf_counter
+    for attempt in range(2):  # the machine may just have been busy
+        start = clock()
+        prepared.execute(request)
+        if clock() - start < TOO_LONG:
+            break
+        need(attempt == 0, "it is too slow", OpFailedError)
+    times: list[float] = []
+    end = clock() + SECONDS
+    while len(times) < RUNS or clock() < end:
+        start = clock()
+        prepared.execute(request)
+        times.append(clock() - start)
+    return min(times)
+
+
+def _moved_bytes(model: Model) -> int:
+    return sum(model.operands[index].type.nbytes for index in (*model.inputs, *model.outputs))
+
+
+def _fitted(rows: Array, shares: Array) -> tuple[float, float, float]:
+    """Figures of which none is negative, such that ``rows @ figures`` comes nearest to the shares."""
+    best, least = np.zeros(3), np.inf
+    for count in (1, 2, 3):
+        for columns in map(list, itertools.combinations(range(3), count)):
+            figures = np.zeros(3)
+            figures[columns] = np.linalg.lstsq(rows[:, columns], shares, rcond=None)[0]
+            error = float(np.sum((rows @ figures - shares) ** 2))
+            if (figures >= 0).all() and error < least - 1e-9:
+                best, least = figures, error
+    operation, product, byte = best.tolist()
+    return operation, product, byte

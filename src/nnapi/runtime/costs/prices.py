@@ -1,0 +1,85 @@
+"""What operations are predicted to cost on a device, in seconds: as measured on this machine, or as declared.
+
+Declared figures are relative to the CPU reference: to what that was measured to take, and to a nominal processor where
+it was not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nnapi.codes import OperandCode, OperationCode, PreferenceCode
+from nnapi.drivers.base import Capabilities, Performance
+from nnapi.model.model import Model, OperationCall
+from nnapi.model.nesting import called, nested
+from nnapi.runtime.costs.cost_tables import Cost, Table
+from nnapi.runtime.costs.workload import Work, work_of
+from nnapi.runtime.planning.verdicts import CONTROL_FLOW
+
+NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
+"""The nominal processor: seconds for an operation, a product and a byte."""
+UNMEASURED = Table()
+MOST = 1e9
+"""Seconds that what is inside control flow counts at most: loops that share their bodies double at each depth, and
+what is not finite would count as refused."""
+
+
+class Prices(NamedTuple):
+    """What a device costs: ``measured`` where that has an entry, else ``declared`` relative to ``reference``."""
+
+    declared: Capabilities
+    measured: Table = UNMEASURED
+    reference: Table = UNMEASURED
+
+    @property
+    def launch(self) -> float:
+        """Seconds to hand the device a tensor."""
+        return self.declared.launch_seconds if self.measured.launch is None else self.measured.launch
+
+    @property
+    def byte(self) -> float:
+        """Seconds to bring a byte to the device or from it."""
+        return self.declared.seconds_per_byte if self.measured.byte is None else self.measured.byte
+
+    def seconds(self, model: Model, call: OperationCall, preference: PreferenceCode, work: Work | None = None) -> float:
+        """Predicted seconds of one operation; joules of the same scale for LOW_POWER.
+
+        ``work`` is the operation's, where it is known already.
+        """
+        if call.code in CONTROL_FLOW:
+            return self._control_flow(model, call, preference)
+        work = work or work_of(model, call)
+        cost = self.measured.costs.get(work[:2])
+        if cost is not None:
+            return cost.seconds(work)
+        base = self.reference.costs.get(work[:2]) or NOMINAL
+        return base.seconds(work) * _factor(performance(model, call, self.declared), preference)
+
+    def _control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
+        totals: dict[Model, float] = {}
+
+        def seconds(model: Model, call: OperationCall) -> float:
+            if call.code not in CONTROL_FLOW:
+                return self.seconds(model, call, preference)
+            is_if = call.code == OperationCode.IF
+            own = NOMINAL.operation * _factor(self.declared.if_ if is_if else self.declared.while_, preference)
+            inner = sum(totals[each] for each in called(model, call)) * (0.5 if is_if else 1.0)
+            return own + min(inner, MOST)
+
+        for inner in called(model, call):
+            for each in nested(inner):
+                if each not in totals:
+                    totals[each] = sum(seconds(each, other) for other in each.operations)
+        return seconds(model, call)
+
+
+def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:
+    """The declared figure for an operation: that of its first input's type."""
+    code = model.operands[call.inputs[0]].type.code
+    if model.relaxed and code in (OperandCode.TENSOR_FLOAT32, OperandCode.FLOAT32):
+        return capabilities.relaxed
+    return capabilities.by_type.get(code, capabilities.default)
+
+
+def _factor(figure: Performance, preference: PreferenceCode) -> float:
+    return figure.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else figure.exec_time

@@ -1,0 +1,152 @@
+"""Which measured costs a compilation plans with, and on how many threads it runs.
+
+Only devices that were found on this machine are measured, and only where there are several to choose from.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nnapi.codes import DeviceTypeCode, PreferenceCode
+from nnapi.drivers.base import PrepareOptions
+from nnapi.model.model import Model
+from nnapi.model.nesting import nested
+from nnapi.runtime.autotune.autotune import has_known_ranks
+from nnapi.runtime.costs.calibration import BUDGET, Class, calibrate
+from nnapi.runtime.costs.cost_tables import Table, known_costs
+from nnapi.runtime.costs.prices import NOMINAL
+from nnapi.runtime.costs.workload import Work, work_of
+from nnapi.runtime.device import Device
+from nnapi.runtime.device import devices as all_devices
+
+WORTH_SHARING = 3e-4
+"""Seconds of a run on one thread below which waking others costs more than they help, unless runs follow closely."""
+HINDRANCE = 1.25
+"""How much slower all threads are predicted to be than one where one is taken: a busy machine must not decide it."""
+
+PATIENCE = 1000
+"""Runs of a model that a compilation may take the time of to find out what suits it."""
+TINY = 2e-5
+"""Seconds of a run on the nominal processor below which there is nothing to be gained by finding out: asking one more
+engine takes longer than that many runs."""
+
+_measuring = threading.Lock()
+"""Compilations at the same time would disturb each other's measurements, and repeat them."""
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Tables by the names of the devices, and the number of threads they are for; None leaves it to the drivers.
+
+    ``patience`` is how many seconds may be spent on finding out what suits the model.
+    """
+
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    threads: int | None = None
+    patience: float = math.inf
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the model is too small for finding out to be worth anything."""
+        return self.patience < PATIENCE * TINY
+
+
+def nominal_seconds(model: Model) -> float:
+    """Seconds of a run on the nominal processor, which no measurement changes."""
+    return sum(NOMINAL.seconds(work_of(each, call)) for each in nested(model) for call in each.operations)
+
+
+def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
+    """What is known of the devices, after measuring what is not and may be, on the threads that suit the model.
+
+    The number of threads is the one asked for; without one it is 1, and for a single fast answer that takes long
+    enough as many as there are processors, unless that is predicted to be slower.
+    """
+    found = all_devices()
+    measurable = [device for device in devices if device in found]
+    is_measurable = len(measurable) == len(devices) > 1
+    patience = PATIENCE * nominal_seconds(model) if is_measurable else math.inf
+    if patience < PATIENCE * TINY:
+        return _untried(measurable, options, patience)
+    may_measure = len(measurable) > 1 and has_known_ranks(model)
+    works = _works(model) if may_measure else {}
+    budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
+
+    def tables(threads: int) -> dict[str, Table]:
+        costs = known_costs()
+        for device in measurable if may_measure else ():
+            with _measuring:
+                start = time.perf_counter()
+                calibrate(costs, device, threads_of(device, threads), works, budgets[device.name])
+                budgets[device.name] -= time.perf_counter() - start
+        return {device.name: costs.table(device, threads_of(device, threads)) for device in measurable}
+
+    single = tables(options.threads or 1)
+    if options.threads is not None:
+        return Pricing(single, options.threads, patience)
+    if not any(table.costs for table in single.values()):
+        return Pricing(single, None, patience)
+    works = works or _works(model)
+    processors = len(os.sched_getaffinity(0))
+    fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+    seconds = _least_seconds(works, single)
+    if not seconds:
+        return Pricing(single, None, patience)
+    if not fast or processors == 1 or seconds < WORTH_SHARING:
+        return Pricing(single, 1, patience)
+    shared = tables(processors)
+    both = {each: work for each, work in works.items() if each in _measured(single) & _measured(shared)}
+    if not both:
+        return Pricing(single, None, patience)
+    hinders = _least_seconds(both, shared) > HINDRANCE * _least_seconds(both, single)
+    return Pricing(single, 1, patience) if hinders else Pricing(shared, processors, patience)
+
+
+def _untried(devices: Sequence[Device], options: PrepareOptions, patience: float) -> Pricing:
+    """What was measured before, for a model that is not worth measuring anything: others than one thread would not be
+    worth waking for it."""
+    threads = options.threads or 1
+    costs = known_costs()
+    tables = {device.name: costs.table(device, threads_of(device, threads)) for device in devices}
+    return Pricing(tables, threads, patience)
+
+
+def threads_of(device: Device, threads: int) -> int:
+    """Threads that a device's table is kept for: the CPU reference does not heed the number."""
+    return 1 if device.type == DeviceTypeCode.DEVICE_CPU else threads
+
+
+def _works(model: Model) -> dict[Class, Work]:
+    """What the operations of each class have to do together, those inside control flow included."""
+    works: dict[Class, Work] = {}
+    for each in reversed(nested(model)):
+        for call in each.operations:
+            _add(works, work_of(each, call))
+    return works
+
+
+def _add(works: dict[Class, Work], work: Work) -> None:
+    kind, element, products, nbytes, steps = work
+    if before := works.get((kind, element)):
+        works[kind, element] = Work(kind, element, products + before[2], nbytes + before[3], steps + before[4])
+    else:
+        works[kind, element] = work
+
+
+def _measured(tables: Mapping[str, Table]) -> set[Class]:
+    """The classes that some device's table has figures for."""
+    return {each for table in tables.values() for each, cost in table.costs.items() if cost is not None}
+
+
+def _least_seconds(works: Mapping[Class, Work], tables: Mapping[str, Table]) -> float:
+    """Seconds of all classes, each on the device that is fastest; those that were measured nowhere count nothing."""
+    total = 0.0
+    for each, work in works.items():
+        costs = [cost for table in tables.values() if (cost := table.costs.get(each)) is not None]
+        total += min((cost.seconds(work) for cost in costs), default=0.0)
+    return total

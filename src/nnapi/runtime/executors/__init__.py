@@ -1,0 +1,1 @@
+"""What runs a plan: prepared parts, their fallback, the fast path, queues and worker threads."""

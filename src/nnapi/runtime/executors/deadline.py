@@ -1,0 +1,54 @@
+"""Time limits as moments: nanoseconds of the monotonic clock, None for no limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from nnapi.errors import MissedDeadlineTransientError
+from nnapi.runtime.executors.workers import run_in_background
+
+T = TypeVar("T")
+
+UNLIMITED = 2**64 - 1
+"""A duration that the C API uses for no limit, as 0."""
+
+PATIENCE = 0.1
+"""Seconds beyond a time limit in which a driver may still say by itself that it passed."""
+
+
+def deadline_after(duration: int) -> int | None:
+    """The moment ``duration`` nanoseconds from now; None for 0 and for the largest number that fits."""
+    return time.monotonic_ns() + duration if 0 < duration < UNLIMITED else None
+
+
+def earlier(a: int | None, b: int | None) -> int | None:
+    return a if b is None else b if a is None else min(a, b)
+
+
+def in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
+    """What ``work`` gives or raises; MissedDeadlineTransientError when it does not end in time.
+
+    Work that goes on too long is left alone, with the thread that does it.
+    """
+    if deadline is None:
+        return work()
+    from concurrent.futures import Future  # for those who set a limit
+    from concurrent.futures import TimeoutError as FutureTimeout
+
+    answer: Future[T] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    run_in_background(ask)
+    try:
+        return answer.result(max(0.0, (deadline - time.monotonic_ns()) / 1e9) + PATIENCE)
+    except FutureTimeout:
+        if answer.done():  # the work itself raised a TimeoutError
+            raise
+        raise MissedDeadlineTransientError(f"{who} did not answer within the time limit") from None

@@ -1,0 +1,259 @@
+"""Plans made ready: what a compilation runs.
+
+Each is a Prepared like a driver's: a plan of several steps, and one with another to fall back on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.codes import PriorityCode
+from nnapi.drivers.base import Direct, Inference, LoopTimeoutError, Outcome, Prepared, Request, Sessions
+from nnapi.errors import (
+    MissedDeadlineTransientError,
+    NnapiError,
+    OpFailedError,
+    OutOfMemoryError,
+    OutputInsufficientSizeError,
+    need,
+)
+from nnapi.model.model import Lifetime
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.device import Device
+from nnapi.runtime.executors.deadline import in_time
+from nnapi.runtime.planning.plan import If, Plan, Run, Step
+from nnapi.trace import spans
+
+log = logging.getLogger("nnapi.ExecutionBuilder")
+
+Prepare = Callable[[Plan, Run], Prepared]
+"""Makes one step of a plan ready."""
+
+
+class PreparedPlan:
+    """The steps of a plan, each made ready by ``prepare``, run one after the other."""
+
+    def __init__(self, plan: Plan, prepare: Prepare) -> None:
+        self.plan = plan
+        self._constants = {o.index: o.value for o in plan.model.operands if o.lifetime == Lifetime.CONSTANT}
+        self._steps = [_ready(plan, step, prepare) for step in plan.steps]
+
+    def execute(self, request: Request) -> Outcome:
+        model = self.plan.model
+        values: dict[int, Array | None] = dict(self._constants)
+        values.update(zip(model.inputs, request.inputs, strict=True))
+        for step in self._steps:
+            if request.deadline is not None and time.monotonic_ns() > request.deadline:
+                raise MissedDeadlineTransientError("the time limit passed between two steps")
+            inputs = [values.get(index) for index in step.inputs]
+            values.update(zip(step.outputs, step.run(inputs, request), strict=True))
+        return Outcome([_present(values[index]) for index in model.outputs])
+
+    def close(self) -> None:
+        for step in self._steps:
+            step.close()
+
+
+class _ReadyRun(NamedTuple):
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    prepared: Prepared
+
+    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+        return self.prepared.execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
+
+    def close(self) -> None:
+        self.prepared.close()
+
+
+class _ReadyIf(NamedTuple):
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    then: PreparedPlan
+    otherwise: PreparedPlan
+
+    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+        branch = self.then if _truth(inputs[0]) else self.otherwise
+        return branch.execute(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
+
+    def close(self) -> None:
+        self.then.close()
+        self.otherwise.close()
+
+
+class _ReadyWhile(NamedTuple):
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    condition: PreparedPlan
+    body: PreparedPlan
+
+    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+        end = time.monotonic_ns() + request.loop_timeout
+        state = list(inputs)
+        while True:
+            turn = Request(state, request.deadline, request.loop_timeout)
+            goes_on = _truth(self.condition.execute(turn).outputs[0])
+            if time.monotonic_ns() > end:
+                raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns")
+            if not goes_on:
+                return [_present(array) for array in state[: len(self.outputs)]]
+            results = self.body.execute(turn).outputs
+            state[: len(results)] = results
+
+    def close(self) -> None:
+        self.condition.close()
+        self.body.close()
+
+
+def _ready(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
+    if isinstance(step, Run):
+        return _ReadyRun(step.inputs, step.outputs, prepare(plan, step))
+    if isinstance(step, If):
+        inputs = (step.condition, *step.inputs)
+        return _ReadyIf(inputs, step.outputs, PreparedPlan(step.then, prepare), PreparedPlan(step.otherwise, prepare))
+    return _ReadyWhile(
+        step.inputs, step.outputs, PreparedPlan(step.condition, prepare), PreparedPlan(step.body, prepare)
+    )
+
+
+def _truth(condition: Array | None) -> bool:
+    need(condition is not None, "the condition of control flow is omitted")
+    assert condition is not None
+    return bool(condition.reshape(-1)[0])
+
+
+def _present(array: Array | None) -> Array:
+    need(array is not None, "an omitted operand became an output")
+    assert array is not None
+    return array if array.flags.owndata and array.flags.writeable else np.array(array)
+
+
+class Fallback:
+    """A Prepared, and a second one, made at the first need if it can be, that repeats what the first fails at.
+
+    What the caller must decide (buffers too small, loops too long) is final. The repetition knows no deadline.
+    """
+
+    def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
+        self._what, self._first, self._make_second = what, first, make_second
+        self._second: Prepared | None = None
+        self._lock = threading.Lock()
+
+    def execute(self, request: Request) -> Outcome:
+        try:
+            return self._first.execute(request)
+        except (OutputInsufficientSizeError, LoopTimeoutError):
+            raise
+        except Exception as error:
+            with self._lock:
+                if self._second is None:
+                    self._second = self._make_second()
+            if self._second is None:
+                raise
+            log.warning("%s failed, falling back to the CPU: %s", self._what, error)
+            return self._second.execute(Request(request.inputs, None, request.loop_timeout))
+
+    def session(self) -> Prepared:
+        """For one caller's runs, one at a time."""
+        return Fallback(self._what, session_of(self._first), self._make_second)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The first one's: a run that fails is repeated by :meth:`execute`, which falls back."""
+        return direct_of(self._first, shapes, borrow)
+
+    def close(self) -> None:
+        self._first.close()
+        if self._second is not None:
+            self._second.close()
+
+
+class OnDevice:
+    """What a driver prepared, run when it is its turn on the device; nothing but an NnapiError escapes from it.
+
+    A driver that does not answer within the time limit is left alone: the thread that waits for it is given up.
+    """
+
+    def __init__(
+        self, device: Device, prepared: Prepared, priority: PriorityCode, section: spans.Section = spans.NOTHING
+    ) -> None:
+        """``section`` is what a trace says of each run."""
+        self._device, self._prepared, self._priority, self._section = device, prepared, priority, section
+        self._queue = device.queue
+
+    def execute(self, request: Request) -> Outcome:
+        self._queue.enter(self._priority, request.deadline)
+        try:
+            if request.deadline is None:
+                return self._traced(request) if spans.active else self._prepared.execute(request)
+            return in_time(lambda: self._traced(request), request.deadline, self._device.name)
+        except NnapiError:
+            raise
+        except Exception as error:
+            raise escaped(error, self._device.name) from error
+        finally:
+            self._queue.leave()
+
+    def _traced(self, request: Request) -> Outcome:
+        with self._section:
+            return self._prepared.execute(request)
+
+    def session(self) -> Prepared:
+        """For one caller's runs, one at a time."""
+        return OnDevice(self._device, session_of(self._prepared), self._priority, self._section)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The driver's, when it is its turn."""
+        inner = direct_of(self._prepared, shapes, borrow)
+        if inner is None:
+            return None
+        enter, leave, priority = self._queue.enter, self._queue.leave, self._priority
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            enter(priority)
+            try:
+                return inner(inputs)
+            finally:
+                leave()
+
+        return run
+
+    def close(self) -> None:
+        self._prepared.close()
+
+
+def escaped(error: Exception, who: str) -> NnapiError:
+    """What a driver is reported with that let anything else than an NnapiError escape."""
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{who}: no memory left: {error}")
+    return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
+
+
+class Lent:
+    """What somebody else prepared and closes: here closing does nothing."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self.execute = prepared.execute
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """The shorter way of what is lent."""
+        return direct_of(self._prepared, shapes, borrow)
+
+    def close(self) -> None:
+        """Leave it open for its owner."""
+
+
+def session_of(prepared: Prepared) -> Prepared:
+    """A session, to be closed by who asks for it: of its own where there are any, else of what everybody uses."""
+    return prepared.session() if isinstance(prepared, Sessions) else Lent(prepared)
+
+
+def direct_of(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+    """The shorter way to run, where there is one."""
+    return prepared.direct(shapes, borrow) if isinstance(prepared, Direct) else None

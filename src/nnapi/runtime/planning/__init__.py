@@ -1,0 +1,1 @@
+"""From verdicts and costs to a plan: which device computes which operation, and why."""

@@ -1,0 +1,144 @@
+"""A plan explained: which operation runs where, why not elsewhere, at what cost. Formats; decides nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, Step
+
+
+def summary(plan: Plan) -> str:
+    """One line: how many operations run where, in how many parts, why the rest does not, and how fast where measured.
+
+    ``xnnpack-cpu 64 of 65 operations in 1 part; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0 ms,
+    before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
+    """
+    total = len(plan.decisions)
+    placed = Counter(decision.chosen for decision in plan.decisions)
+    parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
+    (main, count), *others = placed.most_common()
+    text = f"{main} {count} of {_counted(total, 'operation')} in {_counted(parts[main] or 1, 'part')}"
+    for device, count in others:
+        reasons = _reasons(plan, main, device)
+        text += f"; {count} on {device}" + (f": {reasons[0]}" if reasons else "")
+        text += f" (and {_counted(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
+    return text if plan.measured is None else f"{text}; {_times(plan)}"
+
+
+def _times(plan: Plan) -> str:
+    """What the plan was predicted to take and took, and the same of the runner-up."""
+    text = f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}"
+    if not plan.alternatives:
+        return text
+    return f"{text}, before {_alternative(plan.alternatives[0])}"
+
+
+def _alternative(other: Alternative) -> str:
+    return f"{other.description}: predicted {_seconds(other.seconds)}{_measured(other.measured)}"
+
+
+def _reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
+    """Why the operations on one device are not on another, each reason once."""
+    reasons: dict[str, None] = {}
+    for decision in plan.decisions:
+        verdict = dict(decision.verdicts).get(refusing)
+        if decision.chosen == chosen and verdict and not verdict.supported:
+            reasons[verdict.reason] = None
+    return list(reasons)
+
+
+def as_text(plan: Plan) -> str:
+    """The whole plan for a terminal: summary, steps, each operation with verdicts and costs, alternatives, notes."""
+    lines = [summary(plan), "", f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}{_on(plan)}"]
+    lines += [
+        f"  or {a.description}: predicted {_seconds(a.seconds)}{_measured(a.measured)}" for a in plan.alternatives
+    ]
+    lines += ["", "steps"] + [f"  {number}. {_step(step)}" for number, step in enumerate(plan.steps, 1)]
+    lines += ["", "operations"]
+    width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)
+    lines += [line for decision in plan.decisions for line in _decision(decision, width)]
+    if plan.notes:
+        lines += ["", "notes", *(f"  {note}" for note in plan.notes)]
+    return "\n".join(lines)
+
+
+def as_data(plan: Plan) -> dict[str, Any]:
+    """The plan as plain values, ready for JSON; costs that are not finite are null."""
+    return {
+        "model": plan.model.name,
+        "summary": summary(plan),
+        "predicted_seconds": _finite(plan.predicted),
+        "measured_seconds": plan.measured,
+        "threads": plan.threads,
+        "alternatives": [
+            {"description": a.description, "seconds": _finite(a.seconds), "measured_seconds": a.measured}
+            for a in plan.alternatives
+        ],
+        "steps": [_step_data(step) for step in plan.steps],
+        "operations": [
+            {
+                "number": decision.number,
+                "operation": decision.operation,
+                "device": decision.chosen,
+                "verdicts": {name: {"supported": v.supported, "reason": v.reason} for name, v in decision.verdicts},
+                "seconds": {name: _finite(seconds) for name, seconds in decision.costs},
+            }
+            for decision in plan.decisions
+        ],
+        "notes": list(plan.notes),
+    }
+
+
+def _step(step: Step) -> str:
+    if isinstance(step, Run):
+        return f"{step.device}: {_counted(len(step.operations), 'operation')}"
+    if isinstance(step, If):
+        return f"IF #{step.operation}: {summary(step.then)} | {summary(step.otherwise)}"
+    return f"WHILE #{step.operation}: {summary(step.condition)} | {summary(step.body)}"
+
+
+def _step_data(step: Step) -> dict[str, Any]:
+    if isinstance(step, Run):
+        return {"run": step.device, "operations": list(step.operations)}
+    if isinstance(step, If):
+        return {"if": step.operation, "then": as_data(step.then), "else": as_data(step.otherwise)}
+    return {"while": step.operation, "condition": as_data(step.condition), "body": as_data(step.body)}
+
+
+def _decision(decision: Decision, width: int) -> list[str]:
+    costs = dict(decision.costs)
+    label = f"#{decision.number} {decision.operation}"
+    lines = [f"  {label:<{width}}  → {decision.chosen}" + _cost(costs.get(decision.chosen))]
+    for name, verdict in decision.verdicts:
+        if name != decision.chosen:
+            why = _cost(costs.get(name)) if verdict.supported else f": {verdict.reason}"
+            lines.append(f"  {'':<{width}}    not {name}{why}")
+    return lines
+
+
+def _on(plan: Plan) -> str:
+    return "" if plan.threads is None else f" on {_counted(plan.threads, 'thread')}"
+
+
+def _measured(seconds: float | None) -> str:
+    return "" if seconds is None else f", measured {_seconds(seconds)}"
+
+
+def _cost(seconds: float | None) -> str:
+    return "" if seconds is None else f" ({_seconds(seconds)})"
+
+
+def _seconds(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "impossible"
+    return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None

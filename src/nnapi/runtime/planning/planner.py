@@ -1,0 +1,334 @@
+"""Making a plan: ask the devices what they take, predict what it costs, choose, and put the choice in order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from nnapi.codes import DeviceTypeCode, OperationCode, PreferenceCode
+from nnapi.drivers.base import Verdict
+from nnapi.errors import BadDataError
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.nesting import called, depths
+from nnapi.runtime.costs.cost_tables import Table
+from nnapi.runtime.costs.prices import NOMINAL, UNMEASURED, Prices
+from nnapi.runtime.costs.workload import work_of
+from nnapi.runtime.device import REFERENCE, Device
+from nnapi.runtime.planning.candidates import candidates
+from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
+from nnapi.runtime.planning.plan import (
+    Alternative,
+    Decision,
+    Figures,
+    If,
+    OnlyPlan,
+    Plan,
+    Run,
+    Step,
+    While,
+    grouped,
+    reads_of,
+    submodel,
+)
+from nnapi.runtime.planning.verdicts import CONTROL_FLOW, has_open_control_flow, verdicts_of
+from nnapi.trace import Layer, Phase, Section, span
+
+log = logging.getLogger("nnapi.ExecutionPlan")
+
+EXACT, INEXACT = 1e-12, 0.02
+"""Shares of a plan's cost that a better one must save: declared costs are taken at their word, measured ones not."""
+
+CUT = 2e-5
+"""Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
+no longer fuse its two sides, and bring the tensor into the host's layout and back."""
+
+DIVIDED = 8
+"""Control flow that holds control flow deeper than this is not taken apart: whoever runs it runs all of it."""
+
+Exclusions = Mapping[tuple[str, Model, int], str]
+"""(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
+Tables = Mapping[str, Table]
+"""What was measured of devices, by their names; without an entry the declared figures count."""
+
+
+def make_plan(
+    model: Model,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    exclusions: Exclusions | None = None,
+    tables: Tables | None = None,
+) -> Plan:
+    """The plan for a finished model. Raises BadDataError, with each device's reason, for operations nobody takes."""
+    (best,) = make_plans(model, devices, preference, exclusions, tables, compared=False)
+    return best
+
+
+@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
+def make_plans(
+    model: Model,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    exclusions: Exclusions | None = None,
+    tables: Tables | None = None,
+    *,
+    compared: bool = True,
+) -> list[Plan]:
+    """The best plan; where it is to be ``compared``, the one to begin with and its rivals, the fastest first."""
+    excluded, measured = exclusions or {}, tables or {}
+    verdicts = [_verdicts(model, device, excluded) for device in devices]
+    _need_taken(model, devices, verdicts)
+    if len(devices) == 1:
+        return [_only_plan(model, devices[0], verdicts, preference, excluded, measured)]
+    problem = _problem(model, devices, verdicts, preference, measured)
+    best = _assignment(problem, devices, INEXACT if measured else EXACT)
+    wanted = candidates(problem, best) if compared else [best]
+    best = wanted[0]
+    alternatives = tuple(_alternatives(problem, devices, best))
+    notes = tuple(dict.fromkeys(excluded.values()))
+
+    def plan(assignment: Sequence[int]) -> Plan:
+        owners: dict[int, object] = {
+            call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)
+        }
+        steps = _steps(model, devices, owners, preference, excluded, measured)
+        decisions = _decisions(model, devices, verdicts, problem, assignment)
+        return Plan(model, tuple(steps), tuple(decisions), problem.cost(assignment), alternatives, notes)
+
+    _tell(model, devices, best)
+    return [plan(assignment) for assignment in wanted]
+
+
+def _only_plan(
+    model: Model,
+    device: Device,
+    verdicts: Sequence[Sequence[Verdict]],
+    preference: PreferenceCode,
+    exclusions: Exclusions,
+    tables: Tables,
+) -> Plan:
+    """The plan where there is one device, which takes everything: nothing is predicted before somebody asks."""
+    assignment = [0] * len(model.operations)
+
+    def figures() -> Figures:
+        problem = _problem(model, [device], verdicts, preference, tables)
+        return tuple(_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment), ()
+
+    _tell(model, [device], assignment)
+    return OnlyPlan(model, _everything(model, device), figures, tuple(dict.fromkeys(exclusions.values())))
+
+
+@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
+def first_plan(
+    model: Model, devices: Sequence[Device], preference: PreferenceCode, tables: Tables | None = None
+) -> Plan | None:
+    """The plan of the first device that takes the whole model, of those predicted to be fastest first; None where none
+    does. The others are not asked before somebody wants to know what they would say."""
+    measured, count = tables or {}, len(model.operations)
+    taken = [[Verdict(True)] * count for _ in devices]
+    problem = _problem(model, devices, taken, preference, measured)
+    for place in sorted(problem.devices, key=lambda d: problem.cost((d,) * count)):
+        verdicts = _verdicts(model, devices[place], {})
+        if all(verdict.supported for verdict in verdicts):
+            return _asked_later(model, devices, place, verdicts, preference, measured)
+    return None
+
+
+def _asked_later(
+    model: Model,
+    devices: Sequence[Device],
+    place: int,
+    known: Sequence[Verdict],
+    preference: PreferenceCode,
+    tables: Tables,
+) -> Plan:
+    assignment = [place] * len(model.operations)
+
+    def figures() -> Figures:
+        verdicts = [known if d == place else _verdicts(model, device, {}) for d, device in enumerate(devices)]
+        problem = _problem(model, devices, verdicts, preference, tables)
+        decisions = _decisions(model, devices, verdicts, problem, assignment)
+        return tuple(decisions), problem.cost(assignment), tuple(_alternatives(problem, devices, assignment))
+
+    _tell(model, devices, assignment)
+    return OnlyPlan(model, _everything(model, devices[place]), figures, ())
+
+
+def whole(model: Model, device: Device) -> Plan:
+    """The plan that gives the whole model to one device without asking about costs."""
+    verdicts = [_verdicts(model, device, {})]
+    _need_taken(model, [device], verdicts)
+    decisions = tuple(
+        Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
+        for call, verdict in zip(model.operations, verdicts[0], strict=True)
+    )
+    return Plan(model, (_everything(model, device),), decisions, 0.0)
+
+
+def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
+    with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
+        verdicts = verdicts_of(device, model)
+    if not exclusions:
+        return verdicts
+    return [
+        Verdict(False, exclusions[device.name, model, call.number])
+        if (device.name, model, call.number) in exclusions
+        else verdict
+        for call, verdict in zip(model.operations, verdicts, strict=True)
+    ]
+
+
+def _assignment(problem: Problem, devices: Sequence[Device], slack: float) -> Sequence[int]:
+    """The device of each operation. Of what costs the same the CPU has the preference, then the earlier device."""
+    order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
+    found = partition(problem.with_devices(order), slack)
+    assert found is not None
+    return [order[place] for place in found]
+
+
+def _need_taken(model: Model, devices: Sequence[Device], verdicts: Sequence[Sequence[Verdict]]) -> None:
+    if any(all(verdict.supported for verdict in answers) for answers in verdicts):
+        return
+    for position, call in enumerate(model.operations):
+        if any(answers[position].supported for answers in verdicts):
+            continue
+        refusals = [
+            f"{device.name}: {answers[position].reason}" for device, answers in zip(devices, verdicts, strict=True)
+        ]
+        raise BadDataError(f"no device takes {call}; " + "; ".join(refusals))
+
+
+def _problem(
+    model: Model,
+    devices: Sequence[Device],
+    verdicts: Sequence[Sequence[Verdict]],
+    preference: PreferenceCode,
+    tables: Tables,
+) -> Problem:
+    reference = tables.get(REFERENCE, UNMEASURED)
+    prices = [Prices(d.driver.capabilities(), tables.get(d.name, UNMEASURED), reference) for d in devices]
+    compute = []
+    for position, call in enumerate(model.operations):
+        work = work_of(model, call)
+        compute.append(
+            [
+                price.seconds(model, call, preference, work) if answers[position].supported else FORBIDDEN
+                for price, answers in zip(prices, verdicts, strict=True)
+            ]
+        )
+    cut, cut_byte = (CUT, NOMINAL.byte) if any(table.costs for table in tables.values()) else (0.0, 0.0)
+    launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
+    return Problem(compute, _flows(model), launches, bytes_, cut, cut_byte)
+
+
+def _flows(model: Model) -> list[Flow]:
+    producers = {index: position for position, call in enumerate(model.operations) for index in call.outputs}
+    consumers: dict[int, list[int]] = {}
+    for position, call in enumerate(model.operations):
+        for index in dict.fromkeys(call.inputs):
+            consumers.setdefault(index, []).append(position)
+    moving = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
+    return [
+        Flow(producers.get(o.index), tuple(consumers.get(o.index, ())), o.type.nbytes, o.index in model.outputs)
+        for o in model.operands
+        if o.lifetime in moving
+    ]
+
+
+def _alternatives(problem: Problem, devices: Sequence[Device], best: Sequence[int]) -> list[Alternative]:
+    """The devices that could have the whole model and do not."""
+    singles = [
+        Alternative(f"everything on {device.name}", problem.cost((d,) * len(problem.compute)))
+        for d, device in enumerate(devices)
+        if set(best) != {d}
+    ]
+    return sorted((a for a in singles if a.seconds < FORBIDDEN), key=lambda alternative: alternative.seconds)
+
+
+def _decisions(
+    model: Model,
+    devices: Sequence[Device],
+    verdicts: Sequence[Sequence[Verdict]],
+    problem: Problem,
+    assignment: Sequence[int],
+) -> list[Decision]:
+    names = [device.name for device in devices]
+    operations = {call.code: call.name for call in model.operations}
+    return [
+        Decision(
+            call.number,
+            operations[call.code],
+            names[assignment[position]],
+            tuple((name, answers[position]) for name, answers in zip(names, verdicts, strict=True)),
+            tuple(zip(names, problem.compute[position], strict=True)),
+        )
+        for position, call in enumerate(model.operations)
+    ]
+
+
+def _steps(
+    model: Model,
+    devices: Sequence[Device],
+    owners: dict[int, object],
+    preference: PreferenceCode,
+    exclusions: Exclusions,
+    tables: Tables,
+) -> list[Step]:
+    """The steps in order. Control flow that the CPU is best at is taken apart, so that other devices can have what
+    is inside."""
+    split = {call.number: object() for call in model.operations if _is_divisible(model, call, owners[call.number])}
+    if not split and len(set(map(id, owners.values()))) == 1:
+        device = next(iter(owners.values()))
+        assert isinstance(device, Device)
+        return [_everything(model, device)]
+    steps: list[Step] = []
+    reads = reads_of(model.operations)
+    for owner, calls in grouped(model, owners | split):
+        if isinstance(owner, Device):
+            part, inputs, outputs = submodel(model, calls, reads)
+            steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
+        else:
+            steps += [_control_flow_step(model, call, devices, preference, exclusions, tables) for call in calls]
+    return steps
+
+
+def _everything(model: Model, device: Device) -> Run:
+    return Run(device.name, model, tuple(range(len(model.operations))), model.inputs, model.outputs)
+
+
+def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
+    return (
+        call.code in CONTROL_FLOW
+        and isinstance(owner, Device)
+        and owner.type == DeviceTypeCode.DEVICE_CPU
+        and not has_open_control_flow(model, call)
+        and max(depths(inner)[inner] for inner in called(model, call)) < DIVIDED
+    )
+
+
+def _control_flow_step(
+    model: Model,
+    call: OperationCall,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    exclusions: Exclusions,
+    tables: Tables,
+) -> Step:
+    operands = model.operands
+    plans = [
+        make_plan(operands[i].value, devices, preference, exclusions, tables)
+        for i in call.inputs
+        if isinstance(operands[i].value, Model)
+    ]
+    rest = tuple(index for index in call.inputs if not isinstance(operands[index].value, Model))
+    if call.code == OperationCode.IF:
+        return If(call.number, rest[0], plans[0], plans[1], rest[1:], call.outputs)
+    return While(call.number, plans[0], plans[1], rest, call.outputs)
+
+
+def _tell(model: Model, devices: Sequence[Device], assignment: Sequence[int]) -> None:
+    """The messages that the NNAPI guide tells people to look for."""
+    if len(set(assignment)) == 1:
+        log.info("ModelBuilder::partitionTheWork: only one best device: %s", devices[assignment[0]].name)
+    if log.isEnabledFor(logging.INFO):
+        for call, device in zip(model.operations, assignment, strict=True):
+            log.info("ModelBuilder::findBestDeviceForEachOperation(%s): = %d", call.name, device)

@@ -1,0 +1,84 @@
+"""What a device answers for each operation of a model: the runtime's rules first, then its driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnapi.codes import DeviceTypeCode, OperationCode
+from nnapi.drivers.base import Verdict
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.validation import call_facets
+from nnapi.runtime.planning.plan import submodel
+
+if TYPE_CHECKING:
+    from nnapi.runtime.device import Device
+
+OPEN_SHAPES_LEVEL = 3
+"""Feature level from which devices understand extents that are not known before the run."""
+HIGHEST_LEVEL = 8
+CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
+
+
+def verdicts_of(device: Device, model: Model) -> list[Verdict]:
+    """The verdict on each operation.
+
+    A driver of an older level is only shown those operations that it can know of, as a model of their own.
+    """
+    level = device.driver.info.feature_level
+    beyond = _beyond_level(device, model, level) if level < HIGHEST_LEVEL else {}
+    if not beyond:
+        verdicts = list(device.driver.verdicts(model))
+    else:
+        verdicts = [beyond.get(call.number, Verdict(False)) for call in model.operations]
+        known = [call for call in model.operations if call.number not in beyond]
+        if known:
+            part, *_ = submodel(model, known)
+            answers = dict(zip((call.number for call in part.operations), device.driver.verdicts(part), strict=True))
+            given = {call.number: answers[place] for place, call in enumerate(known)}
+            verdicts = [given.get(call.number, v) for call, v in zip(model.operations, verdicts, strict=True)]
+    if not _may_be_kept_from(device, model):
+        return verdicts
+    return [
+        Verdict(False, reason) if verdict.supported and (reason := _kept_from(device, model, call)) else verdict
+        for call, verdict in zip(model.operations, verdicts, strict=True)
+    ]
+
+
+def has_open_control_flow(model: Model, call: OperationCall) -> bool:
+    """Whether a control-flow operation has an operand of unknown size, outside or at the border of its models."""
+    if call.code not in CONTROL_FLOW:
+        return False
+    operands = [model.operands[index] for index in (*call.inputs, *call.outputs)]
+    for referenced in [operand.value for operand in operands if isinstance(operand.value, Model)]:
+        operands += [referenced.operands[index] for index in (*referenced.inputs, *referenced.outputs)]
+    return any(not o.type.is_known for o in operands if not isinstance(o.value, Model))
+
+
+def _beyond_level(device: Device, model: Model, level: int) -> dict[int, Verdict]:
+    """Refusals of the operations that need a higher level, by their numbers."""
+    refusals = {}
+    for call in model.operations:
+        facet = max(call_facets(model, call), key=lambda facet: facet.level, default=None)
+        if facet is not None and facet.level > level:
+            reason = _kept_from(device, model, call) or (
+                f"{call} needs feature level {facet.level} ({facet.reason}), {device.name} has {level}"
+            )
+            refusals[call.number] = Verdict(False, reason)
+    return refusals
+
+
+def _may_be_kept_from(device: Device, model: Model) -> bool:
+    """Whether :func:`_kept_from` can have a reason for any operation."""
+    is_old = device.driver.info.feature_level < OPEN_SHAPES_LEVEL
+    return is_old or not {call.code for call in model.operations}.isdisjoint(CONTROL_FLOW)
+
+
+def _kept_from(device: Device, model: Model, call: OperationCall) -> str | None:
+    """Why an operation is not given to a device, although its driver takes it."""
+    if device.type != DeviceTypeCode.DEVICE_CPU and has_open_control_flow(model, call):
+        return f"{call}: control flow on unknown extents runs on the CPU only"
+    if device.driver.info.feature_level < OPEN_SHAPES_LEVEL:
+        for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
+            if operand.lifetime != Lifetime.NO_VALUE and not operand.type.is_known:
+                return f"{call}: {operand} has unknown extents, which a device of level 1 or 2 does not understand"
+    return None

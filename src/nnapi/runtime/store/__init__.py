@@ -1,0 +1,1 @@
+"""What is kept on disk: compilations, plans, digests."""

@@ -1,0 +1,82 @@
+"""Where the library is, and `nnapi lib`."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nnapi.capi import installation
+from nnapi.cli import app
+
+built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
+
+
+def lib(*options: str) -> str:
+    result = CliRunner().invoke(app, ["lib", *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@built
+def test_prints_the_path() -> None:
+    assert lib() == f"{installation.library()}\n"
+    assert Path(lib("--include").strip(), "NeuralNetworks.h").is_file()
+    assert f"-L{installation.library().parent}" in lib("--pkg-config")
+
+
+@built
+def test_options_of_compiler_and_linker() -> None:
+    assert lib("--cflags") == f"-I{installation.include()}\n"
+    assert lib("--cflags", "--libs") == f"{lib('--cflags').strip()} {lib('--libs')}"
+    assert lib("--libs").endswith(" -lneuralnetworks\n")
+
+
+@built
+def test_pkg_config_gives_the_same_of_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("pkg-config") is None:
+        pytest.skip("no pkg-config")
+    monkeypatch.setattr(installation, "FOLDER", Path("/a b/it's"))
+    (tmp_path / "neuralnetworks.pc").write_text(installation.pkg_config())
+    monkeypatch.setenv("PKG_CONFIG_PATH", str(tmp_path))
+    words = ["pkg-config", "--cflags", "--libs", "neuralnetworks"]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert shlex.split(printed) == [*installation.cflags(), *installation.libs()]
+
+
+@built
+def test_what_to_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/opt/lib:{installation.FOLDER}")
+    assert lib("--env") == (
+        f"export LD_LIBRARY_PATH={installation.FOLDER}:/opt/lib\n"
+        f"export LIBNEURALNETWORKS_PATH={installation.library()}\n"
+    )
+
+
+@built
+def test_warns_of_a_rival(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rival = tmp_path / installation.NAME
+    rival.touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:{installation.FOLDER}")
+    assert installation.rivals() == [rival]
+    assert str(rival) in CliRunner().invoke(app, ["lib"]).stderr
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{installation.FOLDER}:{tmp_path}")
+    assert installation.rivals() == []
+
+
+def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(installation, "FOLDER", tmp_path)
+    result = CliRunner().invoke(app, ["lib"])
+    assert result.exit_code == 1
+    assert "C compiler" in result.stderr
+
+
+def test_says_that_the_bridge_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / installation.NAME).touch()
+    monkeypatch.setattr(installation, "FOLDER", tmp_path)
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    assert "no bridge" in str(installation.library_problem())

@@ -1,0 +1,191 @@
+"""Running: memory, sessions, threads, limits."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from engine_cases import Net, engine
+
+from nnapi.codes import OperandCode, OperationCode, PreferenceCode
+from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
+from nnapi.drivers.xnnpack import XnnpackDriver
+from nnapi.drivers.xnnpack.engine.interpreter import Instance, Pool, Program
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+from nnapi.model.operand import OperandType, tensor
+
+FLOATS, CODES = tensor("float32", (2, 3)), tensor("uint8", (2, 3), 0.5, 7)
+
+
+def prepared(type=FLOATS, **options):
+    net = Net()
+    x, y = net.input(type), net.input(type)
+    model = net.finished(net.call(OperationCode.ADD, [x, y, *net.numbers(0)], type))
+    return engine().driver.prepare(model, PrepareOptions(**options))
+
+
+def floats(value):
+    return np.full((2, 3), value, np.float32)
+
+
+def test_protocols():
+    assert isinstance(engine().driver, Driver)
+    assert isinstance(engine().driver, Allocates)
+    assert isinstance(prepared(), Prepared)
+    assert isinstance(prepared(), Sessions)
+
+
+def test_outputs_belong_to_the_caller():
+    ready = prepared()
+    (first,) = ready.execute(Request([floats(1), floats(2)])).outputs
+    (second,) = ready.execute(Request([floats(5), floats(6)])).outputs
+    assert (first == 3).all()
+    assert (second == 11).all()
+    assert first.flags.owndata
+
+
+def test_unsigned_codes_go_in_and_out():
+    given = np.arange(6, dtype=np.uint8).reshape(2, 3) * 40
+    (sums,) = prepared(CODES).execute(Request([given, np.full((2, 3), 9, np.uint8)])).outputs
+    assert sums.tolist() == np.minimum(given.astype(int) + 2, 255).tolist()
+
+
+def test_arrays_need_not_be_contiguous():
+    turned = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    (sums,) = prepared().execute(Request([turned, floats(0)])).outputs
+    assert (sums == turned).all()
+
+
+def test_a_session_lends_its_memory():
+    session = prepared().session()
+    (first,) = session.execute(Request([floats(1), floats(2)], borrow=True)).outputs
+    assert not first.flags.owndata
+    session.execute(Request([floats(5), floats(6)], borrow=True))
+    assert (first == 11).all()
+
+
+def test_without_a_session_nothing_is_lent():
+    (sums,) = prepared().execute(Request([floats(1), floats(2)], borrow=True)).outputs
+    assert sums.flags.owndata
+
+
+def test_a_closed_session_runs_no_more():
+    session = prepared().session()
+    session.close()
+    session.close()
+    with pytest.raises(OpFailedError, match="the session is closed"):
+        session.execute(Request([floats(1), floats(2)]))
+
+
+def test_a_closed_model_runs_no_more():
+    ready = prepared()
+    ready.close()
+    with pytest.raises(OpFailedError, match="is closed"):
+        ready.execute(Request([floats(1), floats(2)]))
+
+
+@pytest.mark.parametrize(("array", "said"), [(None, "omitted"), (np.zeros((3, 2), np.float32), r"of shape \[3, 2\]")])
+def test_inputs_that_do_not_fit(array, said):
+    with pytest.raises(OpFailedError, match=f"an input is {said}"):
+        prepared().execute(Request([array, floats(1)]))
+
+
+def test_a_time_limit_that_has_passed():
+    with pytest.raises(MissedDeadlinePersistentError):
+        prepared().execute(Request([floats(1), floats(2)], deadline=time.monotonic_ns() - 1))
+
+
+def test_concurrent_runs_do_not_mix():
+    ready, wrong = prepared(), []
+
+    def run(value):
+        for _ in range(200):
+            (sums,) = ready.execute(Request([floats(value), floats(1)])).outputs
+            if not (sums == value + 1).all():
+                wrong.append(value)
+
+    threads = [threading.Thread(target=run, args=(value,)) for value in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_pool_makes_as_many_instances_as_are_in_use():
+    pool = prepared()._pool
+    first, second = pool.take(), pool.take()
+    assert first is not second
+    pool.put(first)
+    assert pool.take() is first
+    assert isinstance(pool, Pool)
+
+
+@pytest.mark.parametrize(
+    ("driver", "options", "work", "threads"),
+    [
+        (XnnpackDriver(3), PrepareOptions(threads=2), 0, 3),
+        (XnnpackDriver(), PrepareOptions(threads=2), 0, 2),
+        (XnnpackDriver(), PrepareOptions(PreferenceCode.PREFER_LOW_POWER), 10**9, 1),
+        (XnnpackDriver(), PrepareOptions(PreferenceCode.PREFER_SUSTAINED_SPEED), 10**9, 1),
+        (XnnpackDriver(), PrepareOptions(), 10**9, len(os.sched_getaffinity(0))),
+        (XnnpackDriver(), PrepareOptions(), 10**6, 1),
+    ],
+)
+def test_threads_follow_the_driver_then_the_caller_then_preference_and_work(driver, options, work, threads):
+    assert driver._threads_for(options, work) == threads
+
+
+def test_extents_that_only_the_run_decides():
+    net = Net()
+    x = net.input(tensor("uint8", (0, 3), 0.5, 7))
+    model = net.finished(net.call(OperationCode.RELU, [x], tensor("uint8", (0, 3), 0.5, 7)))
+    ready = engine().driver.prepare(model, PrepareOptions())
+    for rows in (1, 4, 2, 5, 6, 7, 1):
+        codes = np.arange(3 * rows, dtype=np.uint8).reshape(rows, 3)
+        (clamped,) = ready.execute(Request([codes])).outputs
+        assert clamped.tolist() == np.maximum(codes, 7).tolist()
+    with pytest.raises(OpFailedError, match="input is omitted, but needed"):
+        ready.execute(Request([None]))
+    ready.close()
+    with pytest.raises(OpFailedError, match="is closed"):
+        ready.execute(Request([codes]))
+
+
+def test_damaged_content_is_refused():
+    with pytest.raises(OpFailedError, match="LiteRT refuses the graph"):
+        Instance(Program(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),)), 1)
+
+
+def test_outputs_of_other_extents_are_refused():
+    program = prepared()._pool._program
+    with pytest.raises(OpFailedError, match="expected are"):
+        Instance(Program(program.content, program.flipped, ((3, 3),)), 1)
+
+
+def matrices():
+    """The product of two that are computed."""
+    net, left, right = Net(), tensor("float32", (1, 4, 8)), tensor("float32", (1, 8, 5))
+    factors = [net.call(OperationCode.RELU, [net.input(type)], type) for type in (left, right)]
+    flags = [net.constant(OperandType(OperandCode.BOOL), np.uint8(0)) for _ in range(2)]
+    return net.finished(net.call(OperationCode.BATCH_MATMUL, [*factors, *flags], tensor("float32")))
+
+
+def convolution(is_read_elsewhere):
+    """With a filter that is computed, or an input that something else reads as well."""
+    net, type = Net(), tensor("float32", (5, 3, 3, 8))
+    image, filter, bias = (
+        net.input(tensor("float32", (1, 4, 4, 8))),
+        net.input(type),
+        net.input(tensor("float32", (5,))),
+    )
+    other = net.call(OperationCode.RELU, [filter], type)
+    inputs = [image, filter if is_read_elsewhere else other, bias, *net.numbers(1, 1, 1, 0)]
+    return net.finished(net.call(OperationCode.CONV_2D, inputs, tensor("float32")), other)
+
+
+@pytest.mark.parametrize(("model", "threads"), [(matrices(), 2), (convolution(False), 1), (convolution(True), 1)])
+def test_built_in_kernels_that_sum_products_have_one_thread(model, threads):
+    instance = XnnpackDriver(2).prepare(model, PrepareOptions())._pool.take()
+    assert instance._engine.threads == threads

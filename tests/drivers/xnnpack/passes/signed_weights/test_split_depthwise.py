@@ -1,0 +1,137 @@
+"""Depthwise filters of which a few channels do not fit: those go their own way through float32."""
+
+import numpy as np
+import pytest
+from engine_cases import Net, both
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outside
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
+from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import branched
+from nnapi.formats.tflite.writer import serialised
+from nnapi.model.model import Lifetime
+from nnapi.model.operand import tensor
+
+SAME, RELU6 = 1, 3
+SIDE = 6
+
+
+class Chain:
+    """Convolutions one after the other; ``wide`` are channels whose filter has a number out of reach."""
+
+    def __init__(self, random, depth=8):
+        self.random, self.net = random, Net()
+        self.type = tensor("uint8", (1, SIDE, SIDE, depth), 0.05, 120)
+        self.x = self.net.input(self.type)
+        self.first = self.type.dimensions
+
+    def _call(self, code, shape, units, wide, axis, tail):
+        codes = self.random.integers(70, 131, shape, np.uint8)
+        for channel in wide:
+            place = [int(self.random.integers(extent)) for extent in shape]
+            place[axis] = channel
+            codes[tuple(place)] = 250
+        w = self.net.constant(tensor("uint8", shape, 0.01, 100), codes)
+        scale = float(np.float32(self.type.scale) * np.float32(0.01))
+        b = self.net.constant(tensor("int32", (units,), scale), self.random.integers(-200, 200, units))
+        self.type = tensor("uint8", (1, SIDE, SIDE, units), 0.05, 3)
+        self.x = self.net.call(code, [self.x, w, b, *self.net.numbers(*tail)], self.type)
+        return self
+
+    def dense(self, units, wide=()):
+        """``wide`` are input channels."""
+        shape = (units, 1, 1, self.type.dimensions[3])
+        return self._call(OperationCode.CONV_2D, shape, units, wide, 3, (SAME, 1, 1, RELU6))
+
+    def each(self, wide=()):
+        depth = self.type.dimensions[3]
+        return self._call(OperationCode.DEPTHWISE_CONV_2D, (1, 3, 3, depth), depth, wide, 3, (SAME, 1, 1, 1, RELU6))
+
+    def agrees(self, error):
+        model = self.net.finished(self.x)
+        (ours,), (theirs,) = both(model, self.random.integers(0, 256, self.first, np.uint8))
+        return np.abs(ours.astype(int) - theirs).max() <= error
+
+
+@pytest.fixture
+def always(monkeypatch):
+    monkeypatch.setattr(cost_model, "in_branches", lambda operator, apart: -1.0)
+
+
+def graph_of(chain):
+    graph = lowered(chain.net.finished(chain.x)).graph
+    return graph, branched(graph, Outside())
+
+
+def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always):
+    chain = Chain(np.random.default_rng(1)).dense(40).each(wide=[5]).dense(9)
+    _, graph = graph_of(chain)
+    kinds = [operator.kind for operator in graph.operators]
+    assert kinds == ["CONV_2D"] * 2 + ["DEPTHWISE_CONV_2D"] * 2 + ["CONCATENATION", "CONV_2D"]
+    fast, slow = graph.operators[2:4]
+    assert [fast.outputs[0].shape[3], slow.outputs[0].shape[3]] == [32, 8]
+    outside = Outside()
+    assert outside.slices(fast, 3) == []
+    assert outside.slices(slow, 3) == [0]
+
+
+def test_the_part_holds_what_the_convolutions_around_it_want_as_well(always):
+    chain = Chain(np.random.default_rng(2)).dense(48).each(wide=[5, 40]).dense(9, wide=[20])
+    _, graph = graph_of(chain)
+    outside = Outside()
+    (joined,) = (operator.outputs[0] for operator in graph.operators if operator.kind == "CONCATENATION")
+    (reader,) = (operator for operator in graph.operators if operator.inputs[0] is joined)
+    assert all(channel >= 32 for channel in outside.slices(reader, 3))
+    (again,) = (op for op in narrowed(lowered(chain.net.model).graph).operators if op.kind == "CONCATENATION")
+    assert [tensor.shape[3] for tensor in again.inputs] == [32, 16, 16]
+
+
+def test_results_agree(always):
+    chain = Chain(np.random.default_rng(3)).dense(40, wide=[2]).each(wide=[5, 39]).dense(9, wide=[5, 17])
+    assert chain.agrees(4)
+
+
+def test_a_chain_of_them_agrees(always):
+    chain = Chain(np.random.default_rng(4)).dense(33).each(wide=[0]).dense(40, wide=[0]).each(wide=[7]).dense(20)
+    assert chain.agrees(6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_random_chains_agree(seed):
+    random = np.random.default_rng(seed)
+    chain = Chain(random)
+    some = lambda depth: random.choice(depth, int(random.integers(0, 4)), replace=False).tolist()  # noqa: E731
+    for _ in range(random.integers(1, 3)):
+        chain.dense(int(random.integers(17, 50)), some(chain.type.dimensions[3]))
+        chain.each(some(chain.type.dimensions[3]))
+    chain.dense(7, some(chain.type.dimensions[3]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost_model, "in_branches", lambda operator, apart: -1.0)
+        assert chain.agrees(8)
+
+
+def test_filters_of_the_model_stay_as_they_are(always):
+    chain = Chain(np.random.default_rng(7)).dense(40, wide=[2]).each(wide=[5, 39]).dense(20, wide=[5]).dense(9)
+    model = chain.net.finished(chain.x)
+    constants = [operand for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
+    before = [operand.value.copy() for operand in constants]
+    first, second = (serialised(narrowed(lowered(model).graph)) for _ in range(2))
+    assert all((operand.value == value).all() for operand, value in zip(constants, before, strict=True))
+    assert first == second
+
+
+@pytest.mark.parametrize("depth", [16, 12])
+def test_a_single_tile_stays_whole(depth, always):
+    before, after = graph_of(Chain(np.random.default_rng(5)).dense(depth).each(wide=[3]).dense(9))
+    assert before is after
+
+
+def test_a_result_of_the_model_stays_whole(always):
+    chain = Chain(np.random.default_rng(6)).dense(40).each(wide=[3])
+    before, after = graph_of(chain)
+    assert before is after

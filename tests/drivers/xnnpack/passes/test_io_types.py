@@ -1,0 +1,78 @@
+"""Unsigned inputs and outputs: which the engine is given as they are."""
+
+import numpy as np
+import pytest
+from engine_cases import Net, both, engine
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.xnnpack.passes.io_types import left_unsigned
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.model.operand import tensor
+
+CODES, NUMBERS = tensor("uint8", (2, 3), 0.5, 7), tensor("float32", (2, 3))
+SIGNED = tensor("int8", (2, 3), 0.5, 7)
+
+
+def quantised_sum(net, type):
+    x = net.input(type)
+    y = net.call(Op.DEQUANTIZE, [x], NUMBERS)
+    z = net.call(Op.ADD, [y, y, *net.numbers(0)], NUMBERS)
+    return x, net.call(Op.QUANTIZE, [z], type)
+
+
+def flipped(model):
+    prepared = engine().driver.prepare(model, PrepareOptions())
+    try:
+        return prepared.compiled.flipped
+    finally:
+        prepared.close()
+
+
+def agree(model):
+    type = model.operands[model.inputs[0]].type
+    codes = np.arange(6).reshape(2, 3).astype(type.dtype) * 40
+    for ours, theirs in zip(*both(model, codes), strict=True):
+        assert np.abs(ours.astype(int) - theirs).max() <= 1
+
+
+@pytest.mark.parametrize("type", [CODES, SIGNED])
+def test_conversions_take_unsigned_codes_as_they_are(type):
+    net = Net()
+    _, z = quantised_sum(net, type)
+    model = net.finished(z)
+    assert flipped(model) == (False, False)
+    agree(model)
+
+
+def test_what_other_operations_read_or_make_is_turned():
+    net = Net()
+    x, z = quantised_sum(net, CODES)
+    model = net.finished(z, net.call(Op.RELU, [x], CODES))
+    assert flipped(model) == (True, False, True)
+    agree(model)
+    net = Net()
+    _, z = quantised_sum(net, CODES)
+    model = net.finished(net.call(Op.RELU, [z], CODES), z)
+    assert flipped(model) == (False, True, True)
+    agree(model)
+
+
+def test_what_only_turns_codes_at_the_ends_is_left_out():
+    x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("i8", (1, 2), 0.25, 4)
+    inner = x.like(type="u8", zero_point=125), y.like(type="u8", zero_point=132)
+    product = Operator("FULLY_CONNECTED", [inner[0], None, None], [inner[1]])
+    graph = Graph([Operator("QUANTIZE", [x], [inner[0]]), product, Operator("QUANTIZE", [inner[1]], [y])], [x], [y])
+    (only,) = left_unsigned(graph, [True, True]).operators
+    assert (only.kind, only.inputs[0].zero_point, only.outputs[0].zero_point) == ("FULLY_CONNECTED", 125, 132)
+    assert left_unsigned(graph, [False, False]) is graph
+    half = left_unsigned(graph, [False, True])
+    assert [operator.kind for operator in half.operators] == ["QUANTIZE", "FULLY_CONNECTED"]
+    assert half.inputs == [x]
+
+
+def test_a_change_of_scale_is_no_turn():
+    x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("u8", (1, 4), 0.25, 125)
+    z = Tensor("f32", (1, 4))
+    graph = Graph([Operator("QUANTIZE", [x], [y]), Operator("DEQUANTIZE", [y], [z])], [x], [z])
+    assert [operator.kind for operator in left_unsigned(graph, [True, False]).operators] == ["QUANTIZE", "DEQUANTIZE"]

@@ -1,0 +1,174 @@
+"""LSTM cells that are written out: which are, and what comes of those in integers."""
+
+import numpy as np
+import pytest
+from cell_cases import BATCH as ROWS
+from cell_cases import HIDDEN, INPUT, SIZE, UNITS, features, inputs_of, integers, quant_of, reals, shapes
+from chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, sequence
+from chain_cases import packed as pack
+from engine_cases import Net, both
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.passes import lstm_unroll
+from nnapi.drivers.xnnpack.passes.lstm_fuse import merged
+from nnapi.model.operand import tensor
+from nnapi.testing.single import single
+
+CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
+
+
+def is_written_out(model):
+    graph = lstm_unroll.written_out(merged(lowered(model).graph))
+    return not CELLS & {operator.kind for operator in graph.operators}
+
+
+def step_in_integers(random, kind, batch, reach, clip, zero_states=False, **changes):
+    """A model of one step whose new cell state nobody reads, and an input."""
+    values = integers(kind, random, batch, reach) | {"cell_clip": clip} | changes
+    if zero_states:
+        values["output_in"], values["cell_state_in"] = np.full((batch, UNITS), HIDDEN[1]), np.zeros((batch, UNITS))
+    net = Net()
+    inputs = [_given(net, type, value) for type, value in inputs_of(Op.QUANTIZED_LSTM, values, quant_of(kind))]
+    hidden, memory = tensor("int8", (batch, UNITS), *HIDDEN), tensor("quant16_symm", (batch, UNITS), *MEMORY_QUANT)
+    _, _, out = net.call(Op.QUANTIZED_LSTM, inputs, hidden, memory, hidden)
+    return net.finished(out), values["input"].astype(np.int8)
+
+
+MEMORY_QUANT = (MEMORY.scale, MEMORY.zero_point)
+
+
+def _given(net, type, value):
+    if not net.inputs:
+        return net.input(type)
+    if value is not None:
+        return net.constant(type, value)
+    index = net.model.add_operand(type)
+    net.model.set_operand_value(index, None)
+    return index
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.booleans(), st.sampled_from([1, ROWS]), st.sampled_from([5, 40, 127]), st.sampled_from([None, 0.5, 10.0]),
+    st.booleans(), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_steps_in_integers_are_within_one_code(coupled, batch, reach, clip, zero_states, seed):
+    """States of any code, as far as 16 from 0, and weights that drive the gates far out."""
+    kind = features("coupled") if coupled else features()
+    model, codes = step_in_integers(np.random.default_rng(seed), kind, batch, reach, clip, zero_states)
+    assert is_written_out(model)
+    (ours,), (theirs,) = both(model, codes)
+    assert np.abs(ours.astype(int) - theirs).max() <= 1
+
+
+def test_a_step_in_integers_by_hand():
+    """One unit, gates of 0 but for the candidate's 1: tanh(0.5 tanh(1)) / 2 is 20.1 of 1/110, above 3."""
+    values = dict.fromkeys(inputs_names(), None)
+    values |= {name: np.zeros(shape) for name, shape in zip(values, [(1, 1)] * len(values), strict=True)}
+    values |= {f"{gate}_gate_bias": np.zeros(1) for gate in ("input", "forget", "output")}
+    values |= {"cell_bias": np.array([64 * 128]), "output_in": np.full((1, 1), HIDDEN[1])}
+    omitted = [name for name in values if "norm" in name or name.startswith(("cell_to", "projection"))]
+    values |= dict.fromkeys([*omitted, "cell_clip", "proj_clip"])
+    values |= {f"{gate}_intermediate_scale": 0.0 for gate in ("input", "forget", "cell", "output")}
+    values |= {"hidden_state_zero_point": HIDDEN[1], "hidden_state_scale": HIDDEN[0]}
+    net = Net()
+    inputs = [_given(net, type, value) for type, value in inputs_of(Op.QUANTIZED_LSTM, values, quant_of(features()))]
+    hidden, memory = tensor("int8", (1, 1), *HIDDEN), tensor("quant16_symm", (1, 1), *MEMORY_QUANT)
+    model = net.finished(net.call(Op.QUANTIZED_LSTM, inputs, hidden, memory, hidden)[2])
+    wanted = round(np.tanh(0.5 * np.tanh(1.0)) / 2 * 110) + 3
+    assert is_written_out(model)
+    assert both(model, np.full((1, 1), INPUT[1], np.int8))[0] == [[[wanted]]] == [[[23]]]
+
+
+def inputs_names():
+    from nnapi.model.operation import REGISTRY
+
+    return [slot.name for slot in REGISTRY[Op.QUANTIZED_LSTM].inputs]
+
+
+@pytest.mark.parametrize("steps", [1, 28])
+def test_chains_in_integers_stay_close(steps):
+    """Over many steps a code here and there is another one, as the output is the next step's input."""
+    net = Net()
+    outputs, _ = sequence(net, "integer", 1, steps, constant_states=True)
+    model = net.finished(pack(net, outputs, 1))
+    assert is_written_out(model)
+    codes = np.random.default_rng(0).integers(-128, 128, (BATCH, steps, SIZE)).astype(np.int8)
+    (ours,), (theirs,) = both(model, codes)
+    apart = np.abs(ours.astype(int) - theirs)
+    assert apart.max() <= 2
+    assert (apart > 0).mean() < 0.15
+
+
+@pytest.mark.parametrize("clip", [0.5, 2.5, 10.0])
+def test_states_are_clipped_from_the_step_on_that_can_reach_the_clip(clip):
+    net = Net()
+    cell = float_cell(net, activation=1, cell_clip=clip)
+    x = net.input(tensor("float32", (BATCH, SIZE)))
+    states = (
+        net.constant(FLOAT_STATE, np.full((BATCH, UNITS), 0.25)),
+        net.constant(FLOAT_STATE, np.ones((BATCH, UNITS))),
+    )
+    for _ in range(6):
+        states = cell.step(x, *states)
+    agree(net.finished(*states))
+
+
+def test_a_cell_in_integers_whose_state_is_read_is_the_engines():
+    net = Net()
+    outputs, memory = sequence(net, "integer", 0, constant_states=True)
+    assert not is_written_out(net.finished(pack(net, outputs, 0), memory))
+
+
+def test_a_cell_in_integers_with_computed_state_is_the_engines():
+    net = Net()
+    outputs, _ = sequence(net, "integer", 0)
+    model = net.finished(pack(net, outputs, 0))
+    assert not is_written_out(model)
+    agree(model)
+
+
+@pytest.mark.parametrize("change", [{"hidden_state_scale": 1 / 120}, {"hidden_state_zero_point": HIDDEN[1] - 1}])
+def test_outputs_that_are_stored_by_another_scale_are_the_engines(change):
+    """The numbers are rounded by the scale and zero point of the scalars, and read by those of the operand."""
+    model, codes = step_in_integers(np.random.default_rng(0), features(), 1, 40, None, **change)
+    assert not is_written_out(model)
+    (ours,), (theirs,) = both(model, codes)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_outputs_of_fine_scale_are_the_engines(monkeypatch):
+    model, codes = step_in_integers(np.random.default_rng(0), features(), 1, 40, None)
+    assert is_written_out(model)
+    monkeypatch.setattr(lstm_unroll, "SMALLEST_SCALE", HIDDEN[0] * 1.01)
+    assert not is_written_out(model)
+    (ours,), (theirs,) = both(model, codes)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["peephole", "norm", "projection"])
+def test_cells_with_more_than_gates_are_the_engines(name):
+    kind = features(name)
+    outputs = 6 if kind["projection"] else UNITS
+    found = reals(shapes(kind), np.random.default_rng(0))
+    found |= reals({"input": (1, SIZE), "output_state_in": (1, outputs), "cell_state_in": (1, UNITS)}, np.random)
+    values = found | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}
+    assert not is_written_out(single(Op.LSTM, inputs_of(Op.LSTM, values), [tensor("float32")] * 4, constant=True))
+
+
+def test_long_sequences_are_the_engines(monkeypatch):
+    monkeypatch.setattr(lstm_unroll, "MOST_STEPS", 4)
+    for steps, wanted in ((4, True), (5, False)):
+        net = Net()
+        outputs, memory = sequence(net, "float", 1, steps)
+        assert is_written_out(net.finished(pack(net, outputs, 1), memory)) == wanted
+
+
+def test_computed_weights_are_the_engines():
+    found = reals(shapes(features()), np.random.default_rng(0))
+    found |= reals({"input": (1, SIZE), "output_state_in": (1, UNITS), "cell_state_in": (1, UNITS)}, np.random)
+    values = found | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}
+    assert not is_written_out(single(Op.LSTM, inputs_of(Op.LSTM, values), [tensor("float32")] * 4))

@@ -1,0 +1,112 @@
+"""The schema as the importer has it, against the classes that the FlatBuffers compiler made of the published one."""
+
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import pytest
+import tflite
+
+from nnapi.formats.tflite import schema
+from nnapi.formats.tflite.table import Source
+from nnapi.importers.tflite.reader import Options
+from nnapi.importers.tflite.rules import FAMILIES, HOMES, RULES, rule_for
+
+PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5}
+READ = {
+    "Model": schema.Model, "OperatorCode": schema.OperatorCode, "SubGraph": schema.SubGraph, "Buffer": schema.Buffer,
+    "Tensor": schema.Tensor, "QuantizationParameters": schema.QuantizationParameters, "Operator": schema.Operator,
+    "SparsityParameters": schema.SparsityParameters, "DimensionMetadata": schema.DimensionMetadata,
+}  # fmt: skip
+
+
+def plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def setters(kind: str) -> dict[str, Any]:
+    """The functions that set a field of a table, by the field's name without underscores."""
+    start = f"{kind}Add"
+    return {plain(name[len(start) :]): getattr(tflite, name) for name in dir(tflite) if name.startswith(start)}
+
+
+def written(kind: str, values: dict[str, Any]) -> Source:
+    """A file whose root is a table with these fields, made by the generated functions."""
+    b, dtypes = flatbuffers.Builder(256), {"i": np.int32, "q": np.int64, "f": np.float32}
+    fields = schema.layout(kind).fields
+    ready = {
+        name: b.CreateNumpyVector(np.asarray(value, dtypes[fields[name].code])) if fields[name].is_vector else value
+        for name, value in values.items()
+    }
+    getattr(tflite, f"{kind}Start")(b)
+    for name, value in ready.items():
+        setters(kind)[plain(name)](b, value)
+    b.Finish(getattr(tflite, f"{kind}End")(b))
+    return Source(memoryview(bytes(b.Output())))
+
+
+@pytest.mark.parametrize("kind", schema.LAYOUTS)
+def test_parameters_are_read_as_they_were_written(kind: str) -> None:
+    fields = {name: field for name, field in schema.layout(kind).fields.items() if name != "_"}
+    values = {name: [PROBES[f.code]] * 2 if f.is_vector else PROBES[f.code] for name, f in fields.items()}
+    read = Options(**written(kind, values).root().values(fields))
+    for name, value in values.items():
+        assert getattr(read, name) == (tuple(value) if isinstance(value, list) else value), name
+
+
+@pytest.mark.parametrize("kind", schema.LAYOUTS)
+def test_defaults_of_parameters(kind: str) -> None:
+    content = written(kind, {})
+    theirs = getattr(tflite, kind).GetRootAs(bytes(content.content))
+    for name, field in schema.layout(kind).fields.items():
+        if name != "_" and not field.is_vector:
+            getter = next(getattr(theirs, each) for each in dir(theirs) if plain(each) == plain(name))
+            assert (field.default, type(field.default)) == (getter(), type(getter())), name
+
+
+@pytest.mark.parametrize("kind", schema.LAYOUTS)
+def test_members_of_the_unions(kind: str) -> None:
+    layout = schema.layout(kind)
+    union = tflite.BuiltinOptions2 if layout.is_second else tflite.BuiltinOptions
+    assert layout.member == getattr(union, kind)
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_numbers_of_fields(kind: str) -> None:
+    """The generated functions set fields by the same numbers."""
+    slots: dict[str, int] = {}
+
+    class Recorder:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __getattr__(self, _: str) -> Any:
+            return lambda slot, *_: slots.__setitem__(self.name, slot)
+
+    for name, setter in setters(kind).items():
+        setter(Recorder(name), 0)
+    ours = {plain(name): number for name, number in vars(READ[kind]).items() if name.isupper()}
+    assert ours
+    assert ours == {name: slots[name] for name in ours}
+
+
+def test_names_of_operations_and_types() -> None:
+    operations = {number: name for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)}
+    types = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
+    assert dict(enumerate(schema.OPERATIONS)) == operations
+    assert dict(enumerate(schema.TYPES)).items() <= types.items()
+
+
+def test_every_rule_stands_where_it_is_looked_for() -> None:
+    for kind in HOMES:
+        rule = rule_for(kind)
+        assert rule is not None
+        assert rule.function.__module__.rpartition(".")[2] == HOMES[kind]
+        assert rule.options is None or rule.options in schema.LAYOUTS
+    assert set(RULES) == set(HOMES)
+    assert sum(len(kinds.split()) for kinds in FAMILIES.values()) == len(HOMES)
+
+
+def test_parameters_that_the_schema_does_not_have_are_a_mistake() -> None:
+    with pytest.raises(AttributeError):
+        _ = Options(axis=1).axes

@@ -1,0 +1,163 @@
+"""Files that were imported before: when they are known again, and when they are read anew."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.importers import import_cache
+from nnapi.model.lazy_model import DeferredModel
+from nnapi.runtime.store.digest import content_hash
+
+FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
+TOKEN = bytes(32)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that was not changed for long enough, and nothing known of any."""
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setattr(import_cache, "SETTLED", 0)
+    (tmp_path / "cache").mkdir()
+    return Path(shutil.copy(FILE, tmp_path / "model.tflite"))
+
+
+def keep(path: Path) -> Path:
+    """Let the file be known; gives where that is kept."""
+    model = nnapi.load(path)
+    assert model.origin is not None
+    model.origin.keep(model)
+    (kept,) = (path.parent / "kept" / "models").iterdir()
+    return kept
+
+
+def is_known(path: Path) -> bool:
+    return isinstance(nnapi.load(path), DeferredModel)
+
+
+@pytest.mark.engine
+def test_a_file_that_was_compiled_with_a_cache_is_not_read_again(path: Path) -> None:
+    driver = pytest.importorskip("nnapi.drivers.xnnpack", reason="ai-edge-litert is not installed").XnnpackDriver
+    for devices in ([nnapi.Device(driver())], [nnapi.Device(driver()), nnapi.device("nnapi-reference")]):
+        keep_nothing_but_the_ends(path, devices)
+
+
+def keep_nothing_but_the_ends(path: Path, devices: list[nnapi.Device]) -> None:
+    cold, warm = (nnapi.compile(nnapi.load(path), devices, cache=(path.parent / "cache", TOKEN)) for _ in range(2))
+    assert isinstance(warm.model, DeferredModel)
+    image = np.zeros(warm.model.operands[warm.model.inputs[0]].type.dimensions, np.float32)
+    with warm.burst() as burst:
+        results = [warm.run(image), burst.run(image), cold.run(image)]
+    assert not warm.model.is_described
+    assert all(np.array_equal(result[0], results[0][0]) for result in results)
+    assert (warm.explain(), warm.explanation()) == (cold.explain(), cold.explanation())
+    assert warm.model.is_described
+
+
+def test_what_is_known_is_what_the_file_says(path: Path) -> None:
+    keep(path)
+    found, read = nnapi.load(path), nnapi.load(FILE)
+    assert isinstance(found, DeferredModel)
+    assert not isinstance(read, DeferredModel)
+    assert content_hash(found) == content_hash(read)
+    assert (found.inputs, found.outputs) == (read.inputs, read.outputs)
+    for index in (*read.inputs, *read.outputs):
+        assert found.operands[index] == read.operands[index]
+    assert not found.is_described
+    assert (found.name, read.name) == ("model", "digits_float")
+    assert found.operations == read.operations
+    assert nnapi.compile(found).explain().replace("model", "digits_float") == nnapi.compile(read).explain()
+
+
+def rewritten(path: Path) -> None:
+    path.write_bytes(path.read_bytes())
+
+
+def replaced(path: Path) -> None:
+    shutil.copy(FILE, path.with_name("new"))
+    os.replace(path.with_name("new"), path)
+
+
+def lengthened(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(bytes(16))
+
+
+def dated_back(path: Path) -> None:
+    """Changed, and its old time given to it again."""
+    stat = path.stat()
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", [rewritten, replaced, lengthened, dated_back])
+def test_a_file_that_was_touched_is_read(change: object, path: Path) -> None:
+    keep(path)
+    assert is_known(path)
+    assert callable(change)
+    change(path)
+    assert not is_known(path)
+
+
+def test_a_file_that_was_changed_a_moment_ago_is_not_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_cache, "SETTLED", 10**12)
+    model = nnapi.load(path)
+    assert model.origin is not None
+    model.origin.keep(model)
+    assert not is_known(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', '{"format": 1, "file": [], "digest": "x"}'])
+def test_what_is_kept_and_damaged_counts_as_nothing(text: str, path: Path) -> None:
+    keep(path).write_text(text)
+    assert not is_known(path)
+    kept = keep(path)
+    found = json.loads(kept.read_text())
+    for change in ({"format": 0}, {"digest": "no hex"}, {"ends": [[], [[1]]]}, {"ends": 3}):
+        kept.write_text(json.dumps(found | change))
+        assert not is_known(path), change
+
+
+def test_where_nothing_can_be_kept_nothing_fails(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (path.parent / "kept").write_text("a file where a directory should be")
+    caplog.set_level("INFO")
+    model = nnapi.load(path)
+    assert model.origin is not None
+    model.origin.keep(model)
+    assert "is not kept" in caplog.text
+    assert not is_known(path)
+
+
+def test_a_user_without_a_home(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where the user has no entry in the system
+    model = nnapi.load(path)
+    assert model.origin is not None
+    model.origin.keep(model)
+    assert not is_known(path)
+    assert not Path("~").exists()
+
+
+def test_the_oldest_go_when_there_are_too_many(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_cache, "MOST", 2)
+    kept = keep(path)
+    for number in range(3):
+        other = kept.with_name(f"{number}.json")
+        other.touch()
+        os.utime(other, (number, number))
+    model = nnapi.load(shutil.copy(FILE, path.with_name("other")))
+    assert model.origin is not None
+    model.origin.keep(model)
+    assert kept in (left := list(kept.parent.iterdir()))
+    assert len(left) == 2
+
+
+def test_what_cannot_be_opened_is_said_as_before(path: Path) -> None:
+    for missing, kind in ((path.with_name("missing"), FileNotFoundError), (path.parent, IsADirectoryError)):
+        with pytest.raises(kind, match=missing.name):
+            nnapi.load(missing)

@@ -1,0 +1,84 @@
+"""Finished models as plain values: what they are made of again, and with another precision."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import BadDataError, BadStateError, Builder, Model, compile, load, tensor
+from nnapi.model.pickling import build, describe, with_precision
+from nnapi.runtime.store.digest import content_hash
+
+FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
+X = np.array([[1, -2], [3, -4]], np.float32)
+
+
+def branching() -> Model:
+    """What adds 1 or 2, by its first input; both branches are one model within another."""
+    inner = []
+    for amount in (1, 2):
+        b = Builder(f"adds {amount}")
+        b.output(b.add(b.input(tensor("float32", (2, 2)), name="x"), np.full((2, 2), amount, np.float32)))
+        inner.append(b.finish())
+    b = Builder("branching")
+    condition, x = b.input(tensor("bool8", (1,)), name="condition"), b.input(tensor("float32", (2, 2)), name="x")
+    (y,) = b.if_(condition, *inner, x)
+    b.output(y)
+    return b.finish()
+
+
+def answers(model: Model, *inputs: object) -> list[object]:
+    return [output.tolist() for output in compile(model, "nnapi-reference").run(*inputs)]
+
+
+def test_models_that_refer_to_models_come_back() -> None:
+    again = pickle.loads(pickle.dumps(branching()))
+    assert content_hash(again) == content_hash(branching())
+    assert answers(again, np.array([True]), X) == [(X + 1).tolist()]
+    assert answers(again, np.array([False]), X) == [(X + 2).tolist()]
+
+
+def test_a_model_of_a_file_comes_back_by_its_path() -> None:
+    model = load(FILE)
+    pickled = pickle.dumps(model)
+    assert len(pickled) < 1000 < FILE.stat().st_size
+    assert content_hash(pickle.loads(pickled)) == content_hash(model)
+
+
+def test_a_model_of_bytes_takes_them_along() -> None:
+    model = load(FILE.read_bytes())
+    again = pickle.loads(pickle.dumps(model))
+    assert content_hash(again) == content_hash(model)
+    assert [call.number for call in again.operations] == [call.number for call in model.operations]
+
+
+def test_another_file_in_its_place_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(FILE.read_bytes())
+    pickled = pickle.dumps(load(path))
+    path.write_bytes(FILE.with_name("digits_float.tflite").read_bytes())
+    with pytest.raises(BadDataError, match=r"model\.tflite does not hold the model that was pickled"):
+        pickle.loads(pickled)
+
+
+def test_a_model_under_construction_is_refused() -> None:
+    with pytest.raises(BadStateError, match="it is building, not finished"):
+        pickle.dumps(Model("half"))
+
+
+def test_constants_are_not_copied() -> None:
+    value = np.full(1000, 2, np.float32)
+    value.flags.writeable = False
+    b = Builder()
+    b.output(b.mul(b.input(tensor("float32", (1000,))), value))
+    operands = build(describe(b.finish())).operands
+    assert any(isinstance(o.value, np.ndarray) and np.shares_memory(o.value, value) for o in operands)
+
+
+def test_precision_goes_all_the_way_down() -> None:
+    model = with_precision(branching(), True)
+    assert [each.relaxed for each in describe(model)] == [True, True, True]
+    assert compile(branching(), "nnapi-reference", relaxed=True).model.relaxed
+    assert not compile(model, "nnapi-reference", relaxed=False).model.relaxed
+    assert compile(model, "nnapi-reference").model is model

@@ -1,0 +1,254 @@
+"""Choice by measurement: what is declared loses against what is true."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, Compilation, Device, Model, OperationCode, PreferenceCode, compile, device, settings, tensor
+from nnapi.drivers import faulty
+from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.faulty import Fault, Faulty, Phase
+from nnapi.drivers.limited import Limited
+from nnapi.runtime.autotune import autotune, plan_timing
+from nnapi.runtime.autotune.autotune import ATTEMPTS, Memory, Outcome
+from nnapi.runtime.autotune.plan_timing import SURE
+from nnapi.runtime.costs.cost_tables import default_directory
+from nnapi.runtime.planning.explain import as_data, summary
+
+FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
+X = np.ones((2, 2), np.float32)
+
+
+class Clock:
+    """What stands in for the module time: whatever does not sleep takes ten microseconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 1e-5
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: False)
+    clock = Clock()
+    monkeypatch.setattr(plan_timing, "time", clock)
+    monkeypatch.setattr(faulty, "time", clock)
+    with settings(tuning=True):
+        yield
+
+
+def model(extents: tuple[int, int] = (2, 2)) -> Model:
+    b = Builder()
+    x = b.input(tensor("float32", extents))
+    b.output(b.mul(b.add(x, X), X))
+    return b.finish()
+
+
+def wide() -> Model:
+    """What takes the nominal processor some 20 ms."""
+    b = Builder()
+    x = b.input(tensor("float32", (10_000_000,)))
+    b.output(b.add(x, np.ones(1, np.float32)))
+    return b.finish()
+
+
+def boaster(fault: Fault = Fault.SLOW, phase: Phase = Phase.EXECUTE) -> tuple[Device, Faulty]:
+    """A device that declares to be the fastest and is not."""
+    driver = Faulty(Limited(device("nnapi-reference").driver, "boaster", declared=FAST), fault, phase, seconds=0.01)
+    return Device(driver), driver
+
+
+def compiled(*devices: Device, preference: PreferenceCode | None = None) -> Compilation:
+    return compile(model(), [*devices, device("nnapi-reference")], preference)
+
+
+def test_the_faster_plan_wins_whatever_is_declared() -> None:
+    compilation = compiled(boaster()[0])
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+    assert compilation.plan.measured is not None
+    (rival,) = compilation.plan.alternatives
+    assert rival.description == "everything on boaster"
+    assert rival.measured is not None
+    assert rival.measured > 0.01 > compilation.plan.measured
+    assert "measured" in compilation.explain()
+    np.testing.assert_array_equal(compilation.run(X)[0], 2 * X)
+
+
+def test_what_was_measured_is_remembered() -> None:
+    first, driver = boaster()
+    compiled(first)
+    assert 0 < driver.struck <= 1 + SURE
+    second, driver = boaster()
+    remembered = compiled(second)
+    assert driver.struck == 0
+    assert [chosen.name for chosen in remembered.devices] == ["nnapi-reference"]
+    assert remembered.plan.measured is not None
+
+
+def test_the_plan_that_was_chosen_is_chosen_again_whatever_else_was_faster() -> None:
+    compiled(boaster()[0])
+    path = Path(default_directory(), "plans.json")
+    ((key, kept),) = json.loads(path.read_text()).items()
+    times = kept["times"]
+    chosen, rival = times
+    assert "nnapi-reference" in chosen
+    path.write_text(json.dumps({key: kept | {"times": {rival: times[rival], chosen: times[chosen]}}}))
+    assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
+
+
+def test_what_others_disturbed_is_measured_again_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: True)
+    for attempt in range(ATTEMPTS + 1):
+        slow, driver = boaster()
+        assert [chosen.name for chosen in compiled(slow).devices] == ["nnapi-reference"]
+        assert (driver.struck > 0) == (attempt < ATTEMPTS)
+
+
+@pytest.mark.parametrize(("is_disturbed", "chosen"), [(True, "boaster"), (False, "nnapi-reference")])
+def test_the_best_of_disturbed_measurements_counts(
+    monkeypatch: pytest.MonkeyPatch, is_disturbed: bool, chosen: str
+) -> None:
+    monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: True)
+    compiled(boaster()[0])
+    path = Path(default_directory(), "plans.json")
+    ((key, kept),) = json.loads(path.read_text()).items()
+    kept["times"] |= {name: 1e-9 for name in kept["times"] if "boaster" in name}
+    path.write_text(json.dumps({key: kept}))
+    monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: is_disturbed)
+    assert [each.name for each in compiled(boaster()[0]).devices] == [chosen]
+
+
+def test_low_power_follows_what_is_declared() -> None:
+    slow, driver = boaster()
+    compilation = compiled(slow, preference=PreferenceCode.PREFER_LOW_POWER)
+    assert [chosen.name for chosen in compilation.devices] == ["boaster"]
+    assert driver.struck == 0
+
+
+def test_it_can_be_switched_off() -> None:
+    with settings(tuning=False):
+        assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
+
+
+def test_open_extents_are_taken_for_1() -> None:
+    compilation = compile(model((0, 2)), [boaster()[0], device("nnapi-reference")])
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+    assert compilation.plan.measured is not None
+    np.testing.assert_array_equal(compilation.run(X)[0], 2 * X)
+
+
+def test_inputs_of_unknown_rank_cannot_be_made_up() -> None:
+    slow, driver = boaster()
+    b = Builder()
+    x = b.input(tensor("float32", ()))
+    b.output(b.abs(x))
+    compile(b.finish(), [slow, device("nnapi-reference")])
+    assert driver.struck == 0
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_plan_that_fails_is_left_out(phase: Phase) -> None:
+    compilation = compiled(boaster(Fault.FAILS, phase)[0])
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+
+
+def half_boaster() -> Device:
+    """A device that takes ADD only, declares to be faster and is slower."""
+    only_add = Limited(
+        device("nnapi-reference").driver,
+        "half",
+        lambda model, call: None if call.code == OperationCode.ADD else f"{call}: not for half",
+        Capabilities(Performance(0.05, 0.05), launch_seconds=0, seconds_per_byte=0),
+    )
+    return Device(Faulty(only_add, Fault.SLOW, Phase.EXECUTE, seconds=0.01))
+
+
+def test_a_divided_plan_is_compared_with_the_undivided_one() -> None:
+    compilation = compiled(half_boaster())
+    assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
+    (rival,) = compilation.plan.alternatives
+    assert rival.description == "1 on half and 1 on nnapi-reference"
+    assert rival.seconds < compilation.plan.predicted
+    assert (rival.measured or 0) > 0.01
+
+
+def test_the_summary_tells_both_times_of_the_winner_and_of_the_runner_up() -> None:
+    plan = compiled(boaster()[0], half_boaster()).plan
+    second = plan.alternatives[0]
+    assert [other.measured for other in plan.alternatives] == sorted(
+        other.measured or float("inf") for other in plan.alternatives
+    )
+    milliseconds = r"[0-9.]+ (ms|µs)"
+    times = rf"predicted {milliseconds}, measured {milliseconds}"
+    assert re.search(rf"; {times}, before {second.description}: {times}$", summary(plan))
+    assert as_data(plan)["alternatives"][0]["measured_seconds"] == second.measured
+
+
+def test_a_plan_that_was_not_compared_is_compared_with_what_was() -> None:
+    compiled(boaster()[0])
+    path = Path(default_directory(), "plans.json")
+    kept = json.loads(path.read_text())
+    ((key, outcome),) = kept.items()
+    times = outcome["times"]
+    del times[next(name for name in times if "boaster" in name)]
+    path.write_text(json.dumps(kept))
+    first, driver = boaster()
+    compiled(first)
+    assert driver.struck > 0
+    assert len(json.loads(path.read_text())[key]["times"]) == 2
+
+
+def test_when_the_time_is_over_each_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_timing, "BUDGET", 0.0)
+    first, driver = boaster()
+    plan = compiled(first).plan
+    assert 0 < driver.struck <= 1 + SURE
+    assert plan.devices == ("nnapi-reference",)
+    assert (plan.alternatives[0].measured or 0) > 0.01
+
+
+def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
+    declared = Capabilities(Performance(1000, 1000), launch_seconds=0, seconds_per_byte=0)
+    hopeless = Device(Limited(device("nnapi-reference").driver, "hopeless", declared=declared))
+    plan = compiled(hopeless).plan
+    (rival,) = plan.alternatives
+    assert rival.measured is not None
+    large = compile(wide(), [hopeless, device("nnapi-reference")]).plan
+    assert large.measured is not None
+    assert large.alternatives[0].seconds > autotune.HOPELESS * large.measured
+    assert large.alternatives[0].measured is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[]", "{", '{"key": 3}', '{"key": {"plan": 0.5}}', '{"key": {"times": {"plan": "soon"}, "disturbed": 0}}',
+        '{"key": {"times": {"plan": 0.5}}}', '{"key": {"times": [0.5], "disturbed": 0}}',
+    ],
+)  # fmt: skip
+def test_a_damaged_file_counts_as_nothing(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "plans.json"
+    path.write_text(content)
+    memory = Memory(path)
+    assert memory.outcome("key") is None
+    memory.keep("key", Outcome({"plan": 0.5}, 1))
+    assert memory.outcome("key") == Outcome({"plan": 0.5}, 1)
+    assert "key" in json.loads(path.read_text())
+
+
+def test_a_directory_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    memory = Memory(tmp_path / "file" / "plans.json")
+    memory.keep("key", Outcome({"plan": 0.5}, 0))
+    assert memory.outcome("key") is None

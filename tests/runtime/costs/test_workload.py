@@ -1,0 +1,59 @@
+"""How much operations have to do."""
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, OperationCode, PaddingCode, tensor
+from nnapi.model.model import Model
+from nnapi.runtime.costs.microbenchmarks import samples
+from nnapi.runtime.costs.workload import KINDS, Element, Kind, Work, work_of
+
+SAME = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
+
+
+def only(model: Model) -> Work:
+    (call,) = model.operations
+    return work_of(model, call)
+
+
+def convolved(batch: int = 1, extent: int = 3) -> Model:
+    b = Builder()
+    x = b.input(tensor("float32", (batch, 5, 7, 2)))
+    filter = np.ones((4, extent, extent, 2), np.float32)
+    b.output(b.conv_2d(x, filter, np.zeros(4, np.float32), **SAME, out=tensor("float32", (batch, 5, 7, 4))))
+    return b.finish()
+
+
+def test_a_convolution_counts_its_products_and_every_tensor_s_bytes() -> None:
+    nbytes = 4 * (5 * 7 * 2 + 4 * 9 * 2 + 4 + 5 * 7 * 4)
+    assert only(convolved()) == Work(Kind.CONVOLUTION, Element.FLOAT32, 5 * 7 * 4 * 9 * 2, nbytes)
+
+
+def test_an_unknown_batch_counts_as_one() -> None:
+    assert only(convolved(0)) == only(convolved())
+
+
+def test_a_depthwise_convolution_sums_over_places_only() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (1, 5, 7, 4)))
+    b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 4), np.float32), np.zeros(4, np.float32), **SAME, multiplier=1))
+    assert only(b.finish())[:3] == (Kind.DEPTHWISE, Element.FLOAT32, 5 * 7 * 4 * 9)
+
+
+@pytest.mark.parametrize("element", [Element.FLOAT32, Element.UNSIGNED, Element.SIGNED])
+def test_a_matrix_product_counts_every_weight_for_every_row(element: Element) -> None:
+    model = samples(Kind.PRODUCT, element)[-1]
+    assert only(model)[:3] == (Kind.PRODUCT, element, 49 * 128 * 128)
+
+
+def test_a_sequence_counts_its_steps() -> None:
+    model = samples(Kind.RECURRENT, Element.FLOAT32)[0]
+    work = work_of(model, model.operations[-1])
+    assert (work.kind, work.steps) == (Kind.RECURRENT, 4)
+    assert work.products == 4 * (8 * (8 * 8) + 2 * 8)  # the states are constants here too
+
+
+def test_what_has_no_kind_is_rare_or_depends_on_data() -> None:
+    rest = {code.name for code in OperationCode if code not in KINDS}
+    assert {"IF", "WHILE", "DETECTION_POSTPROCESSING", "LOCAL_RESPONSE_NORMALIZATION"} <= rest
+    assert len(rest) < 25

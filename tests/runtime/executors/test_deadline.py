@@ -1,0 +1,58 @@
+"""Time limits as moments, and work that does not keep them."""
+
+import threading
+import time
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from nnapi.errors import MissedDeadlineTransientError, OpFailedError
+from nnapi.runtime.executors import deadline
+from nnapi.runtime.executors.deadline import PATIENCE, deadline_after, earlier, in_time
+
+
+def test_moments(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert deadline_after(0) is None
+    assert deadline_after(2**64 - 1) is None
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 5))
+    assert deadline_after(10**9) == 10**9 + 5
+    assert (earlier(None, None), earlier(1, None), earlier(None, 2), earlier(3, 2)) == (None, 1, 2, 2)
+
+
+def test_work_that_ends_in_time() -> None:
+    assert in_time(lambda: 1, None, "it") == 1
+    assert in_time(threading.get_ident, None, "it") == threading.get_ident()
+    assert in_time(lambda: 2, deadline_after(10**11), "it") == 2
+
+
+def test_errors_come_through() -> None:
+    def fails() -> None:
+        raise OpFailedError("no")
+
+    def times_out() -> None:
+        raise TimeoutError("its own")
+
+    for work, error in ((fails, OpFailedError), (times_out, TimeoutError)):
+        with pytest.raises(error, match=r"no|its own"):
+            in_time(work, deadline_after(10**11), "it")
+
+
+def test_work_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, ended, waits = threading.Event(), threading.Event(), []
+    result = Future.result
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 0))
+    monkeypatch.setattr(Future, "result", lambda future, seconds: (waits.append(seconds), result(future, seconds))[1])
+    with pytest.raises(MissedDeadlineTransientError, match="it did not answer within the time limit"):
+        in_time(lambda: (gate.wait(), ended.set()), deadline_after(1_000_000), "it")
+    assert waits == [pytest.approx(0.001 + PATIENCE)]
+    assert not ended.is_set()
+    gate.set()
+    assert ended.wait(10)
+
+
+def test_a_moment_that_has_passed() -> None:
+    gate = threading.Event()
+    with pytest.raises(MissedDeadlineTransientError):
+        in_time(gate.wait, time.monotonic_ns() - 10**9, "it")
+    gate.set()

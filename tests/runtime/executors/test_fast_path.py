@@ -1,0 +1,121 @@
+"""The short way through a compilation: taken by what fits, left by everything else."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
+
+from nnapi import Builder, Device, Model, compile, tensor, trace
+from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
+from nnapi.errors import BadDataError, OpFailedError
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.executors.queue import Turnstile
+
+
+class Short(Scripted):
+    """A driver with a direct way, which notes the shapes that it was asked for and how often it ran."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__(as_it_is, "short")
+        self.shapes: list[list[Shape]] = []
+        self.runs = 0
+        self.error = error
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return _ShortPrepared(self, super().prepare(model, options))
+
+
+class _ShortPrepared:
+    def __init__(self, driver: Short, inner: Prepared) -> None:
+        self._driver, self._inner = driver, inner
+
+    def execute(self, request: Request) -> Outcome:
+        return self._inner.execute(request)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
+        self._driver.shapes.append(list(shapes))
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            self._driver.runs += 1
+            if self._driver.error is not None:
+                raise self._driver.error
+            return list(REFERENCE.driver.prepare(chain(), PrepareOptions()).execute(Request(inputs)).outputs)
+
+        return run
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def test_inputs_that_fit_take_it_from_a_compilation_and_from_a_burst() -> None:
+    driver = Short()
+    compilation = compile(chain(), Device(driver))
+    with compilation.burst() as burst:
+        for run in (compilation.run, burst.run):
+            (result,) = run(GIVEN)
+            np.testing.assert_array_equal(result, chained())
+    assert (driver.runs, driver.requests) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [(GIVEN.tolist(), None), (GIVEN.astype(np.float64), "stores float32"), (GIVEN[:1], r"shape \[1, 2\]")],
+)
+def test_other_inputs_take_the_general_way(given: object, complaint: str | None) -> None:
+    driver = Short()
+    compilation = compile(chain(), Device(driver))
+    if complaint is None:
+        np.testing.assert_array_equal(compilation.run(given)[0], chained())
+    else:
+        with pytest.raises(BadDataError, match=complaint):
+            compilation.run(given)
+    assert driver.runs == 0
+
+
+def test_what_fails_is_run_again_the_general_way() -> None:
+    driver = Short(error=RuntimeError("lost"))
+    compilation = compile(chain(), Device(driver))
+    np.testing.assert_array_equal(compilation.burst().run(GIVEN)[0], chained())
+    assert (driver.runs, len(driver.requests)) == (1, 1)
+
+
+def test_what_fails_both_ways_says_why() -> None:
+    def fail(request: Request, inner: Prepared) -> Outcome:
+        raise OpFailedError("out of order")
+
+    driver = Short(error=RuntimeError("lost"))
+    driver._execute = fail
+    with pytest.raises(OpFailedError, match="out of order"):
+        compile(chain(), Device(driver)).run(GIVEN)
+
+
+def test_it_is_not_taken_while_a_trace_is_recorded() -> None:
+    driver = Short()
+    compilation = compile(chain(), Device(driver))
+    with trace.recording():
+        compilation.run(GIVEN)
+    assert (driver.runs, len(driver.requests)) == (0, 1)
+
+
+def test_it_waits_for_its_turn() -> None:
+    queue = Turnstile(1)
+    compilation = compile(chain(), Device(driver := Short(), queue))
+    compilation.run(GIVEN)
+    assert (len(queue._free), driver.runs) == (1, 1)
+    driver.error = RuntimeError("lost")
+    compilation.run(GIVEN)
+    assert len(queue._free) == 1
+
+
+def test_open_extents_are_those_of_the_run_before() -> None:
+    b = Builder("open")
+    b.output(b.abs(b.input(tensor("float32", (0, 2)))))
+    driver = Short()
+    burst = compile(b.finish(), Device(driver)).burst()
+    burst.run(GIVEN)
+    assert (driver.runs, driver.shapes) == (0, [[(2, 2)]])
+    burst.run(GIVEN)
+    assert driver.runs == 1
+    burst.run(GIVEN[:1])
+    assert (driver.runs, driver.shapes[-1]) == (1, [(1, 2)])

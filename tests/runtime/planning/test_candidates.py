@@ -1,0 +1,62 @@
+"""Which plans are compared."""
+
+import random
+
+from partition_cases import random_problem
+
+from nnapi.runtime.planning.candidates import DEAR, DIVIDED, NEAR, candidates
+from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
+
+NO = FORBIDDEN
+
+
+def line(*compute: list[float], launch: float = 0.0) -> Problem:
+    """Operations one after the other."""
+    count = len(compute)
+    flows = [Flow(None, (0,), 0), *(Flow(i, (i + 1,), 0) for i in range(count - 1)), Flow(count - 1, (), 0, True)]
+    return Problem(list(compute), flows, [launch] * len(compute[0]), [0.0] * len(compute[0]))
+
+
+def test_everything_on_each_device_that_takes_it() -> None:
+    assert candidates(line([1, 4, NO], [1, 4, 1]), (0, 0)) == [(0, 0), (1, 1)]
+
+
+def test_as_much_as_possible_on_a_device_that_does_not_take_all() -> None:
+    problem = line([4, 8], [NO, 2], [1, 2], [NO, 2])
+    assert (0, 1, 0, 1) in candidates(problem, (1, 1, 1, 1))
+
+
+def test_a_device_that_takes_almost_all_is_a_rival_whatever_is_predicted() -> None:
+    problem = line([1, 9], [1, 9], [1, 9], [1, NO])
+    assert candidates(problem, (0, 0, 0, 0)) == [(0, 0, 0, 0), (1, 1, 1, 0)]
+    assert candidates(line([1, 9], [1, NO], [1, NO]), (0, 0, 0)) == [(0, 0, 0)]
+
+
+def test_nothing_is_divided_where_that_is_hardly_better() -> None:
+    assert candidates(line([10, 11], [10, 9.5]), (0, 1)) == [(0, 0), (1, 1)]
+    assert candidates(line([10, 15], [15, 10]), (0, 1))[0] == (0, 1)
+
+
+def test_a_group_is_moved() -> None:
+    problem = line([1, 9], [9, 1], [1, 1.2], [9, 1])
+    assert candidates(problem, (0, 1, 0, 1)) == [(0, 1, 0, 1), (0, 1, 1, 1), (1, 1, 1, 1), (0, 0, 0, 0)]
+
+
+def test_many_problems() -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        problem = random_problem(rng, rng.randrange(1, 12), rng.randrange(1, 4))
+        best = partition(problem)
+        assert best is not None
+        first, *others = found = candidates(problem, best)
+        assert len(set(found)) == len(found)
+        assert best in found or len(set(first)) == 1 < len(set(best))
+        assert problem.cost(first) <= NEAR * problem.cost(best)
+        costs = [problem.cost(assignment) for assignment in others]
+        assert costs == sorted(costs)
+        assert costs[-1:] < [FORBIDDEN]
+        mixed = [assignment for assignment in others if len(set(assignment)) > 1]
+        assert len(mixed) <= DIVIDED
+        single = min(problem.cost((device,) * len(best)) for device in problem.devices)
+        dearest = min(DEAR * problem.cost(best), single / NEAR)
+        assert all(problem.cost(a) < dearest or NO in map(max, problem.compute) for a in mixed)

@@ -1,0 +1,109 @@
+"""Tiny models: nothing is measured or compared, and nobody is asked who is not needed, until somebody wants to know."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from device_cases import ABS, NEG, REFERENCE, chain, limited
+
+from nnapi import Device, Model, compile, settings
+from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
+from nnapi.errors import OpFailedError
+from nnapi.runtime.costs import calibration, thread_choice
+from nnapi.runtime.planning.plan import OnlyPlan
+
+X = np.float32([[1, -2], [-3, 4]])
+
+
+class Asked:
+    """A driver that counts how often it is asked, and may fail to prepare."""
+
+    def __init__(self, device: Device, fails: bool = False) -> None:
+        self._driver, self.info, self.fails, self.count = device.driver, device.driver.info, fails, 0
+        self.capabilities = device.driver.capabilities
+
+    def verdicts(self, model: Model) -> list[Verdict]:
+        self.count += 1
+        return list(self._driver.verdicts(model))
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        if self.fails:
+            raise OpFailedError("not today")
+        return self._driver.prepare(model, options)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Device]:
+    """The devices of this machine, for tests to add to; what is measured fails the test."""
+    found: list[Device] = []
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(settings, "tuning", True)
+    monkeypatch.setattr(thread_choice, "all_devices", lambda: found)
+    monkeypatch.setattr(calibration, "_measure", None)
+    monkeypatch.setattr("nnapi.runtime.executors.prepare.fastest", None)
+    return found
+
+
+def drivers(machine: list[Device], *devices: Device) -> list[Asked]:
+    asked = [Asked(device) for device in devices]
+    machine += [Device(each) for each in asked]  # type: ignore[arg-type]
+    return asked
+
+
+def test_one_device_is_asked(machine: list[Device]) -> None:
+    quick, slow = drivers(machine, limited("quick"), REFERENCE)
+    compilation = compile(chain(), machine)
+    assert compilation.run(X)[0].tolist() == [[1, 2], [3, 4]]
+    assert (quick.count, slow.count) == (1, 0)
+    assert [device.name for device in compilation.devices] == ["quick"]
+
+
+def test_the_others_are_asked_when_somebody_wants_to_know(machine: list[Device]) -> None:
+    _, picky, slow = drivers(machine, limited("quick"), limited("picky", [ABS]), REFERENCE)
+    compilation = compile(chain(), machine)
+    assert isinstance(compilation.plan, OnlyPlan)
+    text = compilation.explain()
+    assert (picky.count, slow.count) == (1, 1)
+    assert "not picky: NEG (#1): not for picky" in text
+    assert "or everything on nnapi-reference: predicted" in text
+    assert compilation.explanation()["alternatives"][0]["description"] == "everything on nnapi-reference"
+    compilation.explain()
+    assert (picky.count, slow.count) == (1, 1)
+
+
+def test_one_that_refuses_is_passed_over(machine: list[Device]) -> None:
+    drivers(machine, limited("picky", [NEG]), REFERENCE)
+    compilation = compile(chain(), machine)
+    assert compilation.plan.devices == ("nnapi-reference",)
+    assert "not picky: ABS (#0): not for picky" in compilation.explain()
+
+
+def test_one_that_fails_to_prepare_is_replaced(machine: list[Device]) -> None:
+    quick, _ = drivers(machine, limited("quick"), REFERENCE)
+    quick.fails = True
+    compilation = compile(chain(), machine)
+    assert compilation.plan.devices == ("nnapi-reference",)
+    assert "not today" in compilation.explain()
+
+
+def test_a_plan_that_a_cache_keeps_tells_the_same(machine: list[Device], tmp_path: Path) -> None:
+    drivers(machine, limited("quick"), REFERENCE)
+    model = chain()
+    first = compile(model, machine, cache=tmp_path / "cache").explain()
+    assert compile(model, machine, cache=tmp_path / "cache").explain() == first
+
+
+@pytest.mark.engine
+def test_engines_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
+    """One of several engines takes the model: the other is not even loaded."""
+    pytest.importorskip("ai_edge_litert")
+    code = (
+        "import sys, nnapi; b = nnapi.Builder('r'); b.output(b.relu(b.input(nnapi.tensor('float32', (1, 8)))));"
+        "c = nnapi.compile(b.finish()); assert [d.name for d in c.devices] == ['xnnpack-cpu'];"
+        "assert 'openvino' not in sys.modules; assert 'nnapi-reference' in c.explain()"
+    )
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("DEBUG_NN", "NNAPI_TUNING"))}
+    subprocess.run([sys.executable, "-c", code], env=settings | {"NNAPI_CACHE_DIR": str(tmp_path)}, check=True)

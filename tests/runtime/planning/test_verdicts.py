@@ -1,0 +1,100 @@
+"""What a device answers: its level first, then its driver, and the same for queries and for compilations."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from device_cases import REFERENCE, Scripted, as_it_is, limited
+from memory_cases import Allocating
+
+from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCode, tensor
+from nnapi.drivers.base import Verdict
+from nnapi.errors import BadDataError
+from nnapi.model.operand import OperandType
+from nnapi.runtime.planning.verdicts import verdicts_of
+
+FLAT = tensor("float32", (2, 2))
+
+
+class Old(Scripted):
+    """A driver of an older level that takes whatever it is shown, and remembers what that was."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(as_it_is, "old")
+        self.info = self.info._replace(feature_level=level)
+        self.shown: list[list[int]] = []
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        self.shown.append([call.code for call in model.operations])
+        return [Verdict(True) for _ in model.operations]
+
+
+def levels() -> Model:
+    """MUL is of level 1, ABS of level 3, SUB of level 2, and BATCH_MATMUL of level 6."""
+    b = Builder("levels")
+    x = b.input(tensor("float32", (1, 2, 2)))
+    b.output(b.batch_matmul(b.sub(b.abs(b.mul(x, x)), x), x, False, False))
+    return b.finish()
+
+
+@pytest.mark.parametrize(
+    ("level", "answers"),
+    [(1, [True, False, False, False]), (2, [True, False, True, False]), (3, [True, True, True, False]),
+     (6, [True, True, True, True])],
+)  # fmt: skip
+def test_a_driver_is_shown_what_its_level_knows(level: int, answers: list[bool]) -> None:
+    driver, model = Old(level), levels()
+    device = Device(driver)
+    assert model.supported_operations([device]) == answers
+    known = [call.code for call, answer in zip(model.operations, answers, strict=True) if answer]
+    assert [sorted(codes) for codes in driver.shown] == [sorted(known)]
+    compilation = Compilation(model, [device, REFERENCE])
+    compilation.finish()
+    given = np.arange(4, dtype=np.float32).reshape(1, 2, 2)
+    assert np.array_equal(compilation.run(given)[0], (given * given - given) @ given)
+
+
+def test_a_type_of_a_higher_level_is_beyond_it_too() -> None:
+    model = Model()
+    x, y = (model.add_operand(tensor("int8", (2,), 0.5)) for _ in range(2))
+    model.add_operation(OperationCode.RELU, [x], [y])
+    model.identify_inputs_and_outputs([x], [y])
+    model.finish()
+    (verdict,) = verdicts_of(Device(driver := Old(3)), model)
+    assert not verdict.supported
+    assert verdict.reason.startswith("RELU (#0) needs feature level 4 (")
+    assert verdict.reason.endswith("), old has 3")
+    assert not driver.shown  # there is nothing that it could be shown
+
+
+def test_answers_follow_the_operations_not_the_order_in_which_they_are_added() -> None:
+    model = Model()
+    x, y, z = (model.add_operand(FLAT) for _ in range(3))
+    model.add_operation(OperationCode.ABS, [y], [z])
+    model.add_operation(OperationCode.FLOOR, [x], [y])
+    model.identify_inputs_and_outputs([x], [z])
+    model.finish()
+    assert model.supported_operations([Device(Old(2))]) == [False, True]
+    assert model.supported_operations([Device(Allocating(takes=OperationCode.ABS))]) == [True, False]
+
+
+def test_queries_and_compilations_agree_on_open_control_flow() -> None:
+    branch = Model("branch")
+    x, y = (branch.add_operand(tensor("float32", (0,))) for _ in range(2))
+    branch.add_operation(OperationCode.ABS, [x], [y])
+    branch.identify_inputs_and_outputs([x], [y])
+    branch.finish()
+    model = Model("open")
+    condition = model.add_operand(tensor("bool8", (1,)))
+    x, y = (model.add_operand(tensor("float32", (0,))) for _ in range(2))
+    both = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in range(2)]
+    for index in both:
+        model.set_operand_value_from_model(index, branch)
+    model.add_operation(OperationCode.IF, [condition, *both, x], [y])
+    model.identify_inputs_and_outputs([condition, x], [y])
+    model.finish()
+    device = limited("accelerator")
+    assert model.supported_operations([device]) == [False]
+    assert model.supported_operations([REFERENCE]) == [True]
+    with pytest.raises(BadDataError, match="control flow on unknown extents runs on the CPU only"):
+        Compilation(model, [device]).finish()

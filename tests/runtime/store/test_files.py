@@ -1,0 +1,107 @@
+"""Files that are replaced whole: also where the disk is full, the writer fails, or was killed."""
+
+import json
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cache_cases import TOKEN, Slow, doubled
+
+from nnapi import Device, compile
+from nnapi.importers import import_cache
+from nnapi.runtime.autotune.autotune import Memory, Outcome
+from nnapi.runtime.costs.cost_tables import Costs, Table
+from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replacing, write_json
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Files can be made, but nothing can be written to them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def costs(path: Path) -> None:
+    Costs(path).keep(Device(Slow()), 1, Table(1.0))
+
+
+def outcomes(path: Path) -> None:
+    Memory(path).keep("key", Outcome({"plan": 1.0}, 0))
+
+
+def origins(path: Path) -> None:
+    file = import_cache.Identity(1, 2, 3, 4, 5)
+    model = doubled()
+    import_cache.Origin(file, path).keep(model)
+
+
+def cached(path: Path) -> None:
+    assert compile(doubled(), Device(Slow()), cache=(path.parent, TOKEN)).run(np.float32([1, 2]))[0].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("keep", [costs, outcomes, origins, cached])
+def test_a_full_disk_leaves_nothing(
+    keep: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    with full_disk():
+        keep(tmp_path / "kept.json")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.touch()
+    before = path.stat()
+    with full_disk(), pytest.raises(OSError, match="too large"), replacing(path) as file:
+        file.write(b"new")
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_ino == before.st_ino
+
+
+def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), replacing(path):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"old"
+
+
+def test_what_is_written_takes_its_place_whole(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(b"old")
+    with replacing(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
+    with replacing(path, PUBLIC):
+        pass
+    umask = os.umask(0)
+    os.umask(umask)
+    assert path.stat().st_mode & 0o777 == PUBLIC & ~umask
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_killed_writers_left_goes_after_a_while(tmp_path: Path) -> None:
+    abandoned, fresh, other = (tmp_path / name for name in (UNFINISHED + "1", UNFINISHED + "2", "other"))
+    for path in (abandoned, fresh, other):
+        path.touch()
+    for path in (abandoned, other):
+        os.utime(path, (time.time() - 2 * ABANDONED,) * 2)
+    remove_abandoned(tmp_path)
+    assert {*tmp_path.iterdir()} == {fresh, other}
+    os.utime(fresh, (time.time() - 2 * ABANDONED,) * 2)
+    write_json(tmp_path / "kept.json", [1])
+    assert {*tmp_path.iterdir()} == {other, tmp_path / "kept.json"}
+    assert json.loads((tmp_path / "kept.json").read_text()) == [1]

@@ -1,0 +1,133 @@
+"""Plans kept in the compilation cache: who is asked nothing, and when they are not taken."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cache_cases import TOKEN, Slow, doubled
+
+from nnapi import Compilation, Device, Model, PreferenceCode, compile, device
+from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
+from nnapi.runtime.settings import settings
+from nnapi.runtime.store import plan_cache
+from nnapi.runtime.store.compilation_cache import Cache, entries, read_entry
+
+REFERENCE = device("nnapi-reference")
+
+
+class Asked(Slow):
+    """Counts how often it was asked for verdicts."""
+
+    def __init__(self, name: str = "slow", version: str = "1", reason: str = "") -> None:
+        super().__init__(name, version)
+        self.asked = 0
+        self.reason = reason
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        self.asked += 1
+        return [Verdict(False, self.reason)] * len(model.operations) if self.reason else super().verdicts(model)
+
+
+def with_cache(directory: Path, *drivers: Slow, model: Model | None = None, **options: object) -> Compilation:
+    devices = [*map(Device, drivers), REFERENCE]
+    return compile(model or doubled(), devices, cache=(directory, TOKEN), **options)  # type: ignore[arg-type]
+
+
+def sooner(driver: Asked) -> Asked:
+    """The driver, declared so fast that plans choose it."""
+    driver.capabilities = lambda: Capabilities(Performance(1e-6, 1e-6), launch_seconds=0, seconds_per_byte=0)  # type: ignore[method-assign]
+    return driver
+
+
+@pytest.fixture(autouse=True)
+def no_comparison() -> Iterator[None]:
+    with settings(tuning=False):
+        yield
+
+
+def test_nobody_is_asked_again_and_the_explanation_is_the_same(tmp_path: Path) -> None:
+    drivers = [[sooner(Asked("fast")), Asked("shy", reason="ADD (#0): not today")] for _ in range(2)]
+    cold, warm = (with_cache(tmp_path, *pair) for pair in drivers)
+    assert [driver.asked for pair in drivers for driver in pair] == [1, 1, 0, 0]
+    assert warm.plan.devices == ("fast",)
+    assert "not today" in warm.explain()
+    assert (warm.explain(), warm.explanation()) == (cold.explain(), cold.explanation())
+    assert warm.plan.steps[0].model is warm.model  # type: ignore[union-attr]
+    assert warm.run(np.float32([1, 2]))[0].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"drivers": [("fast", "1"), ("other", "1")]},
+        {"drivers": [("fast", "1"), ("shy", "2")]},
+        {"threads": 3},
+        {"preference": PreferenceCode.PREFER_SUSTAINED_SPEED},
+    ],
+    ids=["other devices", "another version", "threads", "preference"],
+)
+def test_what_a_plan_depends_on(change: dict[str, object], tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked("fast")), Asked("shy"))
+    names: Sequence[tuple[str, str]] = change.pop("drivers", [("fast", "1"), ("shy", "1")])  # type: ignore[assignment]
+    drivers = [Asked(*name) for name in names]
+    with_cache(tmp_path, sooner(drivers[0]), drivers[1], **change)
+    assert [driver.asked for driver in drivers] == [1, 1]
+
+
+def test_a_plan_of_another_model_is_not_taken(tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked()))
+    driver = sooner(Asked())
+    warm = with_cache(tmp_path, driver, model=doubled(weight=3.0))
+    assert driver.asked == 1
+    assert warm.run(np.float32([1, 2]))[0].tolist() == [3, 6]
+
+
+def test_an_entry_that_the_driver_refuses_is_planned_anew(tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked()))
+    driver = sooner(Asked())
+    driver.refuses_to_restore = True
+    assert with_cache(tmp_path, driver).run(np.float32([1, 2]))[0].tolist() == [2, 4]
+    assert (driver.asked, driver.prepared) == (1, ["doubled"])
+
+
+def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked()))
+    cache, chosen = Cache(tmp_path, TOKEN), Device(sooner(Asked()))
+    options = PrepareOptions()
+    wanted = plan_cache.conditions([chosen, REFERENCE], options, False)
+    for text in (b"{", b"[]", b'{"conditions": 1}', json.dumps({"conditions": wanted, "device": "slow"}).encode()):
+        cache.keep_plan(chosen, doubled(), options, text)
+        assert cache.plan(chosen, options) == text
+        assert plan_cache.recalled(Cache(tmp_path, TOKEN), doubled(), [chosen, REFERENCE], options, False) is None
+    driver = sooner(Asked())
+    with_cache(tmp_path, driver)
+    assert (driver.asked, driver.restored) == (1, [b"entry of doubled"])
+
+
+def test_a_plan_chosen_by_comparison_is_kept_with_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "measured"))
+    monkeypatch.setattr("nnapi.runtime.executors.prepare.is_worthwhile", lambda model, plans: len(plans) > 1)
+    directory = tmp_path / "cache"
+    directory.mkdir()
+    again = rivals()
+    with settings(tuning=True):
+        cold = compile(doubled(), rivals(), cache=(directory, TOKEN))
+        warm = compile(doubled(), again, cache=(directory, TOKEN))
+    assert [device.driver.asked for device in again] == [0, 0]  # type: ignore[attr-defined]
+    assert warm.plan.measured == cold.plan.measured is not None
+    assert warm.explain() == cold.explain()
+
+
+def rivals() -> list[Device]:
+    return [Device(Asked("one")), Device(Asked("two"))]
+
+
+def test_the_plan_stands_in_the_entry(tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked()))
+    (entry,) = entries(tmp_path)
+    content = read_entry(entry.path)
+    assert content is not None
+    assert json.loads(content.plan.partition(b"\n")[0])["device"] == "slow"
+    assert content.entry.content == b"entry of doubled"
