@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from nnapi.drivers.telemetry import import_onnxruntime
 from nnapi.testing.random_tflite import UINT8, Kind, random_model
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
@@ -39,7 +40,15 @@ COMMANDS = {
     "cache": ["cache", "list", "."],
     "lib": ["lib"],
     "check": ["check", "."],
+    "bench": ["bench", "MODEL", "--rounds", "1", "--requests", "1", "--json", "figures.json"],
 }
+SECOND = {
+    "bench": ["bench", "diff", "figures.json", "figures.json"],
+    "trace": ["trace", "parse", "trace.json"],
+}
+"""Commands that read what another one wrote."""
+SILENCING = ("CI", "ORT_DISABLE_TELEMETRY")
+"""Variables by which engines would be silent without our doing."""
 
 
 @pytest.fixture
@@ -53,7 +62,8 @@ def place(tmp_path):
 
 
 def environment(place):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NNAPI_", "DEBUG_NN_", "XDG_"))}
+    ours = "NNAPI_", "DEBUG_NN_", "XDG_"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours) and name not in SILENCING}
     return kept | {"HOME": str(place / "home"), "XDG_CACHE_HOME": str(place / "caches")}
 
 
@@ -75,6 +85,10 @@ def test_commands_connect_to_nothing_and_leave_nothing(place, name):
     ran = run(place, COMMANDS[name])
     assert ran.returncode == 0 or name == "check", ran.stderr  # there are no examples to check
     assert not (place / "seen").exists(), (place / "seen").read_text()
+    if name in SECOND:
+        ran = run(place, SECOND[name])
+        assert ran.returncode == 0, ran.stderr
+        assert not (place / "seen").exists(), (place / "seen").read_text()
     need_untouched(place)
 
 
@@ -85,10 +99,11 @@ def test_the_watch_sees_connections(place):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-def test_nor_do_their_libraries(place):
+@pytest.mark.parametrize("name", ["run", "run on openvino-cpu", "bench"])
+def test_nor_do_their_libraries(place, name):
     calls = place / "calls"
     traced = ("strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(calls))
-    ran = run(place, COMMANDS["run on openvino-cpu"], *traced)
+    ran = run(place, COMMANDS[name], *traced)
     if "PTRACE" in ran.stderr or "ptrace" in ran.stderr:
         pytest.skip("nothing may be traced here")
     assert ran.returncode == 0, ran.stderr
@@ -105,3 +120,13 @@ import importlib.util
 assert importlib.util.find_spec("openvino_telemetry") is None or __import__("openvino_telemetry")
 """
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+
+
+def test_onnxruntime_is_silent_unless_the_environment_lets_it_speak(monkeypatch):
+    pytest.importorskip("onnxruntime")
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    import_onnxruntime()
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"
+    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
+    import_onnxruntime()
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "0"

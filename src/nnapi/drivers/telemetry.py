@@ -1,12 +1,16 @@
-"""OpenVINO without what tells its makers of its use.
+"""OpenVINO and ONNX Runtime without what tells their makers of their use.
 
-Importing it starts its converter, which sends an event over the network and keeps an identity and a count of uses in
+Importing OpenVINO starts its converter, which sends an event over the network and keeps an identity and a count of uses in
 the home directory. The converter goes on quietly where the package that does this is missing; so it is, for the moment
 of the import. A program that has imported OpenVINO itself has had that done already.
+
+ONNX Runtime uploads events from a thread of its own, and keeps an identity in the user's cache directory, unless the
+environment forbids it when it is first imported.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +25,12 @@ def import_openvino(module: str = "openvino") -> Any:
     """A module of OpenVINO, imported so that it reports nothing; ModuleNotFoundError where it is not installed."""
     with _missing(PACKAGE):
         return import_module(module)
+
+
+def import_onnxruntime() -> Any:
+    """ONNX Runtime, imported so that it reports nothing, unless the environment says that it may."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    return import_module("onnxruntime")
 
 
 @contextmanager

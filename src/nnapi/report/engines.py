@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from nnapi.drivers.telemetry import import_openvino
+from nnapi.drivers.telemetry import import_onnxruntime, import_openvino
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -241,8 +241,7 @@ class OnnxRuntime:
     name: str = "onnxruntime"
 
     def version(self) -> str:
-        import onnxruntime  # noqa: F401
-
+        import_onnxruntime()
         return installed("onnxruntime")
 
     def open(self, path: File, threads: int) -> Opened:
@@ -259,8 +258,7 @@ class _OpenedOnnxRuntime:
         self._content, self._threads = path.read_bytes(), threads
 
     def prepare(self, requests: int) -> list[Run]:
-        import onnxruntime
-
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         try:
