@@ -1,8 +1,8 @@
 """OpenVINO and ONNX Runtime without what tells their makers of their use.
 
-Importing OpenVINO starts its converter, which sends an event over the network and keeps an identity and a count of uses in
-the home directory. The converter goes on quietly where the package that does this is missing; so it is, for the moment
-of the import. A program that has imported OpenVINO itself has had that done already.
+Importing OpenVINO starts its converter, which sends an event over the network and keeps an identity and a count of uses
+in the home directory. The converter goes on quietly where the package that does this is missing; so it is, for the
+moment of the import. A program that has imported OpenVINO itself has had that done already.
 
 ONNX Runtime uploads events from a thread of its own, and keeps an identity in the user's cache directory, unless the
 environment forbids it when it is first imported.

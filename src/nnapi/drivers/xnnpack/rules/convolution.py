@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
+from nnapi.drivers.windows import effective, too_wide
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules.filters import computed, learnt
 from nnapi.drivers.xnnpack.site import Site, need
@@ -14,12 +15,15 @@ from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 
+LONGEST_STEP = 2**15 - 1
+"""The largest stride of a transposed convolution that the engine takes."""
+
 
 @lower(Op.CONV_2D)
 def conv_2d(
     site: Site, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair, dilation: Pair
 ) -> Tensor:
-    x, scheme = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
+    x, scheme, stride, dilation = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
     return _sum(
         site, "CONV_2D", x, "filter", 0, site.result(), padding=scheme,
         stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
@@ -52,7 +56,7 @@ def depthwise_conv_2d(
     dilation: Pair,
     multiplier: int,
 ) -> Tensor:
-    x, scheme = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
+    x, scheme, stride, dilation = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
     return _sum(
         site, "DEPTHWISE_CONV_2D", x, "filter", 3, site.result(), padding=scheme,
         stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
@@ -67,6 +71,10 @@ def transpose_conv_2d(
     """The whole result, then without its border where that is not the engine's own padding."""
     out = site.result()
     size, extents = filter.shape[1:3], out.shape[1:3]
+    down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, input.shape[1:3], extents, strict=True))
+    stride = down, across  # of one cell there is no next one
+    need(not too_wide(padding), too_wide(padding))
+    need(max(stride) <= LONGEST_STEP, f"the stride is {max(stride)}, the engine takes at most {LONGEST_STEP}")
     need(min(map(min, padding)) >= 0, f"padding {padding} leaves cells that no filter reaches")
     same = tuple(same_padding(e, k, s) for e, k, s in zip(extents, size, stride, strict=True))
     fits = all(i == -(-e // s) for i, e, s in zip(input.shape[1:3], extents, stride, strict=True))
@@ -111,13 +119,15 @@ def batch_matmul(site: Site, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool)
 
 def in_scheme(
     site: Site, x: Tensor, padding: Padding, size: Sequence[int], stride: Pair, dilation: Pair
-) -> tuple[Tensor, int]:
-    """The input, padded where it must be, and the engine's scheme for the rest."""
+) -> tuple[Tensor, int, Pair, Pair]:
+    """The input, padded where it must be, the engine's scheme for the rest, and the strides and dilations for it."""
+    need(not too_wide(padding), too_wide(padding))
+    stride, dilation = effective((x.shape[1], x.shape[2]), (size[0], size[1]), stride, padding, dilation)
     if padding == NO_PADDING:
-        return x, VALID
+        return x, VALID, stride, dilation
     if tuple(padding) == same(x, size, stride, dilation):
-        return x, SAME
-    return site.padded(x, [(0, 0), *padding, (0, 0)]), VALID
+        return x, SAME, stride, dilation
+    return site.padded(x, [(0, 0), *padding, (0, 0)]), VALID, stride, dilation
 
 
 def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) -> Padding:

@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
+from nnapi.drivers.windows import effective
 from nnapi.drivers.xnnpack.lowering import lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
@@ -15,6 +16,9 @@ from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.ops.shapes import Padding, Pair
+
+FAR = 256
+"""Cells of padding, more than any network has, with which images of any size are taken."""
 
 
 @lower(Op.AVERAGE_POOL_2D)
@@ -27,6 +31,7 @@ def _averaged(
     site: Site, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
 ) -> Tensor:
     image = x.shape[1:3]
+    stride = _steps(x, padding, stride, size)
     if not any(map(any, padding)) or tuple(padding) == same(x, size, stride):
         scheme = SAME if any(map(any, padding)) else VALID
         return _pooled(site, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
@@ -34,6 +39,16 @@ def _averaged(
     mean = _pooled(site, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
     share = _shares(image, out.shape[1:3], padding, stride, size)
     return site.emit("MUL", [mean, share], out, activation=activation)
+
+
+def _steps(x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Pair:
+    """The strides for the engine, which lists every cell of every window and fails where those are too many."""
+    height, width = x.shape[1:3]
+    for extent, pair in zip((height, width), padding, strict=True):
+        most = max(extent, FAR)
+        need(max(pair) <= most, f"{max(pair)} cells of padding beside {extent}, the engine takes at most {most}")
+    steps, _ = effective((height, width), size, stride, padding)
+    return steps
 
 
 def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
@@ -51,7 +66,7 @@ def l2_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: 
     """Written out: the engine's own gives the largest float where a square is infinite."""
     squares = site.emit("MUL", [input, input], input.like(), activation=0)
     if size == (1, 1) and not any(map(any, padding)):
-        means = _picked(site, squares, site.result(), stride)
+        means = _picked(site, squares, site.result(), _steps(input, padding, stride, size))
     else:
         need(
             all(step <= window for step, window in zip(stride, size, strict=True)),
@@ -69,6 +84,7 @@ def _picked(site: Site, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
 
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    stride = _steps(input, padding, stride, size)
     x, scheme = input, SAME if tuple(padding) == same(input, size, stride) else VALID
     if scheme == VALID and any(map(any, padding)):
         lowest = input.like(shape=(1,))
