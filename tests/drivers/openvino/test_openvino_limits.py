@@ -133,6 +133,23 @@ def test_the_code_of_zero_is_zero(scale, zero_point, computed):
     assert ours[0].flat[zero_point] == 0
 
 
+@pytest.mark.parametrize("activation", [0, 1, 2, 3])
+def test_activations_of_a_transposed_convolution_of_codes(activation):
+    """Cells that no filter reaches have the bias alone, which is far below 0."""
+    image = tensor("uint8", (1, 1, 2, 1), 2.0, 0), np.array([[[[150], [250]]]], np.uint8)
+    codes = np.array([164, 148, 152, 164, 160, 148, 140, 132, 144], np.uint8).reshape(1, 3, 3, 1)
+    filters = tensor("uint8", codes.shape, 0.25, 128), codes
+    bias = tensor("int32", (1,), 0.5), np.array([-2000], np.int32)
+    shape = given(np.array([1, 3, 4, 1], np.int32))
+    inputs = [image, filters, bias, shape, *map(integer, (1, 3, 3, activation)), scalar(OperandCode.BOOL, False)]
+    out = tensor("uint8", (1, 3, 4, 1), 20.0, 50)
+    ours, right = (
+        run_single(OperationCode.TRANSPOSE_CONV_2D, inputs, [out], constant=True, devices=[which])[0].astype(int)
+        for which in (ENGINE, REFERENCE)
+    )
+    assert abs(ours - right).max() <= 1
+
+
 # Numbers at the ends of the range
 
 ONE = "RELU RELU1 RELU6 TANH LOGISTIC HARD_SWISH ABS EXP FLOOR LOG NEG SIN SQRT RSQRT".split()  # noqa: SIM905

@@ -89,7 +89,8 @@ def transpose_conv_2d(site: Site, input: Value, filter: Value, bias: Value, padd
     extents = input.type.dimensions[1:3]  # of 1 cell: no stride is needed, and with a large one the engine hangs
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, extents, missing, strict=True)]
     y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
-    return _biased(site, y, input, filter, bias)
+    y = op.add(y, _bias(input, filter, bias, (1, bias.type.size, 1, 1)))
+    return site.result_by_codes(y, first=True)  # limits of numbers the engine forgets where it adds up codes
 
 
 @lower(FULLY_CONNECTED)
