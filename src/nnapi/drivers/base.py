@@ -237,6 +237,15 @@ class Caches(Protocol):
         ...
 
 
+@runtime_checkable
+class Breakable(Protocol):
+    """What a driver adds whose engine may be out of use in one process while it works in others."""
+
+    def outage(self) -> str:
+        """Why the engine cannot be used in this process, in a sentence; nothing where it can."""
+        ...
+
+
 class HostBuffer:
     """A buffer of a device that computes in the host's memory: it keeps the array itself."""
 

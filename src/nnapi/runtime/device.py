@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.drivers.base import Caches, Driver
+from nnapi.drivers.base import Breakable, Caches, Driver
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
@@ -103,6 +103,11 @@ class Device:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_out(self) -> bool:
+        """Whether its engine is out of use in this process, so that what is found out here holds nowhere else."""
+        return isinstance(self.driver, Breakable) and bool(self.driver.outage())
 
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""

@@ -136,3 +136,10 @@ def test_a_tiny_model_is_not_worth_measuring(machine: list[Device], pair: tuple[
     assert found.threads == 1
     assert [driver.runs for driver in pair] == [0, 0]
     assert not priced(model(), machine, ONE).is_tiny
+
+
+def test_a_device_out_of_use_is_not_measured(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
+    pair[0].outage = lambda: "its threads stayed behind"  # type: ignore[attr-defined]
+    priced(model(), machine, ONE)
+    assert pair[0].runs == 0
+    assert known_costs().table(machine[0], 1) == Table()

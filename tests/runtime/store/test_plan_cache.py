@@ -131,3 +131,32 @@ def test_the_plan_stands_in_the_entry(tmp_path: Path) -> None:
     assert content is not None
     assert json.loads(content.plan.partition(b"\n")[0])["device"] == "slow"
     assert content.entry.content == b"entry of doubled"
+
+
+class Out(Asked):
+    """A driver whose engine is out of use in this process."""
+
+    def outage(self) -> str:
+        return "its threads stayed behind"
+
+
+def test_a_plan_made_while_an_engine_is_out_of_use_is_for_nobody_else(tmp_path: Path) -> None:
+    compiled = with_cache(tmp_path, sooner(Asked("first")), sooner(Out("second", reason="MUL (#0): not here")))
+    assert compiled.plan.devices == ("first",)
+    (entry,) = entries(tmp_path)
+    content = read_entry(entry.path)
+    assert content is not None
+    assert content.plan == b""
+    drivers = [sooner(Asked("first")), sooner(Asked("second"))]
+    with_cache(tmp_path, *drivers)
+    assert [driver.asked for driver in drivers] == [1, 1]
+
+
+def test_a_kept_plan_for_an_engine_out_of_use_is_passed_over(tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked("first")))
+    away = sooner(Out("first", reason="MUL (#0): not here"))
+    assert with_cache(tmp_path, away).plan.devices == (REFERENCE.name,)
+    assert away.restored == []
+    again = sooner(Asked("first"))
+    assert with_cache(tmp_path, again).plan.devices == ("first",)
+    assert again.asked == 0

@@ -23,6 +23,7 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
+from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -66,6 +67,9 @@ class OpenVinoDriver:
         content, threads = bytes(entry.content), self._threads or options.threads
         prepared: Prepared = _engine().load(model, content, self._device, options, threads)
         return prepared
+
+    def outage(self) -> str:
+        return engine_threads.outage()
 
     def allocate(self, type: OperandType) -> HostBuffer:
         need(type.is_known, f"the device allocates no memory of unknown extents: {type}", OpFailedError)

@@ -21,6 +21,10 @@ class EngineThreads:
     def fork(self) -> None:
         self.are_lost = self.started
 
+    def outage(self) -> str:
+        """Why the engine cannot be used here; nothing where it can."""
+        return LOST if self.are_lost else ""
+
     def need(self) -> None:
         """OpFailedError where they are lost."""
         if self.are_lost:

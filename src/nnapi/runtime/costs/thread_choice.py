@@ -68,6 +68,7 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     enough as many as there are processors, unless that is predicted to be slower.
     """
     found = all_devices()
+    devices = [device for device in devices if not device.is_out]
     measurable = [device for device in devices if device in found]
     is_measurable = len(measurable) == len(devices) > 1
     patience = PATIENCE * nominal_seconds(model) if is_measurable else math.inf

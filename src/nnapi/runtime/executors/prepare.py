@@ -97,6 +97,7 @@ def _planned(
     undecided = False
     compares = tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
     conditions = plan_cache.conditions(devices, options, compares)
+    is_whole = not any(device.is_out for device in devices)  # else the plan is one for this process alone
     if cache is not None and (ready := _recalled(model, devices, options, cache, conditions, guard)):
         return ready
     pricing = priced(model, devices, options) if compares else Pricing()
@@ -107,7 +108,7 @@ def _planned(
     def prepare_run(plan: Plan, run: Run) -> Prepared:
         if cache is None:
             return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, None))
-        settled = plan_cache.text(plan, conditions) if run.model is model and not undecided else b""
+        settled = plan_cache.text(plan, conditions) if run.model is model and is_whole and not undecided else b""
         place = Place(cache, operation_places(model, plan.model, run), settled)
         return guard(run, _prepare_run(by_name[run.device], plan.model, run, options, place))
 
@@ -127,8 +128,9 @@ def _planned(
             undecided = compares and is_worthwhile(model, plans)
             if undecided:
                 made = partial(_prepared_plan, prepare_run=prepare_run)
-                chosen = fastest(model, plans, devices, options, made, pricing.patience)
-                if cache is not None and chosen.plan.is_simple:
+                rivals = [device for device in devices if not device.is_out]
+                chosen = fastest(model, plans, rivals, options, made, pricing.patience)
+                if cache is not None and chosen.plan.is_simple and is_whole:
                     device = by_name[chosen.plan.devices[0]]
                     cache.keep_plan(device, model, options, plan_cache.text(chosen.plan, conditions))
                 return Ready(chosen.plan, chosen.prepared)

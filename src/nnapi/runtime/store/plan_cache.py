@@ -48,6 +48,8 @@ def recalled(
     """The plan that was kept for the model under those conditions, its device, and what that prepared; None where there
     is none."""
     for device in devices:
+        if device.is_out:
+            continue
         kept, _, columns = cache.plan(device, options).partition(b"\n")
         if not kept:
             continue
