@@ -71,7 +71,7 @@ What is finite going in gives what the reference gives, or the operation is refu
   are more than 3.4e38 apart give NaN on xnnpack-cpu.
 - *Convolutions whose filter is computed* give ±3.4e38 on xnnpack-cpu instead of an infinity.
 - *A NaN that arises inside*, as of LOG of -1 or of sums of which parts are infinite, is on openvino-cpu a number behind
-  RELU, RELU1 and RELU6, fused or not, and an infinity behind EXP, as one that goes in is. 0 / 0 with an activation is NaN.
+  RELU, RELU1 and RELU6, fused or not, and an infinity behind EXP, as one that goes in is; 0 / 0 stays NaN.
 
 ## Operations
 
