@@ -26,7 +26,10 @@ class Clock:
 
 @dataclass
 class Exact:
-    """Takes every operation but those of ``refused`` kinds; those of ``broken`` kinds fail when they run."""
+    """Takes every operation but those of ``refused`` kinds; those of ``broken`` kinds fail when they run.
+
+    Making a model ready takes ``making`` seconds, the first ``loading`` more.
+    """
 
     clock: Clock
     costs: dict[Kind, Cost] = field(default_factory=dict)
@@ -36,6 +39,8 @@ class Exact:
     name: str = "exact"
     version: str = "1"
     slower: float = 1.0
+    making: float = 0.0
+    loading: float = 0.0
     runs: int = 0
     threads: list[int | None] = field(default_factory=list)
 
@@ -51,6 +56,7 @@ class Exact:
         return [Verdict(False, f"no {kind}") if kind in self.refused else Verdict(True) for kind in kinds]
 
     def prepare(self, model: Model, options: PrepareOptions) -> "_Prepared":
+        self.clock.now += self.making if self.threads else self.making + self.loading
         self.threads.append(options.threads)
         return _Prepared(self, model)
 

@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Builder, Compilation, Device, Model, OperationCode, PreferenceCode, compile, device, settings, tensor
 from nnapi.drivers import faulty
-from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.base import Capabilities, Performance, Prepared, PrepareOptions
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.autotune import autotune, plan_timing
@@ -18,6 +18,8 @@ from nnapi.runtime.autotune.autotune import ATTEMPTS, Memory, Outcome
 from nnapi.runtime.autotune.plan_timing import SURE
 from nnapi.runtime.costs.cost_tables import default_directory
 from nnapi.runtime.planning.explain import as_data, summary
+from nnapi.runtime.planning.plan import Plan
+from nnapi.runtime.planning.planner import make_plans
 
 FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
 X = np.ones((2, 2), np.float32)
@@ -216,6 +218,23 @@ def test_when_the_time_is_over_each_has_run(monkeypatch: pytest.MonkeyPatch) -> 
     assert 0 < driver.struck <= 1 + SURE
     assert plan.devices == ("nnapi-reference",)
     assert (plan.alternatives[0].measured or 0) > 0.01
+
+
+@pytest.mark.parametrize(("patience", "count"), [(0.0, 1), (100.0, 2)])
+def test_no_rival_is_made_ready_after_the_patience(patience: float, count: int) -> None:
+    devices = [device("nnapi-reference"), boaster()[0]]
+    named = {each.name: each for each in devices}
+    plans = make_plans(model(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
+    made: list[Plan] = []
+
+    def ready(plan: Plan) -> Prepared:
+        made.append(plan)
+        return named[plan.devices[0]].driver.prepare(plan.model, PrepareOptions())
+
+    chosen = autotune.fastest(model(), plans, devices, PrepareOptions(), ready, patience)
+    assert len(plans) == 2
+    assert len(made) == count
+    assert chosen.plan.identity in {plan.identity for plan in made}
 
 
 def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:

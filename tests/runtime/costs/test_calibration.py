@@ -8,7 +8,7 @@ from cost_cases import BYTE, LAUNCH, Clock, exact
 from nnapi import device
 from nnapi.runtime.costs import calibration
 from nnapi.runtime.costs.calibration import BASE, calibrate, measure_all
-from nnapi.runtime.costs.cost_tables import Cost, Costs
+from nnapi.runtime.costs.cost_tables import Cost, Costs, Table
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind
 
@@ -95,6 +95,24 @@ def test_the_budget_is_kept_and_the_next_goes_on(clock: Clock, costs: Costs) -> 
     assert len(first) < len(wanted)
     calibrate(costs, exactly, 1, wanted, 1.0)
     assert set(costs.table(exactly, 1).costs) == set(wanted)
+
+
+def test_what_takes_long_to_make_ready_is_left_in_time(clock: Clock, costs: Costs) -> None:
+    exactly, driver = exact(clock, making=0.1, loading=5.0)
+    calibrate(costs, exactly, 1, [CONVOLUTION], patience=0.25)
+    assert costs.table(exactly, 1) == Table()
+    assert len(driver.threads) == 2
+    calibrate(costs, exactly, 1, [CONVOLUTION], patience=0.25)
+    assert len(driver.threads) == 2
+    calibrate(costs, exactly, 1, [CONVOLUTION], patience=1.0)
+    assert set(costs.table(exactly, 1).costs) == {BASE}
+    assert len(driver.threads) == 2 + len(samples(*BASE))
+
+
+def test_loading_the_engine_is_no_part_of_it(clock: Clock, costs: Costs) -> None:
+    exactly, _ = exact(clock, making=0.01, loading=5.0)
+    calibrate(costs, exactly, 1, [CONVOLUTION], patience=0.1)
+    assert costs.table(exactly, 1).launch == pytest.approx(LAUNCH, rel=0.01)
 
 
 def test_all_of_the_reference_can_be_measured(costs: Costs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ def fastest(
     known = memory.outcome(key) or Outcome({}, 0)
     times = known.times
     if plans[0].identity not in times or 0 < known.disturbed < ATTEMPTS:
-        return _compared(model, plans, ready, known, lambda outcome: memory.keep(key, outcome), min(BUDGET, patience))
+        return _compared(model, plans, ready, known, lambda outcome: memory.keep(key, outcome), patience)
     order = list(times)
     best = min((plan for plan in plans if plan.identity in times), key=lambda plan: order.index(plan.identity))
     return Candidate(_with_times(best, plans, times), ready(best))
@@ -99,13 +100,13 @@ def _compared(
     ready: Callable[[Plan], Prepared],
     known: Outcome,
     keep: Callable[[Outcome], None],
-    budget: float,
+    patience: float,
 ) -> Candidate:
     watch = Watch()
     with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans", plans=len(plans)):
-        trials, failure = _tried(model, _in_order(plans), ready)
+        trials, failure = _tried(model, _in_order(plans), ready, patience)
         with muted():
-            compare([trial for trial in trials if trial.prepared is not None], budget)
+            compare([trial for trial in trials if trial.prepared is not None], min(BUDGET, patience))
     disturbed = known.disturbed + 1 if watch.is_disturbed() else 0
     for trial in trials:
         if disturbed and trial.seconds < math.inf:
@@ -133,18 +134,19 @@ def _in_order(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _tried(
-    model: Model, plans: Sequence[Plan], ready: Callable[[Plan], Prepared]
+    model: Model, plans: Sequence[Plan], ready: Callable[[Plan], Prepared], patience: float
 ) -> tuple[list[Trial], NnapiError | None]:
     """Each plan made ready and run, but for those that have no chance against what was measured before; and why
-    the last one failed that did."""
+    the last one failed that did. Once one runs, none is begun after ``patience`` seconds."""
     request = Request([_zeros(model, index) for index in model.inputs])
     trials: list[Trial] = []
     failure: NnapiError | None = None
     is_small = sum(o.value.nbytes for o in model.operands if o.lifetime is Lifetime.CONSTANT) <= SMALL
+    end = math.inf
     for place, plan in enumerate(plans):
         trial = Trial(plan, request)
         trials.append(trial)
-        if not _has_a_chance(plan, trials, is_small and place < 2):
+        if time.perf_counter() > end or not _has_a_chance(plan, trials, is_small and place < 2):
             continue
         try:
             trial.prepared = ready(plan)
@@ -156,6 +158,8 @@ def _tried(
             trial.run()
             if trial.seconds < BUDGET:
                 trial.run()  # the first sets up what later ones find
+        if trial.seconds < math.inf:
+            end = min(end, time.perf_counter() + patience)
     return trials, failure
 
 

@@ -10,7 +10,8 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from nnapi.drivers.base import Prepared, PrepareOptions, Request
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.costs.cost_tables import Cost, Costs, Table
-from nnapi.runtime.costs.microbenchmarks import samples
+from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, table_name
+from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind, Work, work_of
 from nnapi.runtime.device import Device
 from nnapi.trace import Layer, Phase, Section, muted
@@ -46,27 +47,72 @@ Class = tuple[Kind, Element]
 SECTION = Section(Layer.RUNTIME, Phase.COMPILATION, "calibrate")
 
 
-def calibrate(costs: Costs, device: Device, threads: int, wanted: Iterable[Class], budget: float = BUDGET) -> None:
-    """Measure the wanted classes that the device's table lacks, as far as the seconds of the budget go."""
+def calibrate(
+    costs: Costs,
+    device: Device,
+    threads: int,
+    wanted: Iterable[Class],
+    budget: float = BUDGET,
+    patience: float = math.inf,
+) -> None:
+    """Measure the wanted classes that the device's table lacks, as far as the seconds of the budget go.
+
+    What all of them need is measured whatever the budget is, but in no more than ``patience`` seconds, if it can be.
+    """
     table = costs.table(device, threads)
     missing = [each for each in dict.fromkeys(wanted) if each not in table.costs]
     if not missing or budget <= (0 if BASE in table.costs else LEAST):
         return
     with SECTION, muted():
-        _measure(costs, device, threads, table, missing, time.perf_counter() + budget)
+        _measure(costs, device, threads, table, missing, budget, patience)
 
 
-def _measure(costs: Costs, device: Device, threads: int, table: Table, missing: Sequence[Class], end: float) -> None:
+def _measure(
+    costs: Costs,
+    device: Device,
+    threads: int,
+    table: Table,
+    missing: Sequence[Class],
+    budget: float,
+    patience: float,
+) -> None:
     options = PrepareOptions(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, threads=threads)
+    name, start = table_name(device, threads), time.perf_counter()
+    watch = _Watch(costs.paces, name, start + budget)
     if BASE not in table.costs:
-        table = _base(device, options)
-    found = dict(table.costs)
+        found = _base(device, options, _Watch(costs.paces, name, start + patience))
+        if found is None:
+            return
+        table = found
+    figures = dict(table.costs)
     for each in missing:
         if table.launch is None:
-            found[each] = None
-        elif each != BASE and time.perf_counter() < end:
-            found[each] = _cost(device, options, table, *each)
-    costs.keep(device, threads, Table(table.launch, table.byte, found))
+            figures[each] = None
+        elif each != BASE and watch.has_time(len(RECIPES.get(each[0], ()))):
+            figures[each] = _cost(device, options, table, watch, *each)
+    costs.keep(device, threads, Table(table.launch, table.byte, figures))
+
+
+class _Watch:
+    """Says for how many more samples of a device there is time. What the first took, which loads the engine, says
+    nothing of the others."""
+
+    def __init__(self, paces: dict[str, float], name: str, end: float) -> None:
+        self._paces, self._name, self._end = paces, name, end
+
+    def has_time(self, count: int) -> bool:
+        """Whether there is time for so many samples at the pace that is known."""
+        return time.perf_counter() + count * self._paces.get(self._name, 0.0) < self._end
+
+    @contextmanager
+    def sample(self) -> Iterator[None]:
+        """Take the time of one."""
+        start = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - start
+        if self._name not in self._paces:
+            self._end, seconds = self._end + seconds, 0.0
+        self._paces[self._name] = seconds
 
 
 def measure_all(costs: Costs, device: Device, threads: int) -> None:
@@ -75,14 +121,22 @@ def measure_all(costs: Costs, device: Device, threads: int) -> None:
     calibrate(costs, device, threads, itertools.product(Kind, Element), math.inf)
 
 
-def _base(device: Device, options: PrepareOptions) -> Table:
-    """Launch, copies and sums of float32, from short and long rows of small and large ones."""
+def _base(device: Device, options: PrepareOptions, watch: _Watch) -> Table | None:
+    """Launch, copies and sums of float32, from short and long rows of small and large ones; None where that would take
+    longer than there is time."""
     models = samples(*BASE)
     try:
-        first = [_seconds(device, model, options) for model in models]
-        one, row, large_one, large_row = (
-            min(s, _seconds(device, m, options)) for s, m in zip(first, models, strict=True)
-        )
+        with ExitStack() as opened:
+            made, first = [], []
+            for place, model in enumerate(models):
+                if not watch.has_time(len(models) - place):
+                    return None
+                with watch.sample():
+                    made.append(opened.enter_context(closing(_ready(device, model, options))))
+                    first.append(_shortest(made[-1], model))
+            one, row, large_one, large_row = (
+                min(s, _shortest(prepared, model)) for s, prepared, model in zip(first, made, models, strict=True)
+            )
     except Exception as error:
         log.info("nothing is measured of %s: %s: %s", device.name, type(error).__name__, error)
         return Table(None, None, {BASE: None})
@@ -95,13 +149,16 @@ def _base(device: Device, options: PrepareOptions) -> Table:
     return Table(launch, copied, {BASE: Cost(operation, 0.0, byte)})
 
 
-def _cost(device: Device, options: PrepareOptions, table: Table, kind: Kind, element: Element) -> Cost | None:
+def _cost(
+    device: Device, options: PrepareOptions, table: Table, watch: _Watch, kind: Kind, element: Element
+) -> Cost | None:
     """The figures of one class; None where it has no samples or the device cannot run them."""
     rows: list[list[float]] = []
     shares: list[float] = []
     try:
         for model in samples(kind, element):
-            seconds = _seconds(device, model, options)
+            with watch.sample(), closing(_ready(device, model, options)) as prepared:
+                seconds = _shortest(prepared, model)
             works = [(work.steps, work.products, work.nbytes) for work in _works(model)]
             rows.append([sum(column) / seconds for column in zip(*works, strict=True)])
             shares.append(1 - ((table.launch or 0.0) + (table.byte or 0.0) * _moved_bytes(model)) / seconds)
@@ -115,18 +172,15 @@ def _works(model: Model) -> list[Work]:
     return [work_of(model, call) for call in model.operations]
 
 
-def _seconds(device: Device, model: Model, options: PrepareOptions) -> float:
-    """The shortest of several runs on an input of zeros; an NnapiError where the device does not run the model."""
+def _ready(device: Device, model: Model, options: PrepareOptions) -> Prepared:
+    """A sample made ready; an NnapiError where the device does not run it."""
     refusals = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
     need(not refusals, "; ".join(refusals), OpFailedError)
-    prepared = device.driver.prepare(model, options)
-    try:
-        return _shortest(prepared, model)
-    finally:
-        prepared.close()
+    return device.driver.prepare(model, options)
 
 
 def _shortest(prepared: Prepared, model: Model) -> float:
+    """The shortest of several runs on an input of zeros."""
     types = [model.operands[index].type for index in model.inputs]
     request = Request([np.full(type.dimensions, type.zero_point, type.dtype) for type in types])
     clock = time.perf_counter

@@ -81,6 +81,8 @@ class Costs:
         self._path = path
         self._lock = threading.Lock()
         self._tables = _read(path)
+        self.paces: dict[str, float] = {}
+        """Seconds that one more sample takes on a device, by the names of the tables, as far as this process knows."""
 
     def table(self, device: Device, threads: int) -> Table:
         """What is known of a device that runs on so many threads; a table of nothing where it was not measured."""

@@ -83,7 +83,8 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
         for device in measurable if may_measure else ():
             with _measuring:
                 start = time.perf_counter()
-                calibrate(costs, device, threads_of(device, threads), works, budgets[device.name])
+                own, share = threads_of(device, threads), patience / len(measurable)
+                calibrate(costs, device, own, works, budgets[device.name], share)
                 budgets[device.name] -= time.perf_counter() - start
         return {device.name: costs.table(device, threads_of(device, threads)) for device in measurable}
 
