@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "tflite/core/subgraph.h"
+#include "taken.h"
 #include "tflite/delegates/external/external_delegate_interface.h"
 #include "tflite/delegates/nnapi/nnapi_delegate.h"
 
@@ -15,11 +15,18 @@ using Options = tflite::StatefulNnApiDelegate::Options;
 struct Plugged {
     std::map<std::string, std::string> texts;
     tflite::StatefulNnApiDelegate *delegate;
+    Prepare prepare;
 };
 
 std::map<TfLiteDelegate *, Plugged *> &plugged() {
     static std::map<TfLiteDelegate *, Plugged *> all;
     return all;
+}
+
+TfLiteStatus prepare(TfLiteContext *context, TfLiteDelegate *delegate) {
+    TfLiteStatus status;
+    prepare_and_tell(context, delegate, plugged().at(delegate)->prepare, &status);
+    return status;
 }
 
 bool is_on(const std::string &text) { return text == "1" || text == "true"; }
@@ -51,12 +58,6 @@ bool set(Options &options, const std::string &name, const std::string &text) {
 
 }  // namespace
 
-// What the delegate's helpers ask of the interpreter's own class, which an external delegate cannot reach. It is about
-// delegating control flow across subgraphs, which this delegate does not do.
-TfLiteStatus tflite::Subgraph::AcquireSubgraphContext(int, TfLiteContext **) { return kTfLiteError; }
-TfLiteStatus tflite::Subgraph::ReleaseSubgraphContext(int) { return kTfLiteError; }
-TfLiteStatus tflite::Subgraph::MarkSubgraphAsDelegationSkippable(int) { return kTfLiteError; }
-
 extern "C" {
 
 TFL_EXTERNAL_DELEGATE_EXPORT TfLiteDelegate *tflite_plugin_create_delegate(
@@ -71,6 +72,8 @@ TFL_EXTERNAL_DELEGATE_EXPORT TfLiteDelegate *tflite_plugin_create_delegate(
         return nullptr;
     }
     made->delegate = new tflite::StatefulNnApiDelegate(options);
+    made->prepare = made->delegate->Prepare;
+    made->delegate->Prepare = prepare;
     plugged()[made->delegate] = made;
     return made->delegate;
 }

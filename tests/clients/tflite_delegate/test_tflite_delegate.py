@@ -1,12 +1,14 @@
-"""TensorFlow Lite's own NNAPI delegate, built from its sources, on libneuralnetworks.so.
+"""TensorFlow Lite's own NNAPI delegate, built from its sources, on libneuralnetworks.so: its operator tests and models.
 
-Needs $NNAPI_LITERT_TREE, the path of a source tree of LiteRT, and what `build.py` needs to compile it.
+Needs $NNAPI_LITERT_TREE, the path of a source tree of LiteRT, and what `build.py` needs to compile it. With
+$NNAPI_LITERT_BUILD it is built there, and what is there already is not built again.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,12 +56,43 @@ MODELS = (
 )  # fmt: skip
 
 
+HAS_GTEST = Path("/usr/include/gtest/gtest.h").exists() and Path("/usr/include/gmock/gmock.h").exists()
+ELSEWHERE = "CustomFloor"
+"""The test with an operation of its own, which only an interpreter linked with the test can have."""
+LEFT = 24
+"""Tests at most whose operation the delegate does not take, whatever the library: tensors that are dynamic, versions of
+operations that it does not know, an accelerator that does not exist."""
+
+
 @pytest.fixture(scope="module")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert TREE
     out = Path(os.environ.get("NNAPI_LITERT_BUILD") or tmp_path_factory.mktemp("delegate"))
-    subprocess.run([sys.executable, str(HERE / "build.py"), TREE, str(out)], check=True, stdout=subprocess.DEVNULL)
-    return out / "libnnapi_delegate.so"
+    words = [TREE, str(out), *(["--tests"] if HAS_GTEST else [])]
+    subprocess.run([sys.executable, str(HERE / "build.py"), *words], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+@pytest.fixture(scope="module")
+def plugin(built: Path) -> Path:
+    return built / "libnnapi_delegate.so"
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"} | place.environment()
+
+
+@pytest.mark.skipif(not HAS_GTEST, reason="no GoogleTest")
+def test_operators(built: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    options = [f"--gtest_filter=-*{ELSEWHERE}*", f"--gtest_output=json:{told}"]
+    words = [sys.executable, str(HERE / "operators.py"), str(built / "libnnapi_operators.so"), *options]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    tests = [test for suite in json.loads(told.read_text())["testsuites"] for test in suite["testsuite"]]
+    ran = [test for test in tests if test["status"] == "RUN"]
+    taken = [test for test in ran if int(test.get("delegated", 0)) > 0]
+    assert len(taken) >= len(ran) - LEFT > 0
 
 
 @pytest.mark.parametrize("accelerator", ["xnnpack-cpu", "nnapi-reference"])
@@ -70,6 +103,10 @@ def test_models(model: str, accelerator: str, plugin: Path, shared: Path) -> Non
     inherited = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
     environment = inherited | installation.environment()
     done = subprocess.run([sys.executable, "-c", RUN, *words], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", RUN, *words], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"getDeviceIds={accelerator}=" in done.stderr, done.stderr  # what the delegate logs of its compilation
+    told = re.search(r"the delegate took (\d+) of \d+ operations", done.stderr)
+    assert told, done.stderr
+    assert int(told[1]) > 0
     assert "nnapi: " not in done.stderr
