@@ -79,7 +79,9 @@ def plugin(built: Path) -> Path:
 
 
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"} | place.environment()
+    return {
+        name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"
+    } | installation.environment()
 
 
 @pytest.mark.skipif(not HAS_GTEST, reason="no GoogleTest")

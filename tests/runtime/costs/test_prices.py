@@ -84,7 +84,7 @@ def test_what_the_only_plan_costs_is_worked_out_when_somebody_asks() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Prices, "seconds", seconds)
         plan = make_plan(model, [device], FAST).on_threads(2)
-        assert (plan.devices, plan.threads, plan.alternatives, predicted) == ((device.name,), 2, (), [])
+        assert (plan.devices, plan.threads, predicted) == ((device.name,), 2, [])
         assert [decision.chosen for decision in plan.decisions] == [device.name] * 3
-        assert plan.predicted == 3
+        assert (plan.predicted, plan.alternatives) == (3, ())
         assert len(predicted) == 3
