@@ -6,7 +6,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import PrepareOptions
-from nnapi.model.operand import tensor
+from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.single import run_single, scalar, single
@@ -150,7 +150,106 @@ def test_activations_of_a_transposed_convolution_of_codes(activation):
     assert abs(ours - right).max() <= 1
 
 
+def need_codes(build, *codes):
+    """The engine gives the reference's codes, or one beside them."""
+    builder = nnapi.Builder()
+    builder.output(build(builder))
+    model = builder.finish()
+    ours, right = (compile(model, [which]).run(*codes)[0].astype(int) for which in (ENGINE, REFERENCE))
+    assert abs(ours - right).max() <= 1
+    return ours
+
+
+@pytest.mark.parametrize("out", [tensor("uint8", (4,), 0.00049, 0), tensor("uint8", (4,), 3.0, 200)], ids=str)
+def test_a_cast_of_computed_codes_keeps_them_whatever_the_scales(out):
+    type = tensor("uint8", (4,), 0.001, 0)
+    codes = np.array([0, 4, 5, 255], np.uint8)
+    ours = need_codes(lambda b: b.cast(b.relu(b.input(type), out=type), out=out), codes)
+    assert ours.tolist() == codes.tolist()
+
+
+@pytest.mark.parametrize("then", ["logistic", "hard_swish", "l2_normalization", "mul"])
+def test_parts_of_codes_are_computed_with(then):
+    whole, part = tensor("uint8", (1, 8), 0.05, 120), tensor("uint8", (1, 4), 0.05, 120)
+    outs = {
+        "logistic": tensor("uint8", (1, 4), 1 / 256, 0),
+        "l2_normalization": tensor("uint8", (1, 4), 1 / 128, 128),
+    }
+
+    def build(builder):
+        first, second = builder.split(builder.input(whole), 1, 2)
+        operands = (first, second) if then == "mul" else (second,)
+        return getattr(builder, then)(*operands, out=outs.get(then, part))
+
+    need_codes(build, np.array([[3, 140, 255, 0, 99, 121, 120, 200]], np.uint8))
+
+
+@pytest.mark.parametrize(("kind", "zero_point"), [("uint8", 255), ("int8", 0)])
+@pytest.mark.parametrize("shape", [(1, 4), (1, 1, 4)])
+def test_a_product_of_constants_with_a_bias_that_is_none(kind, zero_point, shape):
+    x, weights = np.arange(4, dtype=kind).reshape(shape), np.arange(100, 116, dtype=kind).reshape(4, 4)
+
+    def build(builder):
+        return builder.fully_connected(
+            builder.constant(x, tensor(kind, shape, 0.5, 1)),
+            builder.constant(weights, tensor(kind, (4, 4), 0.25, zero_point)),
+            builder.input(tensor("int32", (4,), 0.125)),
+            out=tensor(kind, (1, 4), 4.0, 100),
+        )
+
+    need_codes(build, np.array([0, 100, 200, -300], np.int32))
+
+
+@pytest.mark.parametrize(("kind", "zero_point"), [("uint8", 255), ("uint8", 77), ("uint8", 128), ("int8", -5)])
+@pytest.mark.parametrize("computed", [False, True])
+def test_zeros_around_codes(kind, zero_point, computed):
+    cell, image = (tensor(kind, shape, 0.3, zero_point) for shape in ((1, 1, 1, 1), (1, 1, 2, 1)))
+
+    def x(builder):
+        given = builder.input(cell)
+        return builder.relu(given, out=cell) if computed else given
+
+    def pad(builder):
+        return builder.pad(x(builder), np.array([[0, 0], [0, 0], [0, 1], [0, 0]], np.int32), out=image)
+
+    def space_to_batch(builder):
+        paddings = np.array([[0, 0], [0, 1]], np.int32)
+        return builder.space_to_batch_nd(x(builder), np.array([1, 1], np.int32), paddings, out=image)
+
+    for build in (pad, space_to_batch):
+        codes = np.full((1, 1, 1, 1), zero_point, kind)
+        assert need_codes(build, codes).reshape(-1).tolist() == [zero_point, zero_point]
+
+
+@pytest.mark.parametrize("activation", [0, 1, 2, 3])
+@pytest.mark.parametrize("image", [(1, 1, 1, 1), (1, 2, 3, 1), (1, 9, 9, 1)])
+def test_dilated_windows_with_scales_by_channel(image, activation):
+    random = np.random.default_rng(0)
+    shape = (3, 7, 2, 1)
+    filters = OperandType(
+        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, shape, channel=ChannelQuantization(0, (0.02, 0.01, 0.03))
+    )
+    inputs = [
+        (tensor("uint8", image, 0.5, 129), random.integers(0, 256, image).astype(np.uint8)),
+        (filters, random.integers(-127, 128, shape).astype(np.int8)),
+        (tensor("int32", (3,)), np.array([-90, 0, 90], np.int32)),
+        *map(integer, (1, 3, 2, activation)), scalar(OperandCode.BOOL, False), *map(integer, (3, 2)),
+    ]  # fmt: skip
+    out = tensor("uint8", (1, -(-image[1] // 2), -(-image[2] // 3), 3), 0.5, 129)
+    ours, right = (
+        run_single(OperationCode.CONV_2D, inputs, [out], constant=True, devices=[which])[0].astype(int)
+        for which in (ENGINE, REFERENCE)
+    )
+    assert abs(ours - right).max() <= 1
+
+
 # Numbers at the ends of the range
+
+
+def test_large_exponents_whose_result_is_finite():
+    x = np.array([88.37, 88.6, 88.72, 89, 88, -87.5, -104, 0], np.float32)
+    need_agreement(OperationCode.EXP, [given(x)], [given(x)[0]])
+
 
 ONE = "RELU RELU1 RELU6 TANH LOGISTIC HARD_SWISH ABS EXP FLOOR LOG NEG SIN SQRT RSQRT".split()  # noqa: SIM905
 TWO = "ADD SUB MUL DIV MAXIMUM MINIMUM POW PRELU".split()  # noqa: SIM905

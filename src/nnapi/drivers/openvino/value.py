@@ -156,7 +156,7 @@ def _converted(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
     if type.is_quantized:
         if native == "stored":
             real = decoded(node, type)
-            if node.get_type_name() == "Parameter" and not type.channel:
+            if isinstance(node, ov.op.Parameter) and not type.channel:
                 return rounded(real, type)  # which changes nothing, but has the engine compute with the codes of inputs
             return real
         if kind == "raw":

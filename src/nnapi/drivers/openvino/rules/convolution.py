@@ -99,7 +99,11 @@ def fully_connected(site: Site, input: Value, weights: Value, bias: Value) -> Va
     x = input.real()
     if input.type.dimensions[1:] != (width,):
         x = op.reshape(x, integers([input.type.size // width, width]), False)
-    y = op.matmul(x, _weights(weights, (units, width), (0, 1), (-1, 1)), False, True)
+    if input.array is None:
+        factors = _weights(weights, (units, width), (0, 1), (-1, 1))
+    else:
+        factors = weights.real()  # the engine fails to compile a product of a constant and codes
+    y = op.matmul(x, factors, False, True)
     y = op.add(y, _bias(input, weights, bias, (1, units)))
     return site.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(site, input, weights) else y)
 

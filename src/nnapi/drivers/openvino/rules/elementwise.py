@@ -31,7 +31,6 @@ _each(activation.TANH, op.tanh)
 _each(activation.LOGISTIC, op.sigmoid)
 _each(activation.HARD_SWISH, op.hswish)
 _each(elementwise.ABS, op.abs)
-_each(elementwise.EXP, op.exp)
 _each(elementwise.FLOOR, op.floor)
 _each(elementwise.LOG, op.log)
 _each(elementwise.NEG, op.negative)
@@ -39,6 +38,14 @@ _each(elementwise.SIN, op.sin)
 _each(elementwise.SQRT, op.sqrt)
 _each(logical_not.LOGICAL_NOT, op.logical_not)
 _each(quantize.QUANTIZE, lambda x: x)
+
+
+@lower(elementwise.EXP)
+def exp(site: Site, input: Value) -> Value:
+    """The square of half the exponent's: the engine's own is infinite where the result is finite, but large."""
+    first = input.is_channels_first
+    root = op.exp(op.multiply(input.real(first), number(0.5)))
+    return site.result(op.multiply(root, root), first=first)
 
 
 @lower(quantize.DEQUANTIZE)
@@ -70,7 +77,7 @@ def cast_to(site: Site, input: Value) -> Value:
     """Codes are cast as the integers they are; numbers are cut off towards zero and held within the target's range."""
     source, target = input.type, site.type()
     if source.code == target.code:
-        return site.moved(input, lambda x: x)
+        return Value.of(input.node("stored"), target, "stored") if source.is_quantized else site.moved(input, lambda x: x)
     if source.dtype.kind == "f" and target.dtype.kind == "f":
         return Value.of(input.real(), target, "real")
     if source.dtype.kind != "f" and target.dtype.kind == "f":

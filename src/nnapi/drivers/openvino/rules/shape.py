@@ -198,16 +198,23 @@ def space_to_batch(site: Site, input: Value, block_shape: Array, paddings: Array
     """The padding apart: quantised, the engine would pad with the code 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
     none = integers([0] * 4)
-    padded = op.pad(input.real(first=True), begin, end, "constant", number(0))
+    padded, kind = _with_zeros(input, begin, end, True)
     y = op.space_to_batch(padded, integers([1, 1, *block_shape]), none, none)
-    return Value.of(y, site.type(), "real", first=True)
+    return Value.of(y, site.type(), kind, first=True)
 
 
 @lower(padding_operations.PAD)
 def pad(site: Site, input: Value, paddings: Array) -> Value:
     first = input.is_channels_first
-    y = op.pad(input.real(first), *_around(paddings, first), "constant", number(0))
-    return Value.of(y, site.type(), "real", first=first)
+    y, kind = _with_zeros(input, *_around(paddings, first), first)
+    return Value.of(y, site.type(), kind, first=first)
+
+
+def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
+    """Padded, and as what: codes with the one that means 0, as the engine may take the number 0 for the code 0."""
+    kind: Kind = "stored" if input.type.is_quantized else "real"
+    zero = op.constant(input.type.dtype.type(input.type.zero_point)) if input.type.is_quantized else number(0)
+    return op.pad(input.node(kind, first), begin, end, "constant", zero), kind
 
 
 @lower(padding_operations.PAD_V2)
