@@ -1,5 +1,7 @@
 """Recurrent cells on the engine, against the reference, over what cells may have and leave out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cell_cases import (
@@ -166,6 +168,16 @@ def test_quantized_lstm_refuses_computed_weights():
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
     assert "weights of the input gate are computed" in refusal(
         single(Op.QUANTIZED_LSTM, inputs, integer_results(features()))
+    )
+
+
+def test_quantized_lstm_refuses_results_that_count_in_different_units():
+    """Both are the same codes, which must not be read by the scale of the one where the other is meant."""
+    inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
+    state, memory, out = integer_results(features())
+    results = [state, memory, replace(out, zero_point=out.zero_point + 1)]
+    assert "output_state_out and output differ in scale or zero point" in refusal(
+        single(Op.QUANTIZED_LSTM, inputs, results, constant=True)
     )
 
 

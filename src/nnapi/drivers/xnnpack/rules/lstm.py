@@ -118,7 +118,11 @@ def quantized_lstm(
         not (cell.peephole and cell.projection),
         "the engine's integers are wrong where a cell has peepholes and a projection",
     )
-    hidden, state = site.result(0), site.result(1)
+    hidden, state, output = (site.result(position) for position in range(3))
+    need(
+        hidden.same_codes(output),
+        "output_state_out and output differ in scale or zero point: the engine has one result for both",
+    )
     scales = [operands[f"{gate}_intermediate_scale"] if cell.norm else GATE_SCALE for gate in GATES]
     for gate, scale in zip(GATES, scales, strict=True):
         _need_exact(site, cell, gate, input, output_in, scale)
