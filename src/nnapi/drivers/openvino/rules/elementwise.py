@@ -77,7 +77,9 @@ def cast_to(site: Site, input: Value) -> Value:
     """Codes are cast as the integers they are; numbers are cut off towards zero and held within the target's range."""
     source, target = input.type, site.type()
     if source.code == target.code:
-        return Value.of(input.node("stored"), target, "stored") if source.is_quantized else site.moved(input, lambda x: x)
+        if source.is_quantized:
+            return Value.of(input.node("stored"), target, "stored")
+        return site.moved(input, lambda x: x)
     if source.dtype.kind == "f" and target.dtype.kind == "f":
         return Value.of(input.real(), target, "real")
     if source.dtype.kind != "f" and target.dtype.kind == "f":
