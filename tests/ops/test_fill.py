@@ -47,6 +47,11 @@ def test_no_more_memory_is_taken_than_the_result_has(kind):
     assert peak < out.nbytes + 500_000
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_an_extent_of_0_gives_no_elements(shape):
+    assert run(FILL, ints(*shape), scalar(OperandCode.FLOAT32, 1.5), out=tensor("float32")).shape == shape
+
+
 def test_refusals():
     one = scalar(OperandCode.FLOAT32, 1)
     refuses_to_compute("dims [2, -1] must not be negative", FILL, ints(2, -1), one, outs=[tensor("float32")])

@@ -162,6 +162,11 @@ def test_synchronous_executions() -> None:
     assert found.self_times[Phase.EXECUTION][R] == ms(4000)
 
 
+def test_only_the_application_ends_a_warm_up() -> None:
+    found = statistics("1 1 B [NN_LA_PWU]w\n2 1 B [NN_LR_PWU]r\n3 1 E\n4 1 B [NN_LA_PE]x\n5 1 E\n6 1 E")
+    assert found.executions == {Phase.OVERALL: 0, Phase.WARM_UP: 1, Phase.BENCHMARK: 0}
+
+
 def test_warm_up_and_benchmark() -> None:
     found = statistics(
         """

@@ -7,7 +7,7 @@ import pytest
 from against_litert import Case, case, check, loaded, run
 
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import T, const, f32, flags, i32, s8, u8
+from nnapi.testing.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 
 rng = np.random.default_rng(3)
 a = f32(4, 5, 6)
@@ -97,6 +97,32 @@ REDUCTIONS = [
 @pytest.mark.parametrize("case", SLICES + GATHERS + SCATTERS + REDUCTIONS, ids=str)
 def test_agrees_with_litert(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+def test_a_slice_that_has_the_output_s_extents_is_not_reshaped(tmp_path: Path) -> None:
+    model = loaded(strided(i32(4, 5), [1, 0], [3, 5], [1, 1], i32(2, 5)).content(), tmp_path)
+    assert [call.code for call in model.operations] == [OperationCode.SLICE]
+
+
+def test_a_slice_that_loses_axes_is_reshaped(tmp_path: Path) -> None:
+    model = loaded(strided(i32(4, 5), [1, 0], [2, 5], [1, 1], i32(5), ShrinkAxisMask=1).content(), tmp_path)
+    assert [call.code for call in model.operations] == [OperationCode.SLICE, OperationCode.RESHAPE]
+
+
+def test_a_slice_of_a_constant_is_a_constant(tmp_path: Path) -> None:
+    """So that a tensor's shape can be taken apart and put together for RESHAPE."""
+    x, extent, line = i32(2, 6), T("INT32", ()), i32(12)
+    bounds = [const(numbers) for numbers in ([1], [2], [1])]
+    graph = Graph().operator(
+        "STRIDED_SLICE", [const([7, 12]), *bounds], [extent], "StridedSliceOptions", ShrinkAxisMask=1
+    )
+    shape = T("INT32", (1,))
+    graph.operator("PACK", [extent], [shape], "PackOptions", ValuesCount=1)
+    graph.operator("RESHAPE", [x, shape], [line], "ReshapeOptions")
+    model = loaded(write(graph.between([x], [line])), tmp_path)
+    assert [call.code for call in model.operations] == [OperationCode.RESHAPE]
+    values = np.arange(12, dtype=np.int32).reshape(2, 6)
+    np.testing.assert_array_equal(run(model, [values])[0], values.ravel())
 
 
 def test_reducing_along_no_axes_changes_nothing(tmp_path: Path) -> None:

@@ -117,6 +117,16 @@ def test_states_are_clipped_from_the_step_on_that_can_reach_the_clip(clip):
     agree(net.finished(*states))
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps):
+    net = Net()
+    outputs, memory = sequence(net, "float", 1, steps)
+    model = net.finished(pack(net, outputs, 1), memory)
+    written = cells.written_out(merged(lowered(model).graph))
+    assert [operator.kind for operator in written.operators].count("SLICE") == (0 if steps == 1 else steps)
+    agree(model)
+
+
 def test_a_cell_in_integers_whose_state_is_read_is_the_engines():
     net = Net()
     outputs, memory = sequence(net, "integer", 0, constant_states=True)
