@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint lock size bench wheel aarch64 clean
+.PHONY: demo test quick lint mutants lock size bench wheel aarch64 clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
@@ -30,10 +30,15 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
+# Random changes of the source that tests should notice: NUMBER of them, drawn from SEED, in JOBS copies of the tree.
+mutants: $(READY)
+	$(PIP) -e '.[mutants]' --no-build-isolation
+	$(BIN)/python tools/mutants.py --number $(or $(NUMBER),200) --seed $(or $(SEED),0) --jobs $(JOBS)
+
 # uv is needed here alone: it knows how to write one file for every Python and platform.
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet --upgrade uv
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra openvino \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra mutants --extra openvino \
 		--no-annotate --no-emit-index-url --custom-compile-command "make lock" pyproject.toml -o constraints.txt
 
 size: $(READY)

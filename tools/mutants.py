@@ -1,0 +1,289 @@
+"""Change the product at random, a token at a time, and see whether tests notice: `make mutants`.
+
+Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
+tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
+the other quick tests of its room. Each run is a process forked from one that has the libraries loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import compileall
+import json
+import multiprocessing
+import os
+import py_compile
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from importlib.metadata import entry_points
+from pathlib import Path
+from queue import Queue
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SOURCE = Path("src") / "nnapi"
+ROOMS = ("model", "ops", "runtime", "importers", "drivers")
+LEFT_OUT = (".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypothesis")
+MOST_EXAMPLES = 300
+"""Conformance examples that a mutant meets."""
+MOST_SECONDS = 600
+"""Of a processor: tests that take more hang, and the mutant is noticed. Waiting may take twice as long."""
+
+Work = Callable[[], int]
+FORK = multiprocessing.get_context("forkserver")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: the ``occurrence``-th place where the operator applies in the file."""
+
+    path: Path
+    line: int
+    operator: str
+    occurrence: int
+
+    def __str__(self) -> str:
+        return f"{self.path.as_posix()}:{self.line} {self.operator.removeprefix('core/')}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant: why a run failed, empty where none did, and the line that was changed."""
+
+    mutant: Mutant
+    reason: str
+    change: str
+
+
+# The sample
+
+
+def sample(rooms: Sequence[str], number: int, seed: int) -> list[Mutant]:
+    """Mutants of different places, files drawn by their length; the same for the same tree and seed."""
+    root = REPOSITORY / SOURCE
+    files = sorted(path.relative_to(REPOSITORY) for room in rooms for path in (root / room).rglob("*.py"))
+    lengths = [len((REPOSITORY / path).read_text().splitlines()) for path in files]
+    if sum(lengths) < 10 * number:
+        sys.exit(f"{', '.join(rooms)}: too little source for {number} mutants")
+    draw, drawn = random.Random(seed), dict[tuple[Path, object], Mutant]()
+    while len(drawn) < number:
+        (path,) = draw.choices(files, lengths)
+        if found := places(path):
+            place = draw.choice(sorted(found))
+            drawn.setdefault((path, place), draw.choice(found[place]))
+    return list(drawn.values())
+
+
+@cache
+def places(path: Path) -> dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]]:
+    """The mutants of a file by the place that they change, so that a place of many mutants is not drawn more often."""
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    hints = Hints((REPOSITORY / path).read_text())
+    nodes = list(ast_nodes(get_ast_from_path(REPOSITORY / path)))
+    found: dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]] = {}
+    for name in sorted(operator_names()):
+        if (kind := get_operator(name)).arguments():
+            continue  # these want to be told a variable
+        operator = kind()
+        positions = (place for node in nodes for place in operator.mutation_positions(node))
+        for occurrence, (begin, end) in enumerate(positions):
+            if begin not in hints:
+                found.setdefault((begin, end), []).append(Mutant(path, begin[0], name, occurrence))
+    return found
+
+
+class Hints:
+    """The type hints of a source: nobody computes them, so no test can notice what is changed in them."""
+
+    def __init__(self, source: str) -> None:
+        hints = [
+            hint
+            for node in ast.walk(ast.parse(source))
+            for hint in (getattr(node, "annotation", None), getattr(node, "returns", None))
+            if isinstance(hint, ast.expr)
+        ]
+        self.spans = [((h.lineno, h.col_offset), (h.end_lineno or h.lineno, h.end_col_offset or 0)) for h in hints]
+
+    def __contains__(self, position: tuple[int, int]) -> bool:
+        return any(begin <= position < end for begin, end in self.spans)
+
+
+# Their tests
+
+
+def nearest(path: Path) -> list[str]:
+    """The tests of a module, relative to the repository; those of its folder where no name leads to some."""
+    from test_names import find_tests
+
+    return [str(test.relative_to(REPOSITORY)) for test in find_tests(path.relative_to(SOURCE))] or [wider(path)]
+
+
+def wider(path: Path) -> str:
+    """The folder of the tests of a module's room, or of its engine or importer within it."""
+    room, *rest = path.relative_to(SOURCE).parent.parts
+    folder = Path("tests", room, *rest[:1])
+    return str(folder if (REPOSITORY / folder).is_dir() else folder.parent)
+
+
+def conformance(path: Path) -> int:
+    """Run examples of the operations a module names, or of all, on its engine's device or on the reference."""
+    from nnapi.codes import OperationCode
+    from nnapi.runtime.device import Device
+    from nnapi.testing.conformance import Status, run
+    from nnapi.testing.corpus import published
+
+    module = ".".join(path.relative_to("src").with_suffix("").parts)
+    drivers = [point for point in entry_points(group="nnapi.drivers") if module.startswith(f"{point.module}.")]
+    devices: list[Device | str] = ["nnapi-reference"]
+    if drivers:
+        found = drivers[0].load()()
+        devices = [Device(found[0] if isinstance(found, list) else found)]
+    mentioned = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", path.read_text())) & OperationCode.__members__.keys()
+    corpus = published()
+    entries = corpus.select(lambda entry: not mentioned or not mentioned.isdisjoint(entry.ops))
+    chosen = set(random.Random(0).sample(entries, min(MOST_EXAMPLES, len(entries))))
+    results = run(corpus, devices, ["plain"], chosen.__contains__, strict=not drivers)
+    failed = next((result for result in results if result.status == Status.FAILED), None)
+    if failed:
+        print(f"FAILED {failed.example}: {failed.reason}")
+    return int(failed is not None)
+
+
+def run_tests(options: Sequence[str]) -> int:
+    import pytest
+
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", "not slow", *options]))
+
+
+def of_module(path: Path) -> list[Work]:
+    return [partial(run_tests, nearest(path)), partial(conformance, path)]
+
+
+def of_room(path: Path) -> list[Work]:
+    return [partial(run_tests, [wider(path), *(f"--deselect={test}" for test in nearest(path))])]
+
+
+# Running them
+
+
+def inside(copy: Path, log: Path, work: Work) -> None:
+    """Do the work in the copy, with all that it writes in the log; in a process that ends with it."""
+    os.setsid()  # so that whatever it starts can be ended with it
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.chdir(copy)
+    sys.path.insert(0, str(copy / "src"))
+    os.environ["PYTHONPATH"] = str(copy / "src")
+    sys.exit(work())
+
+
+def failure(copy: Path, work: Work) -> str:
+    """Why the work failed in the copy; empty if it did not."""
+    log = copy.with_suffix(".log")
+    process = FORK.Process(target=inside, args=(copy, log, work))
+    process.start()
+    process.join(2 * MOST_SECONDS)
+    hangs = process.exitcode is None
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid or 0, signal.SIGKILL)
+    process.join()
+    if hangs:
+        return "no end"
+    if process.exitcode in (0, 5):  # 5: all tests of the choice are slow ones
+        return ""
+    written = log.read_text(errors="replace")
+    return "".join(re.findall(r"^FAILED .*", written, re.MULTILINE)[:1]) or f"{process.exitcode}: {written[-1000:]}"
+
+
+def judge(copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutant: Mutant) -> Outcome:
+    """Make the change in a copy that is free, and work there until something fails."""
+    from cosmic_ray.mutating import use_mutation
+    from cosmic_ray.plugins import get_operator
+
+    copy = copies.get()
+    try:
+        with use_mutation(copy / mutant.path, get_operator(mutant.operator)(), mutant.occurrence) as (before, after):
+            reasons = (failure(copy, work) for work in works(mutant.path))
+            reason = next(filter(None, reasons), "")
+        if (test := reason.removeprefix("FAILED ").split(" - ")[0]) and "::" in test:
+            reason = reason if not failure(copy, partial(run_tests, [test])) else ""
+        return Outcome(mutant, reason, changed(before, after))
+    finally:
+        copies.put(copy)
+
+
+def changed(before: str, after: str) -> str:
+    """The first line that differs, as it was and as it is."""
+    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
+    return next((f"{a.strip()}  →  {b.strip()}" for a, b in pairs if a != b), "its end")
+
+
+def make_copy(place: Path) -> Path:
+    """A copy of the tree, compiled so that a file that is changed within the same second is compiled again."""
+    shutil.copytree(REPOSITORY, place, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+    mode = py_compile.PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(place / "src", quiet=1, invalidation_mode=mode)
+    return place
+
+
+def run_all(
+    copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutants: Sequence[Mutant], report: Path | None
+) -> list[Mutant]:
+    """Those that survive; each outcome is told as it is known."""
+    survived = []
+    with ThreadPoolExecutor(copies.qsize()) as pool:
+        for count, outcome in enumerate(pool.map(partial(judge, copies, works), mutants), 1):
+            print(f"{count:4} {'noticed ' if outcome.reason else 'survived'}  {outcome.mutant}", flush=True)
+            if not outcome.reason:
+                survived.append(outcome.mutant)
+                print(f"{'':15}{outcome.change}", flush=True)
+            if report:
+                with report.open("a") as file:
+                    file.write(json.dumps(asdict(outcome), default=str) + "\n")
+    return survived
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--number", type=int, default=200, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=0, help="what they are drawn from")
+    parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that share the work")
+    parser.add_argument("--report", type=Path, help="a file that gets a line of JSON for each mutant")
+    parser.add_argument("rooms", nargs="*", default=ROOMS, help=f"folders of {SOURCE}; all of: {' '.join(ROOMS)}")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = arguments()
+    sys.path.insert(0, str(REPOSITORY / "tests"))
+    if (shared := REPOSITORY.parent / "shared").is_dir():
+        os.environ.setdefault("NNAPI_SHARED", str(shared))  # the copies lie elsewhere
+    FORK.set_forkserver_preload(["__main__", "numpy", "scipy.special", "pytest"])
+    mutants = sample(given.rooms, given.number, given.seed)
+    with tempfile.TemporaryDirectory(prefix="nnapi-mutants-") as folder:
+        copies: Queue[Path] = Queue()
+        for number in range(given.jobs):
+            copies.put(make_copy(Path(folder, f"copy{number}")))
+        survived = run_all(copies, of_module, mutants, given.report)
+        print(f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; those of their rooms:")
+        survived = run_all(copies, of_room, survived, given.report)
+    noticed = len(mutants) - len(survived)
+    print(f"\n{noticed} of {len(mutants)} noticed ({noticed / len(mutants):.1%}), seed {given.seed}")
+
+
+if __name__ == "__main__":
+    main()
