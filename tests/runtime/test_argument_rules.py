@@ -37,6 +37,11 @@ def test_rule_097_nothing_is_set_after_the_start(setter: Callable[[Execution], o
         setter(completed())
 
 
+def test_truths_are_no_numbers_of_another_size() -> None:
+    with pytest.raises(BadDataError, match="stores float32, got an array of bool"):
+        prepared().set_input(0, np.ones(ONES.size, np.bool_))
+
+
 def test_rule_098_null_before_state() -> None:
     execution = completed()
     with pytest.raises(UnexpectedNullError, match="no buffer, but a length of 4, for input 9"):

@@ -261,6 +261,7 @@ def test_what_the_engine_is_fast_at():
     mirrored = [(image, None), (tensor("int32", (4, 2)), [[0, 0], [1, 1], [1, 1], [0, 0]]), *ints(0)]
     assert kinds(OperationCode.MIRROR_PAD, mirrored, tensor("float32", (1, 6, 6, 3))) == ["GATHER", "GATHER"]
     assert kinds(OperationCode.PRELU, [(image, None), (tensor("float32", (1,)), [0.1])], image) == ["LEAKY_RELU"]
+    assert kinds(OperationCode.PRELU, [(image, None), (tensor("float32", (3,)), [0.1, 0.2, 0.3])], image) == ["PRELU"]
 
 
 @pytest.mark.parametrize("slope", [0.0, -0.5, 2.0])

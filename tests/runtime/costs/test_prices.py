@@ -6,6 +6,7 @@ from device_cases import REFERENCE, chain, limited
 
 from nnapi import OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
+from nnapi.model.nesting import called
 from nnapi.runtime.costs.cost_tables import Cost, Table
 from nnapi.runtime.costs.prices import NOMINAL, Prices
 from nnapi.runtime.costs.workload import Element, Kind, work_of
@@ -39,6 +40,14 @@ def test_declared_figures_are_relative_to_the_measured_reference() -> None:
     prices = Prices(DECLARED, reference=MEASURED)
     assert prices.seconds(MODEL, CALL, FAST) == pytest.approx(0.5 * (3e-6 + 1e-9 * NBYTES))
     assert prices.launch == 7e-6
+
+
+def test_of_two_branches_one_is_taken() -> None:
+    """An IF costs half of what both cost, and itself."""
+    prices, model = Prices(DECLARED), branch()
+    inner = sum(prices.seconds(part, part.operations[0], FAST) for part in called(model, model.operations[0]))
+    own = NOMINAL.operation * DECLARED.if_.exec_time
+    assert prices.seconds(model, model.operations[0], FAST) == pytest.approx(own + inner / 2, rel=1e-9)
 
 
 def test_the_plan_follows_what_was_measured() -> None:

@@ -62,8 +62,8 @@ def sliced(node: Node, x: Value, along: Sequence[Along], new_axes: Sequence[int]
         shape = []
     for axis in new_axes:
         shape.insert(axis, 1)
-    if taken.array is not None or tuple(shape or [1]) == taken.shape:
-        node.deliver(node.reshape(taken, shape or [1]))
+    if tuple(shape or [1]) == taken.shape:
+        node.deliver(taken)
     else:
         node.reshape(taken, shape or [1], to=node.output)
 
