@@ -37,7 +37,7 @@ LEFT_OUT = (".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypo
 MOST_EXAMPLES = 300
 """Conformance examples that a mutant meets."""
 MOST_SECONDS = 600
-"""Of a processor: tests that take more hang, and the mutant is noticed. Waiting may take twice as long."""
+"""Of a processor: tests that take more hang, and the mutant is noticed. On the clock they may take twice as long."""
 
 Work = Callable[[], int]
 FORK = multiprocessing.get_context("forkserver")

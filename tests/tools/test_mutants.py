@@ -1,0 +1,62 @@
+"""What `make mutants` draws, and which tests the drawn places meet."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mutants
+
+SOURCE = """
+def half(number: int | None = 3) -> int | float:
+    limit: dict[int, int | str] = {}
+    return number / 2
+"""
+
+
+def test_type_hints_are_left_alone() -> None:
+    hints = mutants.Hints(SOURCE)
+    lines = SOURCE.splitlines()
+    in_hints = [(row, lines[row - 1].index(text)) for row, text in ((2, "| None"), (2, "| float"), (3, "| str"))]
+    computed = [(row, lines[row - 1].index(text)) for row, text in ((2, "3"), (3, "{}"), (4, "/"))]
+    assert all(place in hints for place in in_hints)
+    assert not any(place in hints for place in computed)
+
+
+def test_the_first_line_that_differs_is_shown() -> None:
+    assert mutants.changed("a = 1\n  b = 2\n", "a = 1\n  b = 3\n") == "b = 2  →  b = 3"
+
+
+def test_a_seed_gives_the_same_mutants_and_fewer_are_the_first_of_more() -> None:
+    pytest.importorskip("cosmic_ray")
+    four = mutants.sample(["trace"], 4, 7)
+    assert mutants.sample(["trace"], 2, 7) == four[:2]
+    assert len({(each.path, each.line, each.operator, each.occurrence) for each in four}) == 4
+
+
+@pytest.mark.parametrize("mutant_file", ["src/nnapi/trace/marks.py", "src/nnapi/trace/__init__.py"])
+def test_each_module_meets_tests(mutant_file: str) -> None:
+    tests = [*mutants.nearest(Path(mutant_file)), mutants.wider(Path(mutant_file))]
+    assert all((mutants.REPOSITORY / test).exists() for test in tests)
+
+
+def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
+    """As its own process: what forks for it should not have the tests' modules loaded."""
+    code = (
+        "import sys; from functools import partial; from pathlib import Path; import mutants\n"
+        "if __name__ == '__main__':\n"
+        "    print([bool(mutants.failure(Path(sys.argv[1]), partial(int, number))) for number in ('0', '1')])\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    (tmp_path / "copy").mkdir()
+    tools = str(mutants.REPOSITORY / "tools")
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "copy"],
+        env=os.environ | {"PYTHONPATH": tools},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "[False, True]\n", done.stderr
