@@ -29,9 +29,9 @@ TESTED_BY = {
     "drivers/reference/control_flow.py": "ops/test_control_flow.py",
     "drivers/xnnpack/lowering.py": "drivers/xnnpack/test_xnnpack_refusals.py",
     "drivers/xnnpack/engine/quiet.py": "drivers/xnnpack/engine/test_interpreter.py",
+    "drivers/xnnpack/prepared.py": "drivers/xnnpack/engine/test_interpreter.py",
     "drivers/xnnpack/rules": "drivers/xnnpack/test_xnnpack_rules.py",
     "drivers/xnnpack/site.py": "drivers/xnnpack/test_xnnpack_rules.py",
-    "drivers/xnnpack/engine/limits.py": "drivers/xnnpack/test_xnnpack_safety.py",
     "importers/build.py": "importers/tflite",
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/graph.py": "importers/tflite",
@@ -63,9 +63,9 @@ TESTED_BY = {
 
 
 @cache
-def sources(room: str) -> dict[Path, str]:
-    """The tests in a room's folder, and those beside the folders for modules beside the rooms."""
-    found = (TESTS / room).rglob("*.py") if (TESTS / room).is_dir() else TESTS.glob("*.py")
+def sources(folder: Path) -> dict[Path, str]:
+    """The tests in the folder of a room, engine or importer, and those beside the rooms for modules beside them."""
+    found = TESTS.glob("*.py") if folder == TESTS else folder.rglob("*.py")
     return {path: path.read_text() for path in sorted(found)}
 
 
@@ -80,9 +80,10 @@ def named_after(module: Path) -> list[Path]:
     """The files that have the module's name in their own, or in what they import."""
     package = ".".join(("nnapi", *module.parent.parts))
     imported = re.compile(rf"\b{package}\.{module.stem}\b|from {package} import ([^(\n]*|\([^)]*)\b{module.stem}\b")
+    folders = (TESTS.joinpath(*module.parent.parts[:depth]) for depth in (2, 1, 0))
     return [
         path
-        for path, text in sources(module.parts[0]).items()
+        for path, text in sources(next(folder for folder in folders if folder.is_dir())).items()
         if re.fullmatch(rf"test_(\w+_)?{module.stem}", path.stem) or imported.search(text)
     ]
 

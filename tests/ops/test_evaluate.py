@@ -5,12 +5,13 @@ import pytest
 from image_cases import NONE, RELU6, SAME, VALID, floats, numbers, operands, tail, to_nchw
 from tensor_cases import FLOATS, int32, unknown
 
+from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.model.call import normalise
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY, Kernel
 from nnapi.ops.evaluate import evaluate, specialise
-from nnapi.testing.single import single
+from nnapi.testing.single import scalar, single
 
 
 def prepared(code, *inputs, out=None, constant=False):
@@ -75,6 +76,18 @@ def test_sums_are_of_the_precision_that_keeps_them_exact(monkeypatch, code, bias
     step = specialise(*prepared(Op.FULLY_CONNECTED, row, weights, bias, int32(NONE), constant=True))
     step.run(row[1])
     assert {seen[0][name].dtype for name in ("input", "weights", "bias")} == {np.dtype(expected)}
+
+
+@pytest.mark.parametrize(("inner", "expected"), [(200, np.float32), (300, np.float64)])
+def test_so_are_sums_along_what_no_filter_has(monkeypatch, inner, expected):
+    """Codes as far as 255 from the zero point: 255² · 258 is 2²⁴."""
+    seen = watch(monkeypatch, Op.BATCH_MATMUL)
+    x = tensor("int8", (1, inner), 1.0, -128), np.full((1, inner), 127, np.int8)
+    y = tensor("int8", (inner, 1), 1.0, -128), np.full((inner, 1), 127, np.int8)
+    no = scalar(OperandCode.BOOL, False)
+    step = specialise(*prepared(Op.BATCH_MATMUL, x, y, no, no))
+    step.run(x[1], y[1])
+    assert {value.dtype for value in seen[0].values() if isinstance(value, np.ndarray)} == {np.dtype(expected)}
 
 
 def test_kernels_see_images_as_nhwc(monkeypatch):

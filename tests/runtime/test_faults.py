@@ -29,9 +29,11 @@ from fault_cases import (
 
 from nnapi import Compilation, Device, OperationCode, compile
 from nnapi.codes import ResultCode
+from nnapi.drivers.base import Request
 from nnapi.drivers.faulty import Fault, Faulty, Phase
-from nnapi.errors import MissedDeadlineError, MissedDeadlineTransientError, NnapiError, error_for
+from nnapi.errors import MissedDeadlineError, MissedDeadlineTransientError, NnapiError, OpFailedError, error_for
 from nnapi.model.operand import Array
+from nnapi.runtime.compilation import execute
 from nnapi.runtime.event import COLLAPSED
 
 Way = Callable[[Compilation], Array]
@@ -200,3 +202,13 @@ def test_nothing_leaks(fault: Fault | None, way: Way, monkeypatch: pytest.Monkey
 def resources() -> tuple[int, int]:
     gc.collect()
     return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+
+def test_what_escapes_from_a_plan_is_op_failed() -> None:
+    class Broken:
+        def execute(self, request: object) -> Any:
+            raise ZeroDivisionError("by nothing")
+
+    broken: Any = Broken()
+    with pytest.raises(OpFailedError, match="ZeroDivisionError: by nothing"):
+        execute(broken, Request(()))

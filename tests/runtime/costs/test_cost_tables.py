@@ -7,7 +7,7 @@ import pytest
 from cost_cases import Clock, exact
 
 from nnapi import Device
-from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, known_costs
+from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, default_directory, known_costs
 from nnapi.runtime.costs.workload import Element, Kind
 
 CLASS = Kind.DEPTHWISE, Element.SIGNED
@@ -89,3 +89,15 @@ def test_the_file_is_beside_the_plans_and_read_once(monkeypatch: pytest.MonkeyPa
     known_costs().keep(some(), 1, TABLE)
     (tmp_path / "costs.json").unlink()
     assert known_costs().table(some(), 1) == TABLE
+
+
+@pytest.mark.parametrize(
+    ("chosen", "users", "place"),
+    [("/mine", "/cache", "/mine"), (None, "/cache", "/cache/nnapi"), (None, None, "/home/x/.cache/nnapi")],
+)
+def test_the_directory_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, chosen: str | None, users: str | None, place: str
+) -> None:
+    for name, value in (("NNAPI_CACHE_DIR", chosen), ("XDG_CACHE_HOME", users), ("HOME", "/home/x")):
+        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+    assert default_directory() == place
