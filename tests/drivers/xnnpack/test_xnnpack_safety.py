@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from nnapi.drivers.xnnpack.graph import Operator, Tensor
-from nnapi.drivers.xnnpack.validate import LARGEST_SCALE, SMALLEST_SCALE, complaint
+from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE, complaint
+from nnapi.formats.tflite.graph import Operator, Tensor
 
 SEEDS = 12
 """Draws for each operation that has a rule."""

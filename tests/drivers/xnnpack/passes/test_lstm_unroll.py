@@ -122,7 +122,7 @@ def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps):
     net = Net()
     outputs, memory = sequence(net, "float", 1, steps)
     model = net.finished(pack(net, outputs, 1), memory)
-    written = cells.written_out(merged(lowered(model).graph))
+    written = lstm_unroll.written_out(merged(lowered(model).graph))
     assert [operator.kind for operator in written.operators].count("SLICE") == (0 if steps == 1 else steps)
     agree(model)
 
