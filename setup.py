@@ -16,6 +16,28 @@ LIBRARY = f"nnapi.capi.{ABI}.libneuralnetworks"  # a folder for each Python: one
 # Before 2.34 glibc had dlopen in a library of its own, and later ones still have its name.
 LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "glibc" else ["-ldl"]
 
+DEPENDENCIES = [
+    "numpy>=2,<3",
+    "scipy>=1.11",
+    "blake3>=1,<2",
+    "cffi>=1.17,<3",
+    "typer>=0.16",
+    "rich>=13",
+    "pillow>=10",
+    "jinja2>=3.1",
+    "pygal>=3.0.5",
+    "threadpoolctl>=3.5",
+]
+# Below the next release, as we use what it does not promise: the interpreter below its wrapper, and the structs of its
+# profiler. Only where it publishes wheels; elsewhere the device is unavailable and everything else works.
+LITERT = [
+    "ai-edge-litert>=2,<2.4; python_version < '3.14' and sys_platform == 'linux' and (platform_machine == 'x86_64' or platform_machine == 'aarch64')",
+    "ai-edge-litert>=2,<2.4; python_version < '3.14' and sys_platform == 'darwin' and platform_machine == 'arm64'",
+]
+# To markers a Python of 32 bits on a kernel of 64, and one on musl, look like those that it has wheels for. A wheel of
+# this package is for one kind of Python, so what is said when it is built holds where it is installed.
+LITERT_HAS_WHEELS = ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-darwin"))
+
 
 class BuildNative(build_ext):
     """Both are made by the C compiler; that one of them is no Python module only shows in its name."""
@@ -68,6 +90,7 @@ class BuildNative(build_ext):
 
 
 setup(
+    install_requires=DEPENDENCIES + (LITERT if LITERT_HAS_WHEELS else []),
     ext_modules=[
         Extension("nnapi.capi._bridge", ["native/bridge.c"], optional=True),
         Extension(

@@ -12,6 +12,7 @@ five minutes.
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import os
 import platform
@@ -105,10 +106,11 @@ def install(there: Emulated) -> None:
     (there.environment / "pyvenv.cfg").write_text(f"home = {there.root / 'usr/bin'}\n")
     with open(REPOSITORY / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)
+    own = [each for each in importlib.metadata.requires("nnapi") or [] if "extra ==" not in each]
     platforms = [f"manylinux_2_{minor}_aarch64" for minor in GLIBC] + ["manylinux2014_aarch64"]
     pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-compile", "--target", str(there.packages)]
     where = ["--only-binary=:all:", "--implementation=cp", f"--python-version={there.version}"]
-    needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    needed = [*own, *project["build-system"]["requires"]]
     subprocess.run([*pip, *where, *(f"--platform={name}" for name in platforms), *needed], check=True)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", build(there), there.packages], check=True)
 

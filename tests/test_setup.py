@@ -1,0 +1,38 @@
+"""What setup.py asks for on Pythons other than this one."""
+
+import email
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = """
+import runpy, sys, sysconfig
+
+_, abi, folder = sys.argv
+given = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: abi if name == "SOABI" else given(name)
+sys.argv = ["setup.py", "-q", "egg_info", "--egg-base", folder]
+runpy.run_path("setup.py", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("abi", "has_wheels"),
+    [
+        ("cpython-311-x86_64-linux-gnu", True),
+        ("cpython-311-arm-linux-gnueabihf", False),
+        ("cpython-312-x86_64-linux-musl", False),
+    ],
+)
+def test_litert_is_needed_only_where_it_has_wheels(abi: str, has_wheels: bool, tmp_path: Path) -> None:
+    """A marker does not see that a Python of 32 bits runs on a kernel of 64, nor musl: installing would fail there."""
+    command = [sys.executable, "-W", "ignore", "-c", ELSEWHERE, abi, tmp_path]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    metadata = email.message_from_string((tmp_path / "nnapi.egg-info" / "PKG-INFO").read_text())
+    needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert "numpy<3,>=2" in needed
+    assert any(line.startswith("ai-edge-litert") for line in needed) == has_wheels
+    assert "requires-dist" in metadata.get_all("Dynamic", [])  # so nobody takes an sdist's word for it
