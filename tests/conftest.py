@@ -35,5 +35,5 @@ def shared() -> Path:
     """The folder of reference material: $NNAPI_SHARED, or `shared` beside the checkout; skips without it."""
     folder = Path(os.environ.get("NNAPI_SHARED") or Path(__file__).resolve().parents[2] / "shared")
     if not folder.is_dir():
-        pytest.skip(f"no reference material at {folder} (set NNAPI_SHARED)")
+        pytest.skip(f"needs the reference material, which is not at {folder} (NNAPI_SHARED names another folder)")
     return folder

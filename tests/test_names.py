@@ -15,12 +15,15 @@ import size
 
 SRC, TESTS = size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"
 MODULES = sorted(path.relative_to(SRC) for path in SRC.rglob("*.py") if not path.stem.startswith("__"))
-WITHOUT_A_ROOM = {"benchmarks", "clients", "examples"}
+WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "examples", "tools"}
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
     "capi/calls.py": "capi/test_functions.py",
+    "capi/diagnostics.py": "clients/test_clients.py",
     "capi/library.py": "capi/test_functions.py",
+    "capi/support.py": "clients/test_clients.py",
+    "capi/support_answers.py": "clients/test_clients.py",
     "cli/costs.py": "cli/test_devices.py",
     "cli/lib.py": "capi/test_installation.py",
     "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",
@@ -36,6 +39,7 @@ TESTED_BY = {
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/graph.py": "importers/tflite",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
+    "importers/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "model/arguments.py": "model/test_matching.py",
@@ -49,10 +53,17 @@ TESTED_BY = {
     "report/trace_files.py": "cli/test_trace.py",
     "runtime/attributes.py": "runtime/test_argument_rules.py",
     "runtime/binding.py": "runtime/test_argument_rules.py",
-    "runtime/burst.py": "runtime/test_execution_rules.py",
+    "runtime/inputs.py": "runtime/test_burst.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
-    "runtime/memory.py": "runtime/test_memory_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
+    "testing/random/boxes.py": "testing/random/test_proposals.py",
+    "testing/random/cells.py": "testing/random/test_proposals.py",
+    "testing/random/elements.py": "testing/random/test_proposals.py",
+    "testing/random/fitting.py": "testing/random/test_proposals.py",
+    "testing/random/forms.py": "testing/random/test_judging.py",
+    "testing/random/moves.py": "testing/random/test_proposals.py",
+    "testing/random/parts.py": "testing/random/test_shrinking.py",
+    "testing/random/wording.py": "cli/test_check_random.py",
     "testing/record.py": "capi/test_record.py",
     "testing/runtime.py": "capi/test_client.py",
     "testing/single.py": "ops/test_softmax.py",

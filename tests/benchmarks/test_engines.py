@@ -12,7 +12,7 @@ import pytest
 
 from nnapi.model.operand import tensor
 
-pytest.importorskip("ai_edge_litert")
+pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 pytestmark = pytest.mark.engine
 REPOSITORY = Path(__file__).parents[2]
 

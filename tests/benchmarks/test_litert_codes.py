@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-pytest.importorskip("ai_edge_litert")
+pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 pytestmark = pytest.mark.engine
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "litert_codes.py"

@@ -51,7 +51,7 @@ def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_memory() -> None:
-    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     command = [sys.executable, REPOSITORY / "benchmarks" / "memory.py", DIGITS / "digits_quant.tflite"]
     done = subprocess.run([*command, "--devices", "nnapi-reference"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

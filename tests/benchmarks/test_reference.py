@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 @pytest.mark.engine
 def test_digits() -> None:
-    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     model = REPOSITORY / "examples" / "digits" / "digits_quant.tflite"
     command = [
         sys.executable,

@@ -67,7 +67,7 @@ def environment(package: Path, folder: Path, *options: str) -> Path:
 def run(client: Path, package: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     """Run the client with nothing in its environment but where the library is."""
     variables = {"LD_LIBRARY_PATH": str(library(package).parent), "PATH": path}
-    return subprocess.run([client], env=variables, capture_output=True, text=True, timeout=120)
+    return subprocess.run([client], env=variables, capture_output=True, text=True, timeout=300)
 
 
 @needs_compiler

@@ -24,7 +24,7 @@ def drawn(patience: float, until: str, *, terminal: bool = True) -> str:
 def wait_until_drawn(console: Console, words: str) -> None:
     """Or for a minute, after which what is looked for is missing."""
     assert isinstance(console.file, io.StringIO)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while words not in console.file.getvalue() and time.monotonic() < end:
         time.sleep(0.01)
 

@@ -209,7 +209,7 @@ def test_imagenet(shared: Path, network: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.engine
 @pytest.mark.parametrize("network", NETWORKS)
 def test_imagenet_as_litert_sees_it(shared: Path, network: str) -> None:
-    interpreters = pytest.importorskip("ai_edge_litert.interpreter")
+    interpreters = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     file = shared / "models" / f"{network}.tflite"
     model = nnapi.load(file)
     interpreter = interpreters.Interpreter(str(file))

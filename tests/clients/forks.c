@@ -14,7 +14,7 @@ static int in_child(int expected) {
         ANeuralNetworksModel_free(NULL);
         exit(result == expected ? 0 : 1);
     }
-    alarm(60);
+    alarm(300);
     CHECK(waitpid(child, &status, 0) == child);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -45,7 +45,7 @@ def compiled(program: str, folder: Path, *options: str) -> Path:
 def run(program: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a client as on a user's machine: nothing of this process's Python in its environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | variables
-    return subprocess.run([str(program), *words], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run([str(program), *words], env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

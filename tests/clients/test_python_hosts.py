@@ -81,7 +81,7 @@ def built(source: str, folder: Path) -> Path:
 
 
 def python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize(

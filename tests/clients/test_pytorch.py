@@ -14,7 +14,7 @@ import pytest
 from nnapi.capi import installation
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'nnapi[torch]')")
-prepare = pytest.importorskip("torch.backends._nnapi.prepare")
+prepare = pytest.importorskip("torch.backends._nnapi.prepare", reason="this PyTorch has no NNAPI delegate")
 if installation.library_problem():
     pytest.skip(str(installation.library_problem()), allow_module_level=True)
 

@@ -51,7 +51,7 @@ def random_inputs(model: Model, interpreter: Any) -> list[np.ndarray[Any, Any]]:
 
 def litert(path: Path, model: Model) -> tuple[list[np.ndarray[Any, Any]], list[np.ndarray[Any, Any]], Arrays]:
     """Random inputs, LiteRT's outputs and everything in between by name."""
-    module = pytest.importorskip("ai_edge_litert.interpreter")
+    module = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     interpreter = module.Interpreter(
         str(path),
         num_threads=1,

@@ -34,7 +34,7 @@ def ask(page: str, script: str, folder: Path, *flags: str) -> Any:
     file = folder / "page.html"
     file.write_text(page.replace("</body>", f"{question}</body>"), encoding="utf-8")
     command = [browser, *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not complaints, complaints
     answer = re.search(r'data-answer="([^"]*)"', done.stdout)

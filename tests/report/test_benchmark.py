@@ -186,7 +186,7 @@ def test_rate_counts_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def pass_time() -> None:
         clock.now += 0.125
 
-    together = threading.Barrier(3, pass_time, timeout=60)
+    together = threading.Barrier(3, pass_time, timeout=300)
 
     def slow(inputs: Sequence[Array]) -> list[Array]:
         together.wait()
@@ -218,7 +218,7 @@ def test_an_engine_that_takes_its_process_down(inputs: Path, monkeypatch: pytest
 
 @pytest.mark.engine
 def test_peak_memory_of_another_engine(inputs: Path) -> None:
-    pytest.importorskip("ai_edge_litert.interpreter")
+    pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     peak, reason = peak_memory(LiteRT(), DIGITS, inputs, 1)
     assert not reason
     assert peak is not None

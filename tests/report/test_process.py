@@ -23,7 +23,7 @@ with trace.section("[NN_LA_PO]work"), trace.section("[NN_LA_PP]describe"):
 def ran(name: Path, more: str = "", *, traced: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"NNAPI_TRACE": str(name)} | variables
     command = [sys.executable, "-c", WORK.format(traced=traced) + more]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
 
 
 @pytest.mark.parametrize("suffix", ["html", "json", "txt"])

@@ -83,7 +83,7 @@ def candidates(fault: Fault, phase: Phase) -> list[Device]:
     return [faulty(fault, phase), REFERENCE]
 
 
-def without_deadlock(work: Callable[[], Any], seconds: float = 20.0) -> Any:
+def without_deadlock(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     """The result of the work, on a thread of its own; AssertionError when it does not end."""
     outcome: list[tuple[bool, Any]] = []
 

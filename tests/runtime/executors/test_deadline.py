@@ -48,7 +48,7 @@ def test_work_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     assert waits == [pytest.approx(0.001 + PATIENCE)]
     assert not ended.is_set()
     gate.set()
-    assert ended.wait(10)
+    assert ended.wait(120)
 
 
 def test_a_moment_that_has_passed() -> None:

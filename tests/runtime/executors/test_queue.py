@@ -40,7 +40,7 @@ class Gate:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.001)
@@ -164,7 +164,7 @@ def test_many_threads_share_a_compilation(way: str) -> None:
 
 def test_no_lock_is_held_while_a_driver_computes() -> None:
     """Two executions of one compilation are in the driver at the same time."""
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=120)
 
     def meet(request: Request, inner: Prepared) -> Outcome:
         meeting.wait()

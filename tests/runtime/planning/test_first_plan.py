@@ -99,7 +99,7 @@ def test_a_plan_that_a_cache_keeps_tells_the_same(machine: list[Device], tmp_pat
 @pytest.mark.engine
 def test_engines_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
     """One of several engines takes the model: the other is not even loaded."""
-    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     code = (
         "import sys, nnapi; b = nnapi.Builder('r'); b.output(b.relu(b.input(nnapi.tensor('float32', (1, 8)))));"
         "c = nnapi.compile(b.finish()); assert [d.name for d in c.devices] == ['xnnpack-cpu'];"

@@ -284,7 +284,7 @@ def start(directory: Path, times: int = 1) -> "subprocess.Popen[str]":
 
 
 def results(process: "subprocess.Popen[str]") -> list[tuple[int, int]]:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return [(int(a), int(b)) for a, b in (line.split() for line in out.splitlines())]
 

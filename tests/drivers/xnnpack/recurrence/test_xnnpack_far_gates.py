@@ -66,7 +66,7 @@ def test_a_large_state_that_the_input_makes_up_for(state):
 def test_a_model_of_digits(shared, factor):
     path = shared / "models" / "tflm_mnist_lstm_float.tflite"
     if not path.exists():
-        pytest.skip("no such model")
+        pytest.skip(f"the reference material has no {path.name}")
     model = load(path)
     shape = model.operands[model.inputs[0]].type.dimensions
     image = np.random.default_rng(0).uniform(0, 1, shape).astype(np.float32) * np.float32(factor)
