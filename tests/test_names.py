@@ -53,7 +53,7 @@ TESTED_BY = {
     "report/trace_files.py": "cli/test_trace.py",
     "runtime/attributes.py": "runtime/test_argument_rules.py",
     "runtime/binding.py": "runtime/test_argument_rules.py",
-    "runtime/inputs.py": "runtime/test_burst.py",
+    "runtime/inputs.py": "runtime/test_shortcut.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
     "testing/random/boxes.py": "testing/random/test_proposals.py",

@@ -15,6 +15,7 @@ def measured(name: str, *arguments: str, codes: tuple[int, ...] = (0,)) -> Any:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode in codes, done.stderr + done.stdout
+    assert done.stdout, done.stderr  # 1 is also what Python ends with after a traceback
     return json.loads(done.stdout)
 
 
