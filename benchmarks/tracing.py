@@ -10,6 +10,8 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # NumPy reads them when it is imported
 
+import __future__
+
 import argparse
 import inspect
 import json
@@ -48,7 +50,8 @@ def without_sections() -> Iterator[None]:
         source = textwrap.dedent(inspect.getsource(function))
         assert "spans.active" in source, f"{owner.__name__}.{name} does not ask"
         made: dict[str, Any] = {}
-        exec(source.replace("spans.active", "False"), function.__globals__, made)
+        code = compile(source.replace("spans.active", "False"), name, "exec", __future__.annotations.compiler_flag)
+        exec(code, function.__globals__, made)
         setattr(owner, name, made[name])
     try:
         yield
