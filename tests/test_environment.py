@@ -69,7 +69,7 @@ def test_files_beside_the_measurements_are_named() -> None:
         node
         for path in SOURCES
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and node.args and ast.unparse(node.args[0]) == "default_directory()"
+        if isinstance(node, ast.Call) and len(node.args) > 1 and ast.unparse(node.args[0]) == "default_directory()"
     ]
     assert len(calls) >= 3
     for call in calls:

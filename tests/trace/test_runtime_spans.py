@@ -144,13 +144,12 @@ def test_failures_end_their_sections(compilation: nnapi.Compilation) -> None:
 
 def test_runs_that_compare_plans_are_nobody_s_executions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(settings, "tuning", True)
     reference = nnapi.device("nnapi-reference")
     rival = nnapi.Device(Limited(reference.driver, "rival", declared=Capabilities(Performance(0.5, 0.5))))
     builder = nnapi.Builder()
     x = builder.input(nnapi.tensor("float32", X.shape))
     builder.output(builder.mul(builder.add(x, X), X))
-    with trace.recording() as recorder:
+    with trace.recording() as recorder, settings(tuning=True):
         compilation = nnapi.compile(builder.finish(), [rival, reference])
     assert compilation.plan.measured is not None
     spans = recorder.spans()

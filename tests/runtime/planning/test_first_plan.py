@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,15 +37,15 @@ class Asked:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Device]:
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Device]]:
     """The devices of this machine, for tests to add to; what is measured fails the test."""
     found: list[Device] = []
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(settings, "tuning", True)
     monkeypatch.setattr(thread_choice, "all_devices", lambda: found)
     monkeypatch.setattr(calibration, "_measure", None)
     monkeypatch.setattr("nnapi.runtime.executors.prepare.fastest", None)
-    return found
+    with settings(tuning=True):
+        yield found
 
 
 def drivers(machine: list[Device], *devices: Device) -> list[Asked]:
@@ -105,5 +106,5 @@ def test_engines_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
         "c = nnapi.compile(b.finish()); assert [d.name for d in c.devices] == ['xnnpack-cpu'];"
         "assert 'openvino' not in sys.modules; assert 'nnapi-reference' in c.explain()"
     )
-    settings = {name: value for name, value in os.environ.items() if not name.startswith(("DEBUG_NN", "NNAPI_TUNING"))}
-    subprocess.run([sys.executable, "-c", code], env=settings | {"NNAPI_CACHE_DIR": str(tmp_path)}, check=True)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("DEBUG_NN", "NNAPI_TUNING"))}
+    subprocess.run([sys.executable, "-c", code], env=variables | {"NNAPI_CACHE_DIR": str(tmp_path)}, check=True)
