@@ -116,7 +116,11 @@ def test_an_interruption_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) ->
         clock.now += 0.001
         return twice(inputs)
 
-    (found,), interrupted = run(Pretended("one", stopped))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let commands in the background ignore it
+    try:
+        (found,), interrupted = run(Pretended("one", stopped))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert interrupted
     assert found.load
     assert found.samples

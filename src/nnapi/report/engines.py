@@ -176,6 +176,7 @@ class OpenVINO:
     name: str = "openvino"
 
     def version(self) -> str:
+
         import_openvino()
         return installed("openvino")
 
@@ -186,6 +187,7 @@ class OpenVINO:
 @cache
 def _openvino_core() -> Any:
     """One for the process, as its makers advise: it loads the plug-ins of the devices."""
+
     return import_openvino().Core()
 
 
