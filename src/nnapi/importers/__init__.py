@@ -42,8 +42,7 @@ def load(source: Source) -> Model:
     memory, path = _opened(source)
     name = os.path.basename(path)
     file = import_cache.identity(memory)
-    if file is not None and (found := import_cache.recalled(file, memory, name)):
-        found.origin = import_cache.Origin(file, path, is_kept=True)
+    if file is not None and (found := import_cache.recalled(file, memory, path)):
         return found
     try:
         with translated(path):

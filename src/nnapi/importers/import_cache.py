@@ -67,18 +67,18 @@ class Origin:
 
     def __init__(self, file: Identity, path: str | os.PathLike[str], *, is_kept: bool = False) -> None:
         """``is_kept`` says that what is to be known of the file is kept already."""
-        self._file, self._path, self._is_kept = file, os.path.abspath(path), is_kept
+        self.file, self._path, self._is_kept = file, os.path.abspath(path), is_kept
 
     def need_unchanged(self) -> None:
         """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
         the model. Another file of that name does no harm; what is written through a mapping may not show."""
         now = self._now()
-        if now and now[:2] == self._file[:2] and (now.size, now.modified) != (self._file.size, self._file.modified):
+        if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
             raise BadDataError(f"{self._path} has changed since it was loaded: load it again")
 
     def pickled(self, model: Model) -> tuple[Any, ...] | None:
         """By path and digest, where the file is still there."""
-        return (_loaded, (self._path, content_hash(model))) if self._now() == self._file else None
+        return (_loaded, (self._path, content_hash(model))) if self._now() == self.file else None
 
     def _now(self) -> Identity | None:
         try:
@@ -92,7 +92,7 @@ class Origin:
             return
         from pathlib import Path  # half a megabyte that only those who write need
 
-        file = self._file
+        file = self.file
         if time.time_ns() - max(file.changed, file.modified) < SETTLED:
             return
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
@@ -113,7 +113,7 @@ def _loaded(path: str, digest: bytes) -> Model:
     return model
 
 
-def recalled(file: Identity, memory: Memory, name: str) -> Model | None:
+def recalled(file: Identity, memory: Memory, path: str) -> Model | None:
     """The model of a file that was imported before, described when that is needed; None where nothing is known."""
     try:
         with open(file.path, "rb", buffering=0) as kept:
@@ -124,18 +124,23 @@ def recalled(file: Identity, memory: Memory, name: str) -> Model | None:
         digest = bytes.fromhex(found["digest"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    model = DeferredModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(file, memory, name, digest))
+    name, origin = os.path.basename(path), Origin(file, path, is_kept=True)
+    model = DeferredModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(origin, memory, name, digest))
+    model.origin = origin
     take_for(model, digest)
     return model
 
 
-def _read(file: Identity, memory: Memory, name: str, digest: bytes) -> Model:
+def _read(origin: Origin, memory: Memory, name: str, digest: bytes) -> Model:
     """The model, read only now; BadDataError where it is another by now."""
     from nnapi.importers import tflite
 
     model = tflite.read(memory, name)
-    if identity(memory) != file and content_hash(model) != digest:
-        raise BadDataError(f"{name} has changed since it was loaded: load it again")
+    now = identity(memory)
+    if now != origin.file:
+        if now is None or content_hash(model) != digest:
+            raise BadDataError(f"{name} has changed since it was loaded: load it again")
+        origin.file = now  # the same content, which counts from now on
     return model
 
 
