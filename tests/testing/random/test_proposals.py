@@ -61,7 +61,7 @@ def test_convolutions_have_odd_windows() -> None:
 
 def test_quantised_pairs_have_constants_of_one_number_and_zero_points_at_the_ends() -> None:
     drawn = [
-        operand for call in calls("MUL") for operand in call.main.operands if operand.type == "TENSOR_QUANT8_ASYMM"
+        operand for call in calls("MUL", 600) for operand in call.main.operands if operand.type == "TENSOR_QUANT8_ASYMM"
     ]
     assert {operand.lifetime for operand in drawn} >= {Source.CONSTANT_COPY, Source.SUBGRAPH_INPUT}
     assert {0, 255} <= {operand.zero_point for operand in drawn}
