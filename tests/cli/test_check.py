@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
+from nnapi.cli.progress import progress
 from nnapi.testing.corpus import write
 from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
@@ -67,6 +69,13 @@ def test_failure_names_the_first_difference(wrong: Path) -> None:
     assert "relu_off, plain: output 0 (subgraph_output)[1] is 2, expected 2.5" in said
     assert row(said, "plain") == ["2", "1", "1"]
     assert "1 run failed" in said
+
+
+def test_progress_counts_failures(wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.cli.check.progress", partial(progress, pause=0))
+    write(wrong.with_name("zero.npz"), [relu("relu_last", 0, 2)])
+    lines = call(wrong.parent, "--variants", "plain").stderr.splitlines()
+    assert lines == ["0 of 3: relu_one", "1 of 3: relu_off", "2 of 3: relu_last, 1 failed"]
 
 
 def test_json(wrong: Path, tmp_path: Path) -> None:

@@ -44,6 +44,13 @@ def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
+def test_long_work_without_a_terminal_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(Console(file=io.StringIO(), force_terminal=False), 2, pause=0) as step:
+        step("reading")
+        step("running bird.bmp")
+    assert capsys.readouterr().err == "0 of 2: reading\n1 of 2: running bird.bmp\n"
+
+
 def fail_slowly(console: Console) -> None:
     with progress(console, 1, 0.01) as step:
         step("failing")

@@ -117,6 +117,7 @@ def _run(
 ) -> list[Result]:
     wanted = {(entry.file, entry.name) for entry in entries}
     results = []
+    failed = 0
     with progress(console(), len(entries)) as step:
         ahead = iter(entries)
         current: Entry | None = None
@@ -131,8 +132,9 @@ def _run(
         ):
             while current is None or (current.file, current.name) != (result.file, result.example):
                 current = next(ahead)
-                step(current.name)
+                step(f"{current.name}, {failed} failed" if failed else current.name)
             results.append(result)
+            failed += result.status == Status.FAILED
     return results
 
 

@@ -1,9 +1,10 @@
-"""A progress bar for what takes longer than a second."""
+"""A progress bar for what takes longer than a second; without a terminal, a line for each minute."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,13 +13,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 PATIENCE = 1.0
 """Seconds before the bar shows."""
+PAUSE = 60.0
+"""Seconds between the lines that take its place where no terminal is."""
 
 
 @contextmanager
-def progress(out: Console, total: int, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
+def progress(
+    out: Console, total: int, patience: float = PATIENCE, pause: float = PAUSE
+) -> Iterator[Callable[[str], None]]:
     """A bar of ``total`` steps that shows itself only when work lasts; call what is yielded as each step begins.
 
-    It is drawn where results go if that is a terminal, else on stderr if that is one, else not at all.
+    It is drawn where results go if that is a terminal, else on stderr if that is one. If neither is, stderr gets a line
+    now and then, for those who read the log of a long run.
     """
     where = out if out.is_terminal else Console(file=sys.stderr)
     bar = Progress(
@@ -30,11 +36,14 @@ def progress(out: Console, total: int, patience: float = PATIENCE) -> Iterator[C
         disable=not where.is_terminal,
     )
     task = bar.add_task("", total=total)
-    begun = 0
+    begun, said = 0, time.monotonic()
 
     def step(description: str) -> None:
-        nonlocal begun
+        nonlocal begun, said
         bar.update(task, description=description, completed=begun)
+        if not where.is_terminal and time.monotonic() - said >= pause:
+            print(f"{begun} of {total}: {description}", file=sys.stderr, flush=True)
+            said = time.monotonic()
         begun += 1
 
     timer = threading.Timer(patience, bar.start)
