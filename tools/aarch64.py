@@ -1,6 +1,6 @@
 """Prove nnapi on aarch64 from an x86 machine with Debian, without root: an arm64 Python under qemu.
 
-    python tools/aarch64.py [--folder FOLDER] [--corpus FOLDER] [--device NAME …] [--filter NAME]
+    python tools/aarch64.py [--folder FOLDER] [--device NAME …] [--filter NAME]
 
 Fetches Debian's arm64 Python, its compiler for arm64 and qemu (about 130 MB) and the aarch64 wheels of what nnapi needs
 (about 90 MB) into the folder, builds nnapi's own wheel there, and runs the demo, the programs in C, a start from the
@@ -63,6 +63,10 @@ class Emulated:
         return self.folder / "environment"
 
     @property
+    def interpreter(self) -> Path:
+        return self.environment / "bin" / "python3"
+
+    @property
     def packages(self) -> Path:
         return self.environment / "lib" / f"python{self.version}" / "site-packages"
 
@@ -73,7 +77,7 @@ class Emulated:
 
     def python(self, *words: str | Path, where: Path | None = None, **variables: str) -> str:
         """What a Python program prints; CalledProcessError, after what it said, if it fails."""
-        done = self.run(self.environment / "bin" / "python3", *words, where=where, **variables)
+        done = self.run(self.interpreter, *words, where=where, **variables)
         if done.returncode:
             print(done.stdout + done.stderr, file=sys.stderr)
             done.check_returncode()
@@ -190,13 +194,14 @@ def cached_start(there: Emulated) -> bool:
 
 def examples(there: Emulated, device: str, chosen: list[str]) -> bool:
     """Every conformance example as it is, on one device. What a device refuses is skipped, with its reason."""
-    outcome = there.folder / f"{device}.json"
+    outcome, said = there.folder / f"{device}.json", there.folder / f"{device}.txt"
     outcome.unlink(missing_ok=True)
     words = ["-m", "nnapi", "check", *chosen, "--device", device, "--variants", "plain", "--json", str(outcome)]
-    done = there.run(there.environment / "bin" / "python3", *words)
-    (there.folder / f"{device}.txt").write_text(done.stdout + done.stderr)
+    print(f"{device}: {said} tells how far the examples are", flush=True)
+    with open(said, "w") as file:  # not kept until the end: it takes long, and gets a line each minute
+        code = subprocess.run([*there.qemu, there.interpreter, *words], stdout=file, stderr=file).returncode
     if not outcome.exists():
-        print(f"{device}: exit code {done.returncode}: {(done.stdout + done.stderr).strip()}")
+        print(f"{device}: exit code {code}: {said.read_text().strip()}")
         return False
     read = json.loads(outcome.read_text())
     counts = read["variants"]["plain"]
@@ -209,7 +214,6 @@ def examples(there: Emulated, device: str, chosen: list[str]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "aarch64", help="for all that is made")
-    parser.add_argument("--corpus", type=Path, help="conformance examples, where the package has none of its own")
     parser.add_argument("--device", action="append", choices=DEVICES, help="run the examples on this device only")
     parser.add_argument("--filter", help="run these examples only, as `nnapi check --filter` takes them")
     options = parser.parse_args()
@@ -225,8 +229,7 @@ def main() -> int:
     fetch(there)
     install(there)
     print(f"Python {there.version} on {there.python('-c', 'import platform; print(platform.machine())').strip()}")
-    chosen = [str(options.corpus.resolve())] if options.corpus else []
-    chosen += ["--filter", options.filter] if options.filter else []
+    chosen = ["--filter", options.filter] if options.filter else []
     good = [proof(there) for proof in (demo, clients, cached_start)]
     with ThreadPoolExecutor() as pool:
         good += pool.map(lambda device: examples(there, device, chosen), options.device or DEVICES)

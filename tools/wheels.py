@@ -1,6 +1,6 @@
 """Build the source distribution and a wheel for each Python into dist/, and prove them on this machine.
 
-    python tools/wheels.py [PYTHON …] [--corpus FOLDER]
+    python tools/wheels.py [PYTHON …]
 
 Each Python gets a wheel of its own: the bridge starts interpreters with PyConfig, whose layout is each version's own
 and no part of the stable ABI. Exit code 1, and what went wrong, if a wheel asks for a newer glibc than it should, or
@@ -31,14 +31,13 @@ NEWEST_GLIBC = (2, 28)
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
-    parser.add_argument("--corpus", type=Path, help="conformance examples, where the package has none of its own")
     options = parser.parse_args()
     try:
         tools = Environment.new(WORK / "tools", Path(sys.executable))
         tools.pip(*TOOLS)
         sdist = build_sdist(tools)
         wheels = {python: build_wheel(tools, sdist, python) for python in options.python}
-        proofs.prove(sdist, wheels, options.corpus.resolve() if options.corpus else None)
+        proofs.prove(sdist, wheels)
     except FailedError as error:
         print(error, file=sys.stderr)
         return 1
