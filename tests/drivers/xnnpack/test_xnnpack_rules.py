@@ -310,8 +310,9 @@ def test_images(name):
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("how", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("code", [OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR])
-def test_resizing(code, how, name):
-    run(code, [given(TYPES[name], 1, 5, 4, 3), *ints(7, 11), flag(False), *map(flag, how)], TYPES[name])
+@pytest.mark.parametrize(("width", "to"), [(4, 7), (12, 74)], ids=["", "where the engine's steps miss cells"])
+def test_resizing(code, how, name, width, to):
+    run(code, [given(TYPES[name], 1, 5, width, 3), *ints(to, 11), flag(False), *map(flag, how)], TYPES[name])
 
 
 @pytest.mark.parametrize("name", TYPES)

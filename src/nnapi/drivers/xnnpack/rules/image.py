@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.site import Site, need
+from nnapi.drivers.xnnpack.site import Site
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Pair, axis_of
@@ -24,21 +24,33 @@ def resize_bilinear(site: Site, input: Tensor, size: Pair, align_corners: bool, 
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
 def resize_nearest(site: Site, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
-    if not (align_corners or half_pixel_centers):
-        for extent, out in zip(input.shape[1:3], size, strict=True):
-            need(_steps_agree(extent, out), f"the engine's fixed-point steps from {extent} to {out} cells pick others")
+    is_plain = not (align_corners or half_pixel_centers)
+    if is_plain and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
+        return _gathered(site, input, size)
     return site.emit(
         "RESIZE_NEAREST_NEIGHBOR", [input, constant(size)], site.result(),
         align_corners=align_corners, half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
 
 
+def _gathered(site: Site, image: Tensor, size: Pair) -> Tensor:
+    """The image's rows and columns by their numbers, whatever steps the engine would take."""
+    rows, columns = (constant(_sources(*pair)) for pair in zip(image.shape[1:3], size, strict=True))
+    higher = image.like(shape=(image.shape[0], size[0], *image.shape[2:]))
+    return site.emit("GATHER", [site.emit("GATHER", [image, rows], higher, axis=1), columns], site.result(), axis=2)
+
+
 def _steps_agree(extent: int, out: int) -> bool:
     """Whether the engine, which steps along an axis in 65536ths, takes each cell from where the operation does."""
-    cells = np.arange(out)
-    wanted = np.floor(cells.astype(np.float32) * (np.float32(extent) / np.float32(out)))
-    taken = cells * ((extent << 16) // out + 1) >> 16
-    return bool((np.minimum(wanted, extent - 1) == np.minimum(taken, extent - 1)).all())
+    taken = np.arange(out) * ((extent << 16) // out + 1) >> 16
+    return bool((_sources(extent, out) == np.minimum(taken, extent - 1)).all())
+
+
+def _sources(extent: int, out: int) -> Array:
+    """Which cell along an axis each new one is taken from."""
+    places = np.floor(np.arange(out, dtype=np.float32) * (np.float32(extent) / np.float32(out)))
+    sources: Array = np.minimum(places, extent - 1).astype(np.int32)
+    return sources
 
 
 @lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)
