@@ -64,7 +64,7 @@ class Net:
         index = self.model.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point))
         if type.channel:
             self.model.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
-        self.model.set_operand_value(index, np.ascontiguousarray(value, type.dtype))
+        self.model.set_operand_value(index, None if value is None else np.ascontiguousarray(value, type.dtype))
         return index
 
     def numbers(self, *values):

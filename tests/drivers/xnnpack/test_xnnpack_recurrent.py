@@ -19,12 +19,13 @@ from cell_cases import (
     reals,
     shapes,
 )
-from engine_cases import agree, engine, reference, refusal
+from engine_cases import Net, agree, engine, reference, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
+from nnapi.model.operation import REGISTRY
 from nnapi.testing.single import run_single, single
 
 FLOAT = tensor("float32")
@@ -169,6 +170,20 @@ def test_quantized_lstm_refuses_computed_weights():
     assert "weights of the input gate are computed" in refusal(
         single(Op.QUANTIZED_LSTM, inputs, integer_results(features()))
     )
+
+
+def test_quantized_lstm_refuses_optional_weights_that_a_run_may_give():
+    kind = features("projection")
+    values, net = integers(kind, np.random.default_rng(0)), Net()
+    slots = REGISTRY[Op.QUANTIZED_LSTM].forms[0].inputs
+    given = dict(zip([slot.name for slot in slots], inputs_of(Op.QUANTIZED_LSTM, values, quant_of(kind)), strict=True))
+    inputs = []
+    for name, (type, value) in given.items():
+        is_input = name in ("input", "projection_bias")
+        inputs.append(net.input(type) if is_input else net.constant(type, value))
+    model = net.finished(*net.call(Op.QUANTIZED_LSTM, inputs, *integer_results(kind)))
+    assert model.operands[net.inputs[1]].type.dimensions == (0,)
+    assert "is computed, the engine needs it constant" in refusal(model)
 
 
 def test_quantized_lstm_refuses_results_that_count_in_different_units():

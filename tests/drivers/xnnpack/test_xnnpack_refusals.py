@@ -94,11 +94,12 @@ def test_arguments_that_the_engine_means_otherwise(code, scalars, reason):
     assert reason in refusal(one(code, [zeros(FLOATS), *given], FLOATS))
 
 
-def test_nearest_cells_that_fixed_point_steps_miss():
-    from nnapi.drivers.xnnpack.rules.image import _steps_agree
-
-    assert not _steps_agree(12, 74)
-    assert _steps_agree(5, 10)
+@pytest.mark.parametrize("code", [OperationCode.TRANSPOSE, OperationCode.SQUEEZE])
+def test_optional_values_that_a_run_decides(code):
+    net = Net()
+    x, order = net.input(tensor("float32", (0, 0))), net.input(tensor("int32", (0,)))
+    model = net.finished(net.call(code, [x, order], tensor("float32")))
+    assert "is not known before the model runs" in refusal(model)
 
 
 def test_a_refusal_does_not_spread():

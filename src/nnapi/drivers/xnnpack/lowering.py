@@ -17,7 +17,7 @@ from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normali
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parameter import Several
+from nnapi.model.parameter import Several, ValuesParameter
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
@@ -27,6 +27,8 @@ R = TypeVar("R", bound=Rule)
 STORED = ("filter", "weights", "bias")
 """Arguments whose constants a rule converts itself: it is given their types, not tensors."""
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
+LEARNT = frozenset({OperationCode.QUANTIZED_LSTM})
+"""Operations whose optional tensors the engine needs constant."""
 MANY = 16
 """Inputs from which on a call is compared with others before it is normalised."""
 RULES: dict[int, Rule] = {}
@@ -72,7 +74,8 @@ def assumed(model: Model) -> list[Shape | None]:
 
 
 def may_be_omitted(model: Model) -> frozenset[int]:
-    """Inputs that operations read only where an operand is optional."""
+    """Inputs that operations read only where an operand is optional. Not values that decide a shape: a call would be
+    taken as if they were omitted, and refused once a run gives them."""
     inputs = set(model.inputs)
     optional: set[int] = set()
     needed: set[int] = set()
@@ -81,7 +84,7 @@ def may_be_omitted(model: Model) -> frozenset[int]:
             continue
         for slot in call.match.form.inputs:
             places = call.match.inputs.get(slot.name, ())
-            loose = not isinstance(slot, Several) and slot.optional
+            loose = not isinstance(slot, Several | ValuesParameter) and slot.optional
             (optional if loose else needed).update(call.inputs[place] for place in places)
     return frozenset(inputs & optional - needed)
 
@@ -179,6 +182,8 @@ class _Lowering:
         if rule is None or call.match is None:
             need(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
             raise Refused("the engine has no operator with this meaning")
+        if call.code in LEARNT:
+            self._need_constants(call)
         normal = self._normal(call)
         site = Site(normal, self.values.get, self._tensor, self.findings)
         results = rule(site, **self._arguments(normal, site))
@@ -198,6 +203,13 @@ class _Lowering:
         for index, result in zip(call.outputs, results, strict=True):
             result.name = self.model.operands[index].name or result.name
             self.tensors[index] = result
+
+    def _need_constants(self, call: OperationCall) -> None:
+        """Refuse inputs that are taken for omitted, but may be given when the model runs."""
+        for index in call.inputs:
+            operand = self.model.operands[index]
+            may_be_given = operand.lifetime is Lifetime.INPUT and self.types.get(index, operand.type) is None
+            need(not may_be_given, f"{operand} is computed, the engine needs it constant")
 
     def _normal(self, call: OperationCall) -> Call:
         operands = self.model.operands
