@@ -102,6 +102,21 @@ def test_optional_values_that_a_run_decides(code):
     assert "is not known before the model runs" in refusal(model)
 
 
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (OperationCode.MEAN, [(tensor("int32", (2,)), np.int32([1, 2])), scalar(OperandCode.INT32, 1)]),
+        (OperationCode.RESIZE_BILINEAR, [scalar(OperandCode.INT32, 1), scalar(OperandCode.INT32, 1)]),
+    ],
+)
+def test_rounded_codes_that_are_kept_in_finer_steps(code, arguments):
+    image = tensor("uint8", (1, 4, 4, 2), 0.1, 128)
+    kept = [tensor("uint8", (1, 1, 1, 2), scale, 5) for scale in (0.0005, 0.1, 0.3)]
+    reasons = [refusal(one(code, [zeros(image), *arguments], out)) for out in kept]
+    assert "is kept in steps of 0.0005, the engine may be a step of 0.1 off" in reasons[0]
+    assert reasons[1:] == [None, None]
+
+
 def test_a_refusal_does_not_spread():
     net = Net()
     x = net.input(FLOATS)

@@ -30,6 +30,8 @@ T = TypeVar("T")
 SHIFT = 128
 """What an unsigned code is above the signed one that means the same number."""
 HIGHEST_RANK = 5
+ROUNDED = ("AVERAGE_POOL_2D", "MEAN", "RESIZE_BILINEAR")
+"""Operations that hand on the scale of an input and whose codes the engine may round the other way."""
 
 
 class Refused(Exception):
@@ -175,6 +177,10 @@ class Site:
         if same_quantization(made, kept):
             return tensor
         need(tensor.type == "i8", f"the engine does not requantise {made.name}")
+        need(
+            self.operation_name not in ROUNDED or made.scale <= kept.scale,
+            f"the result is kept in steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
+        )
         return self.requantised(tensor, tensor_of(kept, tensor.name))
 
     def reshaped(self, tensor: Tensor, shape: Shape) -> Tensor:
