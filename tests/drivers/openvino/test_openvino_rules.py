@@ -162,6 +162,17 @@ def test_mean_of_codes_is_rounded_down():
     assert ours[0].tolist() == [0, 0, 5]
 
 
+@pytest.mark.parametrize(("name", "scales"), [("int8", (0.1, 0.3)), ("uint8", (0.005, 0.1, 0.3))])
+def test_means_halfway_between_codes_that_are_kept_in_another_scale(name, scales):
+    windows = [*map(integer, (0, 0, 0, 0, 1, 1, 2, 1, 0))]
+    image = tensor(name, (1, 2, 2, 1), 0.1, 40), np.reshape([37, 38, 45, 40], (1, 2, 2, 1))
+    for scale in scales:
+        need_close(both(OperationCode.AVERAGE_POOL_2D, [image, *windows], [tensor(name, (1, 2, 1, 1), scale, 60)]))
+    if name == "int8":
+        fine = tensor(name, (1, 2, 1, 1), 0.005, 60)
+        assert "is kept in steps of 0.005" in refusal(OperationCode.AVERAGE_POOL_2D, [image, *windows], [fine])
+
+
 def chain(then, type, out):
     """A quantised tensor added to zero, so that its numbers are computed, and an operation on it."""
     builder = nnapi.Builder()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnapi.codes import FuseCode
+from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.lowering import lower
 from nnapi.drivers.openvino.site import Site, need
@@ -14,7 +14,13 @@ from nnapi.ops.shapes import Padding, Pair
 
 @lower(AVERAGE_POOL_2D)
 def average_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
-    """Halves between codes go up: what is computed more than once must not end here on one side, there on the other."""
+    """Halves between codes go up: what is computed more than once must not end here on one side, there on the other.
+    The operation takes those of signed codes away from 0, one step off, which is many of a finer scale."""
+    made, kept = site.type(), site.call.kept_results()[0]
+    need(
+        made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
+        f"the result is kept in steps of {kept.scale:g}, the rule's halves may be a step of {made.scale:g} off",
+    )
     y = _average(input.real(first=True), input, padding, stride, size)
     if input.type.is_quantized:
         y = op.add(y, number(input.type.scale * 0.25 / (size[0] * size[1])))
