@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from image_cases import (
     NONE,
     RELU1,
+    RELU6,
     SAME,
     VALID,
     activations,
@@ -117,6 +118,15 @@ def test_a_quantized_result_is_stored_in_the_declared_scale():
     plain = numbers(VALID, 1, 1, 1, 1, NONE)
     for code in (AVERAGE, MAX):
         assert run(code, codes, *plain, out=tensor("uint8", (1, 1, 1, 1), 0.25, 3)).item() == 7
+
+
+@pytest.mark.parametrize("scale", [8.0, 12.0, 13.0])
+def test_a_fused_activation_bounds_by_the_declared_scale(scale):
+    codes = tensor("uint8", (1, 1, 3, 1), scale, 128), np.uint8([100, 128, 214]).reshape(1, 1, 3, 1)
+    arguments = numbers(VALID, 1, 1, 1, 1, RELU6)
+    for code in (AVERAGE, MAX):
+        y = run(code, codes, *arguments, out=tensor("uint8", (1, 1, 3, 1), 0.25, 128))
+        assert y.reshape(-1).tolist() == [128, 128, 152]
 
 
 def test_levels():

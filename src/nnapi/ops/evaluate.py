@@ -224,23 +224,22 @@ def _channel_axis(call: Call, name: str) -> int | None:
 
 def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
     images = call.images() if call.nchw else frozenset()
-    store = [_storer(call, kernel, position, type) for position, type in enumerate(call.results)]
     slots = call.operation.outputs
-    kept = call.kept_results()
-    if kept is not call.results:
-        pairs = zip(store, call.results, kept, strict=True)
-        store = [_requantised(convert, made, type) for convert, made, type in pairs]
+    pairs = enumerate(zip(call.results, call.kept_results(), strict=True))
+    store = [_keeper(call, kernel, position, made, kept) for position, (made, kept) in pairs]
     return [
         _transposed(convert) if position < len(slots) and slots[position].name in images else convert
         for position, convert in enumerate(store)
     ]
 
 
-def _requantised(convert: Convert | None, made: OperandType, kept: OperandType) -> Convert | None:
-    """Codes as the operation makes them, then as the operand keeps them."""
+def _keeper(call: Call, kernel: Kernel, position: int, made: OperandType, kept: OperandType) -> Convert | None:
+    """Codes as the operation makes them, then as the operand keeps them, in whose scale the activation's limits are."""
+    activation = call.activation if position == 0 else FuseCode.FUSED_NONE
     if same_quantization(made, kept):
-        return convert
-    encode = requantizer(kept, FuseCode.FUSED_NONE, 1.0)
+        return _storer(call, kernel, activation, made)
+    convert = _storer(call, kernel, FuseCode.FUSED_NONE, made)
+    encode = requantizer(kept, activation, 1.0)
     return lambda y: encode(dequantize(made, convert(y) if convert else y))
 
 
@@ -248,8 +247,7 @@ def _transposed(convert: Convert | None) -> Convert:
     return (lambda y: convert(y).transpose(NHWC_TO_NCHW)) if convert else (lambda y: y.transpose(NHWC_TO_NCHW))
 
 
-def _storer(call: Call, kernel: Kernel, position: int, type: OperandType) -> Convert | None:
-    activation = call.activation if position == 0 else FuseCode.FUSED_NONE
+def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType) -> Convert | None:
     if kernel.kind in ("raw", "exact"):
         if not activation:
             return None
