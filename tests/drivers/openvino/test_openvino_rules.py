@@ -173,6 +173,14 @@ def test_means_halfway_between_codes_that_are_kept_in_another_scale(name, scales
         assert "is kept in steps of 0.005" in refusal(OperationCode.AVERAGE_POOL_2D, [image, *windows], [fine])
 
 
+@pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
+def test_activations_of_results_that_are_kept_in_another_scale(code):
+    image = tensor("uint8", (1, 1, 1, 1), 12.0, 128), np.full((1, 1, 1, 1), 214)
+    windows = map(integer, (0, 0, 0, 0, 1, 1, 1, 1, 3))
+    sentence = "the result is kept in another scale than the activation's limits are rounded to"
+    assert sentence in refusal(code, [image, *windows], [tensor("uint8", (1, 1, 1, 1), 24.0, 128)])
+
+
 def chain(then, type, out):
     """A quantised tensor added to zero, so that its numbers are computed, and an operation on it."""
     builder = nnapi.Builder()

@@ -68,6 +68,14 @@ def test_computed_filters_whose_sums_float_cannot_hold():
     assert "filter is computed, and its sums may reach 1300500 codes: too many" in refusal(model)
 
 
+@pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
+def test_activations_of_results_that_are_kept_in_another_scale(code):
+    image, kept = (tensor("uint8", (1, 1, 1, 1), scale, 128) for scale in (12.0, 24.0))
+    windows = [scalar(OperandCode.INT32, value) for value in (0, 0, 0, 0, 1, 1, 1, 1, 3)]
+    sentence = "the result is kept in another scale than the activation's limits are rounded to"
+    assert sentence in refusal(one(code, [zeros(image), *windows], kept))
+
+
 def test_stored_codes_with_a_scale_per_channel():
     type = tensor("quant8_symm_per_channel", (2, 3), channel=ChannelQuantization(1, (0.1, 0.2, 0.3)))
     net = Net()

@@ -17,6 +17,7 @@ from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normali
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.ops.quantization import same_quantization
 
 Rule = Callable[..., "Value | Sequence[Value]"]
 RULES: dict[int, Rule] = {}
@@ -139,7 +140,12 @@ class _Lowering:
         results = [results] if isinstance(results, Value) else list(results)
         if normal.nchw:
             results = self._as_stored(normal, results)
-        results = [result.requantised(type) for result, type in zip(results, normal.kept_results(), strict=True)]
+        kept = normal.kept_results()
+        need(
+            not normal.activation or all(map(same_quantization, normal.stored_results(), kept)),
+            "the result is kept in another scale than the activation's limits are rounded to",
+        )
+        results = [result.requantised(type) for result, type in zip(results, kept, strict=True)]
         self.done.ranges += site.ranges
         for index, result in zip(call.outputs, results, strict=True):
             result.name = _name(self.model.operands[index])

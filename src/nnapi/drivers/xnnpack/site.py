@@ -177,6 +177,7 @@ class Site:
         if same_quantization(made, kept):
             return tensor
         need(tensor.type == "i8", f"the engine does not requantise {made.name}")
+        need(not self.activation, "the result is kept in another scale than the activation's limits are rounded to")
         need(
             self.operation_name not in ROUNDED or made.scale <= kept.scale,
             f"the result is kept in steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
