@@ -34,6 +34,15 @@ def test_ranks_not_known():
     assert "not known before the" in refusal(model)
 
 
+def test_extents_assumed_where_they_are_open_are_named():
+    net = Net()
+    x, weights, bias = (net.input(tensor("float32", shape)) for shape in ((1, 4), (0, 4), (0,)))
+    model = net.finished(
+        net.call(OperationCode.FULLY_CONNECTED, [x, weights, bias, *net.numbers(0)], tensor("float32", (1, 8)))
+    )
+    assert "it fails with 1 for each extent that the model leaves open: gives TENSOR_FLOAT32[1, 1]" in refusal(model)
+
+
 def test_extents_that_values_decide():
     net = Net()
     x, shape = net.input(FLOATS), net.input(tensor("int32", (2,)))

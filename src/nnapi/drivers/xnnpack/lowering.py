@@ -60,7 +60,11 @@ def lowered(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lower
     ``shapes`` are the extents of the inputs where the model leaves some open, None for one that is omitted; by default
     they are :func:`assumed`.
     """
-    return _Lowering(model, shapes or assumed(model)).run()
+    if shapes is not None:
+        return _Lowering(model, shapes, "when it runs").run()
+    is_open = any(not model.operands[index].type.is_known for index in model.inputs)
+    when = "with 1 for each extent that the model leaves open" if is_open else "when it runs"
+    return _Lowering(model, assumed(model), when).run()
 
 
 def assumed(model: Model) -> list[Shape | None]:
@@ -100,8 +104,9 @@ class _Types(dict[int, OperandType | None]):
 
 
 class _Lowering:
-    def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
-        self.model = model
+    def __init__(self, model: Model, shapes: Sequence[Shape | None], when: str) -> None:
+        """``when`` says of calls that fail with these shapes when they do."""
+        self.model, self.when = model, when
         self.graph = Graph()
         self.types = _Types(model)
         self.values: dict[int, Array] = {}
@@ -169,7 +174,7 @@ class _Lowering:
         except NotYetKnown as unknown:
             return self._refuse(call, f"{unknown}")
         except NnapiError as error:
-            return self._refuse(call, f"it fails when it runs: {error}")
+            return self._refuse(call, f"it fails {self.when}: {error}")
         return TAKEN
 
     def _refuse(self, call: OperationCall, reason: str) -> Verdict:
