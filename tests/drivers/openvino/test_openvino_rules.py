@@ -181,6 +181,18 @@ def test_activations_of_results_that_are_kept_in_another_scale(code):
     assert sentence in refusal(code, [image, *windows], [tensor("uint8", (1, 1, 1, 1), 24.0, 128)])
 
 
+@pytest.mark.parametrize("depth", [3, 5, 8])
+def test_transposed_convolutions_of_codes(depth):
+    random = np.random.default_rng(0)
+    x, w = tensor("uint8", (1, 1, 2, depth), 0.5, 128), tensor("uint8", (depth, 1, 5, depth), 0.01, 128)
+    b, y = tensor("int32", (depth,), 0.005), tensor("uint8", (1, 1, 10, depth), 0.02, 128)
+    for _ in range(4):
+        codes = [(type, random.integers(0, 256, type.dimensions)) for type in (x, w)]
+        arguments = [(b, random.integers(-90, 90, depth)), *map(integer, (0, 0, 0, 0, 5, 1, 0))]
+        arguments.append(scalar(OperandCode.BOOL, False))
+        need_close(both(OperationCode.TRANSPOSE_CONV_2D, [*codes, *arguments], [y], constant=True))
+
+
 def chain(then, type, out):
     """A quantised tensor added to zero, so that its numbers are computed, and an operation on it."""
     builder = nnapi.Builder()

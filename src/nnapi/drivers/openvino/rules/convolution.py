@@ -78,7 +78,8 @@ def grouped_conv_2d(
 
 @lower(TRANSPOSE_CONV_2D)
 def transpose_conv_2d(site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair) -> Value:
-    weights = _weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1))
+    """With a filter of numbers: with one of codes the engine adds up some of them wrongly."""
+    weights = _weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), as_codes=False)
     need(not too_wide(padding), too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
     need(
@@ -141,8 +142,8 @@ def _biased(site: Site, y: Node, input: Value, filter: Value, bias: Value) -> Va
     return site.result(op.add(y, _bias(input, filter, bias, (1, channels, 1, 1))), first=True)
 
 
-def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape) -> Node:
-    """A filter reshaped and with its axes in another order: as numbers, or as codes and what they are worth.
+def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, as_codes: bool = True) -> Node:
+    """A filter reshaped and with its axes in another order: as numbers, or ``as_codes`` and what they are worth.
 
     ``channels`` are the extents of the result but 1 along all axes that are not those of the output channels.
     """
@@ -155,6 +156,8 @@ def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape)
         return constant(codes.astype(np.float32, copy=False))
     scale = np.array(type.channel.scales if type.channel else type.scale, np.float32)
     scale = scale.reshape(channels if type.channel else [1] * len(order))
+    if not as_codes:
+        return constant((codes.astype(np.float32) - np.float32(type.zero_point)) * scale)
     if codes.dtype == np.uint8 or type.zero_point:
         if int(codes.max()) - type.zero_point > 127 or int(codes.min()) - type.zero_point < -128:
             return constant((codes.astype(np.float32) - np.float32(type.zero_point)) * scale)
