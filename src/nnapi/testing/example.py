@@ -163,6 +163,19 @@ def dynamic(example: Example) -> Example:
     return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
+def opened(example: Example) -> Example:
+    """The example with the extents of its inputs and of what is computed declared unknown, in the main graph; those of
+    a tensor with scales by channel stay, because the API wants them known."""
+    known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
+    operands = tuple(
+        operand
+        if operand.lifetime in known or operand.channel_quant
+        else replace(operand, dimensions=(0,) * len(operand.dimensions))
+        for operand in example.main.operands
+    )
+    return replace(example, main=replace(example.main, operands=operands))
+
+
 def signed(example: Example) -> Example:
     """The example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
     operands = example.main.operands

@@ -41,6 +41,8 @@ from nnapi.testing.random_values import (
 ATTEMPTS = 2000
 LARGEST = 100_000
 """Elements of the largest result that is worth computing."""
+RESCALED = 0.25
+"""How often a result that would take the scale of an input has one of its own."""
 UNSPECIFIED = frozenset({("LSTM", "scratch_buffer"), ("RANDOM_MULTINOMIAL", "out")})
 """Outputs that two correct devices may fill differently."""
 
@@ -144,7 +146,7 @@ class _Draft:
     def _code(self, parameter: Parameter) -> OperandCode:
         accepted = sorted(parameter.accepts(self.codes))
         need(accepted, "no type is accepted beside those before it")
-        code = OperandCode(pick(self.rng, accepted))
+        code = OperandCode(pick(self.rng, [each for each in accepted for _ in range(1 + (each in ZERO_POINTS))]))
         if self.given and not self.tensors and parameter.kind == "tensor":
             code = self.given[0].code
             need(code in accepted, "the tensor given is of another type")
@@ -176,7 +178,9 @@ class _Draft:
         if self._is_omitted(parameter):
             return self._add(replace(type, lifetime=Source.NO_VALUE), None)
         value = random_data(type, taste, rng) if numbers is None else numbers
-        constant = rng.random() < (0.8 if numbers is not None else taste.constants if self.tensors else 0.1)
+        constant = rng.random() < (0.8 if numbers is not None else taste.constants if self.tensors else 0.2)
+        if constant and numbers is None and rng.random() < taste.uniform:
+            value = np.full_like(value, value.flat[0])
         lifetime = pick(rng, (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)) if constant else Source.SUBGRAPH_INPUT
         operand = replace(type, lifetime=lifetime, data=value if constant else None)
         self.tensors.append(operand)
@@ -246,13 +250,17 @@ class _Draft:
         return len(self.operands) - 1
 
     def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Give the outputs the extents, scales and zero points that the operation computes; raises as it does."""
+        """Give the outputs the extents, scales and zero points that the operation computes; raises as it does.
+
+        What would take the scale of an input is requantised to another one now and then.
+        """
         types = [self._type(index) for index in inputs]
         declared = tuple(self._type(index).with_dimensions(()) for index in outputs)
         match = self.operation.match(types, declared)
         value_of = self.values.__getitem__
         call = normalise(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
-        for index, result in zip(outputs, call.stored_results(), strict=True):
+        results = call.kept_results() if self.rng.random() < RESCALED else call.stored_results()
+        for index, result in zip(outputs, results, strict=True):
             need(0 not in result.dimensions, "a result would have no elements")
             need(math.prod(result.dimensions) <= LARGEST, "a result would be large")
             self.operands[index] = replace(

@@ -49,8 +49,9 @@ class Taste:
     """What one attempt draws from.
 
     ``omission``: probability that an optional operand is omitted; ``constants``: that a tensor is a constant;
-    ``integers``: range of int32 tensors; ``floats``: range of float tensors; ``central``: zero points in the middle;
-    ``special``: probability that a number is one of SPECIAL; ``given``: extents of the first tensor, where settled.
+    ``uniform``: that all elements of a constant are the same; ``integers``: range of int32 tensors; ``floats``: range
+    of float tensors; ``central``: zero points in the middle; ``special``: probability that a number is one of SPECIAL;
+    ``given``: extents of the first tensor, where settled.
     """
 
     extents: tuple[int, ...]
@@ -61,6 +62,7 @@ class Taste:
     integers: tuple[int, int]
     floats: tuple[float, float]
     central: bool
+    uniform: float = 0.0
     special: float = 0.0
     given: Shape | None = None
 
@@ -90,6 +92,7 @@ def draw_taste(rng: np.random.Generator) -> Taste:
         integers=pick(rng, ((0, min(extents)), (0, 1), (-100, 100))),
         floats=pick(rng, ((-2.0, 2.0), (0.0, 2.0), (-100.0, 100.0))),
         central=rng.random() < 0.5,
+        uniform=pick(rng, (0.0, 0.0, 1.0)),
     )
 
 

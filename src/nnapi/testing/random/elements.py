@@ -38,7 +38,7 @@ def two_tensors(draw: Draw) -> Fit:
     if draw.chance(0.3):
         return Fit({first: shape, second: shape})
     other = tuple(1 if draw.chance(0.4) else extent for extent in shape)[draw.pick(0, 0, draw.upto(len(shape) - 1)) :]
-    if draw.chance(0.35):
+    if draw.chance(0.5):
         other = (1,) * draw.pick(1, len(shape))
     if draw.taste.given is None and draw.chance(0.5):
         shape, other = other, shape

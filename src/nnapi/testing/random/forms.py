@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from nnapi.testing.example import Example, Source, dynamic
+from nnapi.testing.example import Example, Source, dynamic, opened
 from nnapi.testing.random.parts import CONSTANTS
 
 
 def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
     """Each form in which an example means the same, with what is different about it. Outputs keep their order."""
-    yield "with open extents", dynamic(example)
+    yield "with outputs of open extents", dynamic(example)
+    if not example.referenced:
+        yield "with inputs of open extents", opened(example)
     yield "with tensors as inputs", with_inputs(example)
     yield "with tensors as constants", with_constants(example)
 
@@ -40,7 +42,10 @@ def with_constants(example: Example) -> Example:
     """Every input but the first as a constant."""
     operands, inputs = list(example.main.operands), dict(example.inputs)
     for index in example.main.inputs[1:]:
-        if inputs[index] is not None:
-            operands[index] = replace(operands[index], lifetime=Source.CONSTANT_COPY, data=inputs.pop(index))
+        data = inputs[index]
+        if data is not None:
+            operands[index] = replace(
+                operands[index], lifetime=Source.CONSTANT_COPY, data=inputs.pop(index), dimensions=data.shape
+            )
     order = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
     return replace(example, main=replace(example.main, operands=tuple(operands), inputs=order), inputs=inputs)

@@ -8,12 +8,15 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.model.parameter import ActivationParameter
+from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, opened
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
 """How many of the examples are graphs."""
+OPEN = 0.08
+"""How many have inputs whose extents are only known when they run."""
 LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
 TRIES = 12
 """Draws for each call that is added; one that fits nowhere is left out."""
@@ -28,12 +31,14 @@ def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[O
     """A single operation or a graph; ``only`` narrows the operations. Raises NoCall."""
     operations = only or CALLABLE
     if rng.random() < GRAPHS:
-        return random_graph(rng, pick(rng, LONGEST), special, operations)
-    return random_single(rng, special, operations)
+        example = random_graph(rng, pick(rng, LONGEST), special, operations)
+    else:
+        example = random_single(rng, special, operations)
+    return opened(example) if rng.random() < OPEN and not example.referenced else example
 
 
 def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
-    """One call, the likelier the more parameters its operation has: those have more to get wrong."""
+    """One call."""
     operation = _weighted(rng, operations)
     example = random_call(operation, rng, special=special)
     if operation.name in UNSURE:
@@ -44,8 +49,15 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
 
 
 def _weighted(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
-    sizes = np.array([3.0 + min(13, max(len(form.inputs) for form in each.forms)) for each in operations])
-    return operations[int(rng.choice(len(operations), p=sizes / sizes.sum()))]
+    """One of them: the likelier the more parameters it has, and thrice as likely with a fused activation, because those
+    have more to get wrong."""
+    weights = np.array([_weight(operation) for operation in operations])
+    return operations[int(rng.choice(len(operations), p=weights / weights.sum()))]
+
+
+def _weight(operation: Operation) -> float:
+    fused = any(isinstance(slot, ActivationParameter) for form in operation.forms for slot in form.inputs)
+    return (3.0 + min(13, max(len(form.inputs) for form in operation.forms))) * (3 if fused else 1)
 
 
 def _relaxed(example: Example, rng: np.random.Generator) -> Example:
@@ -66,7 +78,7 @@ def random_graph(
     grown.add(random_call(_weighted(rng, usable), rng, special=special))
     while len(grown.calls) < count:
         for _ in range(TRIES):
-            if grown.extend(pick(rng, usable), special):
+            if grown.extend(_weighted(rng, usable) if rng.random() < 0.5 else pick(rng, usable), special):
                 break
         else:
             break

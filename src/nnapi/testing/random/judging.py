@@ -49,7 +49,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
     operations before it. On the reference itself the same example is put in other forms, and by real numbers. With
     ``special`` what follows numbers that are not finite is judged too.
     """
-    computation = Computation(example, special=special)
+    computation = Computation(example, rounds=0)
     wrong = _refusal(computation)
     try:
         model = build(example)
@@ -128,7 +128,7 @@ def _outputs(example: Example, device: Device) -> list[Array]:
 
 
 def _failed(example: Example, operation: str, complaint: str) -> Judgement:
-    computation = Computation(example)
+    computation = Computation(example, rounds=0)
     _refusal(computation)
     return Judgement(Outcome.FAILED, complaint, operation, _expecting(example, computation))
 

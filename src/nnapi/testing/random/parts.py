@@ -66,7 +66,8 @@ def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array 
             operand = replace(operand, lifetime=lifetime)
         elif operand.lifetime in (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_OUTPUT, Source.SUBGRAPH_INPUT):
             value = values[old]
-            dimensions = operand.dimensions if value is None else value.shape
+            is_given = value is None or operand.lifetime == Source.SUBGRAPH_INPUT
+            dimensions = operand.dimensions if is_given else value.shape
             operand = replace(operand, lifetime=Source.SUBGRAPH_INPUT, dimensions=dimensions)
         operands.append(operand)
     calls = tuple(

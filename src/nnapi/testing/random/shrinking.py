@@ -30,7 +30,7 @@ def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
     before = None
     while example is not before:
         before = example
-        for ways in (_fewer_operations, _smaller_extents, _plainer_values):
+        for ways in (_known_extents, _fewer_operations, _smaller_extents, _plainer_values):
             example = _as_long_as(example, ways, fails, end)
     return example
 
@@ -70,6 +70,16 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
 # Extents
 
 
+def _known_extents(example: Example) -> Iterator[Example]:
+    """Inputs with the extents of what is given to them."""
+    operands = list(example.main.operands)
+    for index, array in example.inputs.items():
+        if array is not None:
+            operands[index] = replace(operands[index], dimensions=array.shape)
+    if any(old.dimensions != new.dimensions for old, new in zip(example.main.operands, operands, strict=True)):
+        yield replace(example, main=replace(example.main, operands=tuple(operands)))
+
+
 def _smaller_extents(example: Example) -> Iterator[Example]:
     """One extent smaller wherever it occurs in what is given, or in one place only; those of results are left open."""
     if example.referenced:
@@ -78,7 +88,8 @@ def _smaller_extents(example: Example) -> Iterator[Example]:
         (index, axis)
         for index, operand in enumerate(example.main.operands)
         if index in example.main.inputs or operand.lifetime in CONSTANTS
-        for axis in range(len(operand.dimensions))
+        for axis, extent in enumerate(operand.dimensions)
+        if extent
     ]
     by_extent: dict[int, list[Place]] = {}
     for index, axis in places:
@@ -103,7 +114,7 @@ def resized(example: Example, extents: Mapping[Place, int]) -> Example:
         operands.append(_cut(operand, dimensions))
         array = inputs.get(index)
         if array is not None:
-            inputs[index] = _corner(array, dimensions)
+            inputs[index] = _corner(array, tuple(new or old for new, old in zip(dimensions, array.shape, strict=True)))
     return replace(example, main=replace(example.main, operands=tuple(operands)), inputs=inputs, outputs={})
 
 
