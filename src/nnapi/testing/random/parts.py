@@ -66,8 +66,9 @@ def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array 
             operand = replace(operand, lifetime=lifetime)
         elif operand.lifetime in (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_OUTPUT, Source.SUBGRAPH_INPUT):
             value = values[old]
-            is_given = value is None or operand.lifetime == Source.SUBGRAPH_INPUT
-            dimensions = operand.dimensions if is_given else value.shape
+            dimensions = operand.dimensions
+            if value is not None and operand.lifetime != Source.SUBGRAPH_INPUT:
+                dimensions = value.shape
             operand = replace(operand, lifetime=Source.SUBGRAPH_INPUT, dimensions=dimensions)
         operands.append(operand)
     calls = tuple(
