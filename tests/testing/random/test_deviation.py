@@ -20,8 +20,8 @@ def chain(*steps: tuple[str, OperandSpec], x: OperandSpec, data: np.ndarray, sho
     return Example("chain", Graph((taken(x), *results), operations, (0,), outputs), {0: data}, {})
 
 
-def computed(example: Example) -> Computation:
-    computation = Computation(example)
+def computed(example: Example, *, special: bool = False) -> Computation:
+    computation = Computation(example, special=special)
     for number in range(len(example.main.operations)):
         if number:
             computation.blur(number - 1)
@@ -99,7 +99,7 @@ def test_a_hidden_number_at_a_step_may_fall_on_either_side() -> None:
 
 
 @pytest.mark.parametrize("special", [False, True])
-def test_no_number_is_judged_where_it_is_the_point(special: bool) -> None:
+def test_what_is_made_of_no_number_is_only_judged_by_comparisons(special: bool) -> None:
     data = np.array([-1.0, 0, 1, 2], np.float32)
     computation = Computation(chain(("LOG", FLOATS), ("ABS", FLOATS), x=FLOATS, data=data), special=special)
     computation.run(0)
@@ -107,7 +107,41 @@ def test_no_number_is_judged_where_it_is_the_point(special: bool) -> None:
     first, second = computation.expected(1), computation.expected(2)
     assert np.isinf(first.allowance[0]) == (not special)
     assert np.isfinite(first.allowance[2:]).all()
-    assert np.isinf(second.allowance).all() == (not special)
+    assert np.isinf(second.allowance).all()
+
+
+@pytest.mark.parametrize("special", [False, True])
+def test_comparisons_of_no_number_are_judged_where_it_is_the_point(special: bool) -> None:
+    operands = (taken(FLOATS), constant(F32, np.zeros(4, np.float32)), given(tensor("TENSOR_BOOL8", 4)))
+    data = np.array([np.nan, np.inf, 0, 1], np.float32)
+    graph = Graph(operands, (OperationSpec("GREATER_EQUAL", (0, 1), (2,)),), (0,), (2,))
+    computation = Computation(Example("compared", graph, {0: data}, {}), special=special)
+    computation.run(0)
+    expected = computation.expected(2)
+    assert expected.value.tolist() == [False, True, True, True]
+    assert (expected.allowance == (0 if special else np.inf)).all()
+
+
+def test_denormal_numbers_may_count_as_nothing() -> None:
+    data = np.array([1e-40, 1e-30, 1, 2], np.float32)
+    allowance = computed(chain(("LOG", FLOATS), x=FLOATS, data=data), special=True).expected(1).allowance
+    assert np.isinf(allowance[0])
+    assert (allowance[1:] < 1e-2).all()
+
+
+@pytest.mark.parametrize(("scale", "off"), [(0.5, False), (0.7, True)])
+def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: bool) -> None:
+    moved = tensor(Q8, 3, scale=scale, zero_point=128)
+    operands = (
+        taken(CODES),
+        constant("TENSOR_INT32", np.array([3], np.int32)),
+        replace(moved, lifetime=Source.TEMPORARY_VARIABLE),
+        given(tensor(F32, 3)),
+    )
+    calls = (OperationSpec("RESHAPE", (0, 1), (2,)), OperationSpec("DEQUANTIZE", (2,), (3,)))
+    graph = Graph(operands, calls, (0,), (3,))
+    example = Example("moved", graph, {0: np.array([140, 150, 160], np.uint8)}, {})
+    assert bool(computed(example).expected(3).allowance.max() > scale / 2) == off
 
 
 def test_real_numbers_say_what_codes_mean() -> None:

@@ -9,7 +9,8 @@ with operands that differ in their last places, and what that changes, times SPA
 - A result that the device shows is what it is held to afterwards: the next operation is judged by that.
 - Where a small difference of what is not shown may make a large one, both sides of it are tried.
 - What follows a number that is infinite or none is not judged, nor where the reference gives none (0 / 0), because
-  nobody says what is right; except where such numbers are the point of the example.
+  nobody says what is right. Where such numbers are the point of the example, comparisons of them are judged, what is
+  made of finite numbers, however large, and denormal ones count as 0 or as what they are.
 - Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
   of the reference keeps only so many bits of very different scales.
 """
@@ -31,18 +32,19 @@ from nnapi.runtime.device import device
 from nnapi.testing.build import build
 from nnapi.testing.compare import tolerance_for
 from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.random.losses import lost
 from nnapi.testing.random.parts import CONSTANTS, Part, part_of
 
 ROUNDS = 4
 """Times that the reference computes with other last places; all operands grow in the first and shrink in the second."""
 STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
 """How much operands differ, relative to themselves: four times the last place of float32, once that of float16."""
+LARGE = {np.dtype(np.float32): 2.0**58, np.dtype(np.float16): 2.0**6}
+"""Numbers of which some thousand products, added up, may be infinite; of float16 a dozen."""
 SPARE = 8.0
 """Long sums lose more places in an unlucky order than operands of random last places show."""
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
-RUNNING = frozenset({"LOCAL_RESPONSE_NORMALIZATION"})
-"""Sums that engines keep by adding the next and taking away the last term, which loses as much as a long sum."""
 SEQUENCES = frozenset(
     f"{direction}DIRECTIONAL_SEQUENCE_{cell}" for direction in ("UNI", "BI") for cell in ("LSTM", "RNN")
 )
@@ -99,6 +101,8 @@ STEPPING = frozenset(
     {"CAST", "EQUAL", "FLOOR", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "QUANTIZE"}
 )
 """Operations of which a small difference may make a large one, element by element."""
+TWO_COMPARED = frozenset({"EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"})
+"""Operations that say the same of a NaN on any device."""
 ORDERING = frozenset(
     {"ARGMAX", "ARGMIN", "BOX_WITH_NMS_LIMIT", "DETECTION_POSTPROCESSING", "GENERATE_PROPOSALS", "TOPK_V2"}
     | {"HEATMAP_MAX_KEYPOINT", "LSH_PROJECTION", "ROI_ALIGN", "ROI_POOLING"}
@@ -122,6 +126,7 @@ class Computation:
     def __init__(self, example: Example, *, special: bool = False, rounds: int = ROUNDS) -> None:
         self.example, self.special = example, special
         self._doubtful: set[int] = set()
+        self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
         self.values: Values = {i: _given(example, i) for i in range(len(example.main.operands))}
@@ -133,17 +138,18 @@ class Computation:
         runner, name = self._parts[number], self.example.main.operations[number].type
         inputs, outputs = runner.part.inputs, runner.part.outputs
         uncertain = [index for index in inputs if self._is_uncertain(index)]
-        if not self.special and any(index in self._doubtful or self._is_special(index) for index in inputs):
-            self._doubtful.update(outputs)
-        if (name in ORDERING and uncertain) or (name == "REDUCE_PROD" and _may_overflow(self.values[inputs[0]])):
+        if self._is_beyond_judging(name, inputs) or (name in ORDERING and uncertain):
             self._doubtful.update(outputs)
         bounds = {index: self.expected(index).allowance for index in uncertain} if name in STEPPING else {}
         self.values |= runner(self.values)
+        self._note_losses(number)
         for turn, other in enumerate(self.others):
             if name in CHOOSING and not uncertain:
                 other |= {index: self.values[index] for index in outputs}
                 continue
             given: Values = {index: other[index] for index in inputs}
+            if self.special and turn % 2:
+                given = {index: _without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
                 places = (
                     1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
@@ -156,6 +162,30 @@ class Computation:
             except NnapiError:  # numbers that only just are legal, such as a box without an area
                 self._doubtful.update(outputs)
                 other |= {index: self.values[index] for index in outputs}
+
+    def _is_beyond_judging(self, name: str, inputs: Sequence[int]) -> bool:
+        """Whether nobody says what is right: after numbers that are infinite or none, but for what compares them where
+        they are the point, and there where a sum of products may be infinite on its way."""
+        if any(index in self._doubtful for index in inputs):
+            return True
+        if self.special and name in TWO_COMPARED:
+            return False
+        if self.special and name not in CHOOSING | PAIRWISE and any(self._is_large(index) for index in inputs):
+            return True
+        return any(self._is_special(index) for index in inputs)
+
+    def _is_large(self, index: int) -> bool:
+        """Whether products of such numbers, added up, may leave the range of numbers."""
+        array = self.values[index]
+        return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
+
+    def _note_losses(self, number: int) -> None:
+        """What the order in which an engine computes may lose."""
+        operation = self.example.main.operations[number]
+        given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
+        found = lost(operation.type, given, made, self.example.tolerance.float)
+        if found is not None:
+            self._lost[operation.outputs[0]] = found
 
     def _is_uncertain(self, index: int) -> bool:
         """Whether a device may have another value than the reference."""
@@ -190,7 +220,7 @@ class Computation:
         exact = _double(value)
         with np.errstate(all="ignore"):
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
-            allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance)
+            allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance) + self._lost.get(index, 0)
             moved = np.zeros_like(exact)
             for other in self.others:
                 differing = other[index]
@@ -215,6 +245,7 @@ class Computation:
     def settle(self, index: int, shown: Array) -> None:
         """Go on with what the device has made of a result; only float16 may have been rounded to be shown."""
         self._doubtful.discard(index)
+        self._lost.pop(index, None)
         self.values[index] = shown
         is_rounded = shown.dtype == np.float16 or self.example.relaxed
         for turn, other in enumerate(self.others):
@@ -226,7 +257,12 @@ class Computation:
         if name in CHOOSING and name not in REQUANTISING and not self._rescales(number):
             return
         for index in self.example.main.operations[number].outputs:
+            by = self._lost.get(index)
+            if by is not None and np.isinf(by).any():
+                self._doubtful.add(index)
             for turn, other in enumerate(self.others):
+                if by is not None and other[index] is not None:
+                    other[index] = _shifted(other[index], by * (1 - 2 * (turn % 2)))
                 other[index] = self._one_off(index, other[index], turn)
 
     def _rescales(self, number: int) -> bool:
@@ -369,20 +405,9 @@ def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | 
     results = [array.size for array in outputs if array is not None]
     if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
         return 1.0
-    if name in RUNNING:
-        return 16 * IN_A_ROW
     if len(tensors) > 1 and tensors[1].ndim > 1 and tensors[1].size:
         return float(tensors[1].size / min(tensors[1].shape))
     return float(max(tensors[0].size / min(results), *tensors[0].shape))
-
-
-def _may_overflow(factors: Array | None) -> bool:
-    """Whether some order of multiplying leaves the range of float32 on its way."""
-    if factors is None or factors.dtype.kind != "f":
-        return False
-    with np.errstate(all="ignore"):
-        powers = np.abs(np.log2(np.abs(factors[factors != 0], dtype=np.float64)))
-    return bool(powers.sum() > 120)
 
 
 def _usual(moved: Array) -> float:
@@ -394,6 +419,13 @@ def _usual(moved: Array) -> float:
 def _given(example: Example, index: int) -> Array | None:
     operand = example.main.operands[index]
     return operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+
+
+def _without_denormals(array: Array | None) -> Array | None:
+    """The numbers as many engines take them: denormal ones as 0."""
+    if array is None or array.dtype != np.float32:
+        return array
+    return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)
 
 
 def _shifted(value: Array | None, by: Array) -> Array:

@@ -7,6 +7,13 @@ from dataclasses import replace
 
 from nnapi.testing.example import Example, Source, dynamic, opened
 from nnapi.testing.random.parts import CONSTANTS
+from nnapi.testing.random.rephrasing import with_other_layouts, with_own_activations, with_padding_in_numbers
+
+OTHER_WORDS = {
+    "with activations of their own": with_own_activations,
+    "with padding in numbers": with_padding_in_numbers,
+    "in the other layout": with_other_layouts,
+}
 
 
 def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
@@ -14,6 +21,10 @@ def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
     yield "with outputs of open extents", dynamic(example)
     if not example.referenced:
         yield "with inputs of open extents", opened(example)
+        for what, rephrase in OTHER_WORDS.items():
+            other = rephrase(example)
+            if other is not None:
+                yield what, other
     yield "with tensors as inputs", with_inputs(example)
     yield "with tensors as constants", with_constants(example)
 

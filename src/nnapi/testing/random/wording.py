@@ -32,7 +32,7 @@ def describe(example: Example) -> list[str]:
 def _names(example: Example, operation: OperationSpec) -> list[str]:
     """Names of the operands, by the form that takes such."""
     given, made = (
-        [_described(example.main.operands[i]) for i in indices] for indices in (operation.inputs, operation.outputs)
+        [described(example.main.operands[i]) for i in indices] for indices in (operation.inputs, operation.outputs)
     )
     names = [""] * len(given)
     with suppress(NnapiError):
@@ -43,7 +43,7 @@ def _names(example: Example, operation: OperationSpec) -> list[str]:
     return names
 
 
-def _described(operand: OperandSpec) -> OperandType:
+def described(operand: OperandSpec) -> OperandType:
     quant = operand.channel_quant
     channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
     return replace(operand.operand_type, channel=channel)

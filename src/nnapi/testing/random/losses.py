@@ -1,0 +1,57 @@
+"""What an engine may lose on its way to a result that is harmless itself, by the order in which it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.model.operand import Array
+
+EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
+"""Powers of two, up and down, that a number keeps all its places within."""
+PLACES = {"fp32": 2.0**-24, "fp16": 2.0**-11}
+"""Half of the last place, relative to the number."""
+
+
+def lost(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None], precision: str) -> Array | None:
+    """How far a device's result may be off for that reason, element by element; infinite where nothing of it may be
+    left, None where nothing is lost."""
+    if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":  # type: ignore[union-attr]
+        return None
+    if name == "LOCAL_RESPONSE_NORMALIZATION":
+        return by_running_sums(*inputs, places=PLACES[precision])  # type: ignore[arg-type]
+    if name == "REDUCE_PROD":
+        return by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])  # type: ignore[arg-type]
+    return None
+
+
+def by_running_sums(
+    x: Array, radius: Array, bias: Array, alpha: Array, beta: Array, axis: Array | None = None, *, places: float
+) -> Array:
+    """The sum of squares in a window, kept by adding the next and taking away the last: each of the two steps for an
+    element rounds at the size of the largest sum so far, and what that loses stays in all sums that follow."""
+    squares = np.moveaxis(np.square(x.astype(np.float64)), int(-1 if axis is None else axis), -1)
+    count, reach = squares.shape[-1], min(int(radius), squares.shape[-1])
+    sums = np.concatenate([np.zeros((*squares.shape[:-1], 1)), np.cumsum(squares, -1)], -1)
+    positions = np.arange(count)
+    window = sums[..., np.minimum(positions + reach + 1, count)] - sums[..., np.maximum(positions - reach, 0)]
+    rounded = np.maximum.accumulate(window, -1) * places * 2 * (positions + 1)
+    exact, power = float(bias) + float(alpha) * window, float(beta)
+    with np.errstate(all="ignore"):
+        sides = [np.maximum(exact + sign * abs(float(alpha)) * rounded, 0.0) ** -power for sign in (-1, 1)]
+        size = np.sqrt(squares)
+        moved = np.maximum(*(np.abs(side - exact**-power) * size for side in sides))
+    moved = np.where(size == 0, 0.0, np.where(np.isfinite(moved), moved, np.inf))
+    return np.moveaxis(moved, -1, int(-1 if axis is None else axis))
+
+
+def by_products(factors: Array, axes: Array, result: Array, exponents: float) -> Array:
+    """Infinite where the large factors alone, or the small ones alone, leave the range of numbers with all their
+    places: an engine may multiply those first."""
+    rank = factors.ndim
+    along = tuple({int(axis) % rank for axis in np.asarray(axes).reshape(-1)})
+    with np.errstate(all="ignore"):
+        powers = np.where(factors == 0, 0.0, np.log2(np.abs(factors.astype(np.float64))))
+    up, down = (np.where(sign * powers > 0, sign * powers, 0).sum(along) for sign in (1, -1))
+    return np.where((up > exponents) | (down > exponents), np.inf, 0.0).reshape(result.shape)

@@ -1,0 +1,69 @@
+"""The same in other words: it says the same, and it is another way to say it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from testing_cases import REFERENCE
+
+from nnapi.codes import OperationCode
+from nnapi.model.operation import REGISTRY
+from nnapi.testing.example import Example
+from nnapi.testing.fuzz import random_call
+from nnapi.testing.random import judging
+from nnapi.testing.random.forms import OTHER_WORDS, other_forms
+from nnapi.testing.random.judging import Outcome, judge
+from nnapi.testing.random.rephrasing import with_other_layouts, with_own_activations, with_padding_in_numbers
+
+
+def calls(code: str, count: int = 25) -> list[Example]:
+    return [random_call(REGISTRY[OperationCode[code]], np.random.default_rng([seed, 5])) for seed in range(count)]
+
+
+@pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "GROUPED_CONV_2D"])
+def test_what_is_said_otherwise_means_the_same(code: str) -> None:
+    drawn = calls(code)
+    said = {what: sum(rephrase(example) is not None for example in drawn) for what, rephrase in OTHER_WORDS.items()}
+    assert min(said.values()) > 2, said
+    assert {(j.outcome, j.reason) for j in (judge(example, REFERENCE) for example in drawn)} == {(Outcome.AGREED, "")}
+
+
+def test_an_activation_follows() -> None:
+    found = [other for example in calls("ADD") if (other := with_own_activations(example))]
+    assert {other.main.operations[1].type for other in found} == {"RELU", "RELU1", "RELU6"}
+    assert all(other.main.operations[1].outputs == other.main.outputs for other in found)
+
+
+def test_the_other_layout_is_between_transpositions() -> None:
+    found = [other for example in calls("RESIZE_BILINEAR") if (other := with_other_layouts(example))]
+    assert {tuple(o.type for o in other.main.operations) for other in found} == {
+        ("TRANSPOSE", "RESIZE_BILINEAR", "TRANSPOSE")
+    }
+
+
+def test_padding_is_counted() -> None:
+    found = [(e, other) for e in calls("MAX_POOL_2D") if (other := with_padding_in_numbers(e))]
+    assert found
+    assert all(len(o.main.operations[0].inputs) == len(e.main.operations[0].inputs) + 3 for e, o in found)
+
+
+def test_what_has_no_other_words_is_left() -> None:
+    assert [rephrase(calls("RELU", 1)[0]) for rephrase in OTHER_WORDS.values()] == [None] * len(OTHER_WORDS)
+
+
+def test_inputs_may_have_open_extents() -> None:
+    (form,) = [other for what, other in other_forms(calls("RELU", 1)[0]) if "inputs of open extents" in what]
+    assert set(form.main.operands[form.main.inputs[0]].dimensions) == {0}
+
+
+def test_a_form_with_another_result_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Activations that do not follow are missed."""
+
+    def forgetful(example: Example) -> Example:
+        main = with_own_activations(example).main
+        first = replace(main.operations[0], outputs=main.outputs)
+        return replace(example, main=replace(main, operations=(first,)))
+
+    monkeypatch.setattr(judging, "other_forms", lambda example: [("forgetfully", forgetful(example))])
+    outcomes = {judge(e, REFERENCE).outcome for e in calls("SUB") if with_own_activations(e)}
+    assert Outcome.FAILED in outcomes

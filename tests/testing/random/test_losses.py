@@ -1,0 +1,65 @@
+"""What is lost by the order of computing: bounds that hold for the worst order, and no wider than that."""
+
+import numpy as np
+import pytest
+
+from nnapi.testing.random.losses import PLACES, by_products, by_running_sums, lost
+
+RNG = np.random.default_rng(0)
+RADIUS, BIAS, ALPHA, BETA = np.int32(2), np.float32(0.5), np.float32(0.3), np.float32(0.7)
+
+
+def normalised(x: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    return x * (BIAS + ALPHA * sums.astype(np.float64)) ** -np.float64(BETA)
+
+
+def windows(x: np.ndarray, running: bool) -> np.ndarray:
+    """Sums of squares around each element, each by itself, or kept in float32."""
+    squares, reach = np.square(x), int(RADIUS)
+    if not running:
+        exact = squares.astype(np.float64)
+        return np.array([exact[max(0, i - reach) : i + reach + 1].sum() for i in range(x.size)])
+    sums, total = [], squares[:reach].sum(dtype=np.float32)
+    for i in range(x.size):
+        if i + reach < x.size:
+            total = np.float32(total + squares[i + reach])
+        if i - reach > 0:
+            total = np.float32(total - squares[i - reach - 1])
+        sums.append(total)
+    return np.array(sums)
+
+
+def test_running_sums_stay_within_their_bound() -> None:
+    x = np.where(RNG.random(300) < 0.1, RNG.uniform(-1e4, 1e4, 300), RNG.uniform(-1, 1, 300)).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # a sum that is lost may even fall below 0
+        error = np.abs(normalised(x, windows(x, running=True)) - normalised(x, windows(x, running=False)))
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])
+    assert np.nanmax(error) > 1e-2
+    assert (np.where(np.isnan(error), np.inf, error) <= bound).all()
+
+
+def test_running_sums_lose_nothing_before_the_first_large_number() -> None:
+    x = np.ones(100, np.float32)
+    x[60] = 1e4
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])
+    assert bound[:50].max() < 1e-4 < bound[70:].max()
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_running_sums_go_along_the_axis(axis: int) -> None:
+    x = RNG.uniform(-1, 1, (3, 4)).astype(np.float32)
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, np.int32(axis), places=PLACES["fp32"])
+    alone = by_running_sums(np.take(x, 1, 1 - axis % 2), RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])
+    assert np.allclose(np.take(bound, 1, 1 - axis % 2), alone)
+
+
+def test_products_may_overflow_on_their_way() -> None:
+    factors = np.array([[1e30, 1e30, 1e-30, 1e-30], [1e30, 1e-30, 1, 1], [1, 2, 0, -3]], np.float32)
+    found = by_products(factors, np.array([-1]), np.ones((3, 1), np.float32), 126)
+    assert found.tolist() == [[np.inf], [0], [0]]
+
+
+def test_others_lose_nothing() -> None:
+    x = np.ones(3, np.float32)
+    assert lost("SIN", [x], [x], "fp32") is None
+    assert lost("REDUCE_PROD", [x.astype(np.uint8), x], [x], "fp32") is None
