@@ -8,7 +8,6 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.model.parameter import ActivationParameter
 from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, opened
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 from nnapi.testing.random_values import pick
@@ -56,8 +55,8 @@ def _weighted(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Op
 
 
 def _weight(operation: Operation) -> float:
-    fused = any(isinstance(slot, ActivationParameter) for form in operation.forms for slot in form.inputs)
-    return (3.0 + min(13, max(len(form.inputs) for form in operation.forms))) * (3 if fused else 1)
+    fused = any(form.fuses for form in operation.forms)
+    return (8.0 + min(13, max(len(form.inputs) for form in operation.forms))) * (3 if fused else 1)
 
 
 def _relaxed(example: Example, rng: np.random.Generator) -> Example:

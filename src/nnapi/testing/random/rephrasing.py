@@ -87,8 +87,8 @@ def with_own_activations(example: Example) -> Example | None:
 
 def _activate_after(text: _Text, operation: OperationSpec) -> bool:
     code = text.constants(operation).get("activation", 0)
-    if not code or not _keeps_scale(text, operation):
-        return False
+    if not code or not text.match(operation).form.fuses or not _keeps_scale(text, operation):
+        return False  # cells have one for each step
     (place,) = text.match(operation).inputs["activation"]
     (result,) = operation.outputs
     inputs = _changed(operation.inputs, place, text.constant("INT32", 0, np.int32))
@@ -114,6 +114,8 @@ def _turn(text: _Text, operation: OperationSpec) -> bool:
     if first is None:
         return False
     match, slots = text.match(operation), REGISTRY[OperationCode[operation.type]].outputs
+    if "output_shape" in match.inputs:
+        return False  # extents that would have to be turned as well
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)
     inputs = _changed(operation.inputs, match.inputs["layout"][0], text.constant("BOOL", not first, np.bool_))
     for slot in match.form.inputs:
