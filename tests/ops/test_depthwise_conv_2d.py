@@ -29,6 +29,7 @@ from tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.model.operation import REGISTRY
+from nnapi.ops.convolution import patches
 
 DEPTHWISE = OperationCode.DEPTHWISE_CONV_2D
 IMAGE = floats([[[[1, 10], [2, 20]], [[3, 30], [4, 40]]]])
@@ -94,6 +95,15 @@ def test_images_of_the_other_layout_need_no_padding():
     x, out = operands("float32", (1, 4, 5, 3), (1, 2, 2, 3), 3, np.random.default_rng(0))
     y = run(DEPTHWISE, to_nchw(x[0]), *x[1:], *numbers(VALID, 1, 1, 1), *tail(nchw=True))
     assert_stores(out, y.transpose(0, 2, 3, 1), convolution(*real_operands(*x), NO_PADDING, (1, 1), (1, 1), 1))
+
+
+def test_one_channel_of_the_other_layout():
+    """NumPy calls it contiguous whatever the stride of its one channel says."""
+    image = np.array([1, 2, 3, 4], np.float32).reshape(2, 1, 1, 2)
+    filter, bias = np.full((1, 1, 1, 1), 10, np.float32), np.zeros(1, np.float32)
+    image = np.lib.stride_tricks.as_strided(image.transpose(0, 2, 3, 1), strides=(8, 8, 4, 8))
+    patched = patches(image, (1, 1), (1, 1), (1, 1), (1, 2), run=2)
+    assert (np.einsum("nhwijc,ijc->nhwc", patched, np.tile(filter[0], 2)).ravel() + bias).tolist() == [10, 20, 30, 40]
 
 
 def test_a_batch_of_none():
