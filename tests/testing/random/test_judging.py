@@ -86,6 +86,20 @@ class OnlyRelu(Borrowed):
         return [Verdict(call.code == OperationCode.RELU, "only RELU") for call in model.operations]
 
 
+def pooled(mean: float, scale: float) -> Example:
+    """The average of two codes, in another scale."""
+    codes = np.array([128, 128 + int(2 * mean)], np.uint8).reshape(1, 2, 1, 1)
+    image = taken(tensor("TENSOR_QUANT8_ASYMM", 1, 2, 1, 1, scale=1.0, zero_point=128))
+    numbers = [constant("INT32", np.int32(n)) for n in (0, 0, 0, 0, 1, 1, 1, 2, 0)]
+    out = given(tensor("TENSOR_QUANT8_ASYMM", 1, 1, 1, 1, scale=scale, zero_point=128))
+    call = OperationSpec("AVERAGE_POOL_2D", tuple(range(10)), (10,))
+    return Example("pooled", Graph((image, *numbers, out), (call,), (0,), (10,)), {0: codes}, {})
+
+
+def test_an_average_may_be_rounded_to_the_scale_of_its_input_first() -> None:
+    assert judge(pooled(7.5, 0.1), REFERENCE).outcome == Outcome.AGREED
+
+
 def test_control_flow_is_judged_as_a_whole() -> None:
     example = replace(endless(), inputs={2: np.array([False])})
     assert judge(example, REFERENCE).outcome == Outcome.AGREED

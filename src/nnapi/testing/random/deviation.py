@@ -254,7 +254,7 @@ class Computation:
     def blur(self, number: int) -> None:
         """Let results that nobody sees be one code off, and floats differ in their last places."""
         name = self.example.main.operations[number].type
-        if name in CHOOSING and name not in REQUANTISING and not self._rescales(number):
+        if name in CHOOSING and name not in REQUANTISING and not self.rescales(number):
             return
         for index in self.example.main.operations[number].outputs:
             by = self._lost.get(index)
@@ -265,7 +265,7 @@ class Computation:
                     other[index] = _shifted(other[index], by * (1 - 2 * (turn % 2)))
                 other[index] = self._one_off(index, other[index], turn)
 
-    def _rescales(self, number: int) -> bool:
+    def rescales(self, number: int) -> bool:
         """Whether an operation rounds the codes of its first operand to those of another scale."""
         operation, operands = self.example.main.operations[number], self.example.main.operands
         first = next(operands[i] for i in operation.inputs if operands[i].type.startswith("TENSOR"))
