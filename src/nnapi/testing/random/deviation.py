@@ -32,6 +32,7 @@ from nnapi.runtime.device import device
 from nnapi.testing.build import build
 from nnapi.testing.compare import tolerance_for
 from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.random.kinds import CHOOSING, ORDERING, PAIRWISE, REQUANTISING, SEQUENCES, STEPPING, TWO_COMPARED
 from nnapi.testing.random.losses import lost
 from nnapi.testing.random.parts import CONSTANTS, Part, part_of
 
@@ -45,69 +46,10 @@ SPARE = 8.0
 """Long sums lose more places in an unlucky order than operands of random last places show."""
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
-SEQUENCES = frozenset(
-    f"{direction}DIRECTIONAL_SEQUENCE_{cell}" for direction in ("UNI", "BI") for cell in ("LSTM", "RNN")
-)
-"""Cells that feed back what they give, step by step: what moves one element may move any other as far."""
 HIDDEN = 1e-6
 """How far a float that is not shown may be off, however small it is: a tenth of what may be shown."""
 CODES_SPARE = 3.0
 """As SPARE, for codes, of which those before may be one off in more places than were tried."""
-
-MOVING = frozenset(
-    {"BATCH_TO_SPACE_ND", "CHANNEL_SHUFFLE", "DEPTH_TO_SPACE", "EXPAND_DIMS", "FILL", "GATHER", "MIRROR_PAD", "PACK"}
-    | {
-        "EMBEDDING_LOOKUP",
-        "HASHTABLE_LOOKUP",
-        "PAD",
-        "PAD_V2",
-        "RESHAPE",
-        "RESIZE_NEAREST_NEIGHBOR",
-        "REVERSE",
-        "SLICE",
-    }
-    | {"SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE"}
-)
-COMPARING = frozenset(
-    {"ARGMAX", "ARGMIN", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "LOGICAL_AND", "LOGICAL_NOT"}
-    | {"LOGICAL_OR", "MAX_POOL_2D", "NOT_EQUAL", "RANK", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN"}
-    | {"ROI_POOLING", "SELECT", "TOPK_V2"}
-)
-REQUANTISING = frozenset({"CONCATENATION", "MAXIMUM", "MINIMUM", "QUANTIZE", "RELU", "RELU1", "RELU6"})
-"""Choosing operations that may round codes to those of another scale."""
-CHOOSING = MOVING | COMPARING | REQUANTISING | {"ABS", "CAST", "DEQUANTIZE", "FLOOR", "NEG"}
-"""Operations whose results are among their operands, or follow from comparing them: nothing is rounded, or once."""
-PAIRWISE = frozenset(
-    {
-        "ADD",
-        "DIV",
-        "ELU",
-        "EXP",
-        "HARD_SWISH",
-        "LOG",
-        "LOGISTIC",
-        "MUL",
-        "POW",
-        "PRELU",
-        "RSQRT",
-        "SIN",
-        "SQRT",
-        "SUB",
-        "TANH",
-    }
-)
-"""Operations that compute element by element."""
-STEPPING = frozenset(
-    {"CAST", "EQUAL", "FLOOR", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "QUANTIZE"}
-)
-"""Operations of which a small difference may make a large one, element by element."""
-TWO_COMPARED = frozenset({"EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"})
-"""Operations that say the same of a NaN on any device."""
-ORDERING = frozenset(
-    {"ARGMAX", "ARGMIN", "BOX_WITH_NMS_LIMIT", "DETECTION_POSTPROCESSING", "GENERATE_PROPOSALS", "TOPK_V2"}
-    | {"HEATMAP_MAX_KEYPOINT", "LSH_PROJECTION", "ROI_ALIGN", "ROI_POOLING"}
-)
-"""Operations of which a small difference may make another result altogether."""
 
 Values = dict[int, Array | None]
 
