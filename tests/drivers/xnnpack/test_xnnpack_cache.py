@@ -121,11 +121,11 @@ def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):
 
 
 def test_verdicts_and_preparation_share_one_lowering(monkeypatch):
-    from nnapi.drivers.xnnpack import compile
+    from nnapi.drivers.xnnpack import compile as lowering
 
     made = []
-    lowered = compile.lowered
-    monkeypatch.setattr(compile, "lowered", lambda *arguments: made.append(arguments) or lowered(*arguments))
+    lowered = lowering.lowered
+    monkeypatch.setattr(lowering, "lowered", lambda *arguments: made.append(arguments) or lowered(*arguments))
     for rows in (2, 0):
         compile(product(rows), Device(XnnpackDriver(1)))
         assert len(made) == 1, "rows known" if rows else "rows open"
@@ -155,6 +155,7 @@ def test_a_warm_start_imports_nothing_that_lowers(tmp_path):
     command = [sys.executable, "-c", WARM, str(tmp_path)]
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
     cold, warm = (set(run.stdout.split()) for run in runs)
-    lowers = {f"nnapi.drivers.xnnpack.{name}" for name in ("compiling", "lowering", "rules", "narrowing", "flatbuffer")}
+    lowers = {f"nnapi.drivers.xnnpack.{name}" for name in ("compile", "lowering", "rules", "passes.signed_weights")}
+    lowers.add("nnapi.formats.tflite.writer")
     assert lowers <= cold
     assert lowers.isdisjoint(warm)
