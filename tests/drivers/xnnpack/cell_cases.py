@@ -9,7 +9,7 @@ from nnapi.model.parameter import ScalarParameter
 from nnapi.ops.lstm_parameters import GATES
 
 FEATURES = ("coupled", "peephole", "norm", "projection", "projection_bias")
-BATCH, SIZE, UNITS, OUTPUTS, TIME = 3, 5, 4, 6, 7
+BATCH, SIZE, UNITS, OUTPUTS, TIME = 3, 5, 4, 2, 7
 INPUT, OUTPUT, STATE, HIDDEN = (1 / 64, 5), (1 / 100, -7), (2.0**-11, 0), (1 / 110, 3)
 """Scale and zero point; HIDDEN before projection, and without one."""
 NORM, WEIGHTS = (2.0**-15, 0), (1 / 128, 0)

@@ -204,3 +204,13 @@ def test_lstm_refuses_what_the_engine_squashes_wrongly(activation):
     inputs = inputs_of(Op.LSTM, values | scalars(activation))
     sentence = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
     assert sentence in refusal(single(Op.LSTM, inputs, [FLOAT] * 4, constant=True))
+
+
+def test_a_projection_wider_than_its_cells_is_refused(monkeypatch):
+    """The engine writes beyond what it allocated for it."""
+    monkeypatch.setattr("cell_cases.OUTPUTS", UNITS + 1)
+    kind = dict.fromkeys(FEATURES, False) | {"projection": True}
+    states = {"output_state_in": (BATCH, UNITS + 1), "cell_state_in": (BATCH, UNITS)}
+    values = tensors(np.random.default_rng(0), **shapes(kind), input=(BATCH, SIZE), **states)
+    model = single(Op.LSTM, inputs_of(Op.LSTM, values | scalars()), [FLOAT] * 4)
+    assert f"{UNITS} cells are projected to {UNITS + 1} outputs" in refusal(model)

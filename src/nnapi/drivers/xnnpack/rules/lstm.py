@@ -88,6 +88,12 @@ def _cell_inputs(input: Tensor, operands: Arguments) -> list[Tensor | None]:
     names += ["projection_weights", "projection_bias"]
     if operands.get(operand_name("input", "input")) is None:
         operands = {**operands, operand_name("peephole", "input"): None}  # of no use, and not taken
+    projection = operands["projection_weights"]
+    if projection is not None:
+        outputs, cells = (
+            projection.shape
+        )  # the engine adds up to more outputs in a buffer for as many as there are cells
+        need(outputs <= cells, f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for")
     return [input, *(operands[name] for name in names)]
 
 
