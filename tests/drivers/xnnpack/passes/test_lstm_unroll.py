@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cell_cases import BATCH as ROWS
-from cell_cases import HIDDEN, INPUT, SIZE, UNITS, features, inputs_of, integers, quant_of, reals, shapes
+from cell_cases import HIDDEN, INPUT, OUTPUTS, SIZE, UNITS, features, inputs_of, integers, quant_of, reals, shapes
 from chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, sequence
 from chain_cases import packed as pack
 from engine_cases import Net, both
@@ -162,7 +162,7 @@ def test_outputs_of_fine_scale_are_the_engines(monkeypatch):
 @pytest.mark.parametrize("name", ["peephole", "norm", "projection"])
 def test_cells_with_more_than_gates_are_the_engines(name):
     kind = features(name)
-    outputs = 6 if kind["projection"] else UNITS
+    outputs = OUTPUTS if kind["projection"] else UNITS
     found = reals(shapes(kind), np.random.default_rng(0))
     found |= reals({"input": (1, SIZE), "output_state_in": (1, outputs), "cell_state_in": (1, UNITS)}, np.random)
     values = found | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}
