@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from nnapi.drivers.telemetry import import_onnxruntime, import_openvino
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -177,7 +175,7 @@ class OpenVINO:
 
     def version(self) -> str:
 
-        import_openvino()
+        _telemetry().import_openvino()
         return installed("openvino")
 
     def open(self, path: File, threads: int) -> Opened:
@@ -185,10 +183,24 @@ class OpenVINO:
 
 
 @cache
+def _telemetry() -> Any:
+    """``nnapi.drivers.telemetry`` without the package around it, of which these processes are to import nothing."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    place = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "telemetry.py")
+    spec = spec_from_file_location("telemetry", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
 def _openvino_core() -> Any:
     """One for the process, as its makers advise: it loads the plug-ins of the devices."""
 
-    return import_openvino().Core()
+    return _telemetry().import_openvino().Core()
 
 
 class _OpenedOpenVINO:
@@ -243,7 +255,7 @@ class OnnxRuntime:
     name: str = "onnxruntime"
 
     def version(self) -> str:
-        import_onnxruntime()
+        _telemetry().import_onnxruntime()
         return installed("onnxruntime")
 
     def open(self, path: File, threads: int) -> Opened:
@@ -260,7 +272,7 @@ class _OpenedOnnxRuntime:
         self._content, self._threads = path.read_bytes(), threads
 
     def prepare(self, requests: int) -> list[Run]:
-        onnxruntime = import_onnxruntime()
+        onnxruntime = _telemetry().import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         try:

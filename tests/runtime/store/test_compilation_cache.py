@@ -274,7 +274,7 @@ def test_the_digest_sees_everything_that_decides_the_result() -> None:
 
 # Other processes
 
-SCRIPT = str(Path(__file__).with_name("cache_cases.py"))
+SCRIPT = str(Path(__file__).parents[1] / "cache_cases.py")
 
 
 def start(directory: Path, times: int = 1) -> "subprocess.Popen[str]":
