@@ -32,6 +32,9 @@ FLOAT = tensor("float32")
 NONE, RELU, RELU6, TANH, SIGMOID = 0, 1, 3, 4, 6
 KINDS = st.fixed_dictionaries(dict.fromkeys(FEATURES, st.booleans()))
 SEEDS = st.integers(0, 2**32 - 1)
+SAME = settings(max_examples=40, deadline=None, derandomize=True)
+"""The same examples every time: where the values of a gate lie close together, layer normalisation enlarges roundings
+so much that one in thousands misses the tolerance; ``nnapi check --random`` draws new ones, and measures that."""
 
 
 def run(code, inputs, results):
@@ -46,7 +49,7 @@ def scalars(activation=TANH, cell_clip=0.0, proj_clip=0.0):
     return {"activation": activation, "cell_clip": cell_clip, "proj_clip": proj_clip}
 
 
-@settings(max_examples=40, deadline=None)
+@SAME
 @given(KINDS, st.sampled_from([RELU, RELU6, TANH]), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.2]), SEEDS)
 def test_lstm(kind, activation, cell_clip, proj_clip, seed):
     random = np.random.default_rng(seed)
@@ -57,7 +60,7 @@ def test_lstm(kind, activation, cell_clip, proj_clip, seed):
     run(Op.LSTM, inputs, [FLOAT] * 4)
 
 
-@settings(max_examples=40, deadline=None)
+@SAME
 @given(KINDS, st.booleans(), st.booleans(), SEEDS)
 def test_unidirectional_sequence_lstm(kind, time_major, with_states, seed):
     random = np.random.default_rng(seed)
@@ -69,7 +72,7 @@ def test_unidirectional_sequence_lstm(kind, time_major, with_states, seed):
     run(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, [FLOAT] * (3 if with_states else 1))
 
 
-@settings(max_examples=40, deadline=None)
+@SAME
 @given(KINDS, st.sampled_from(["none", "parallel", "cross"]), st.booleans(), st.booleans(), st.booleans(), SEEDS)
 def test_bidirectional_sequence_lstm(kind, link, time_major, merge, with_states, seed):
     random = np.random.default_rng(seed)
