@@ -10,7 +10,7 @@ import pytest
 
 import nnapi
 from nnapi.importers import import_cache
-from nnapi.model.lazy_model import DeferredModel
+from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.store.digest import content_hash
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
@@ -36,7 +36,7 @@ def keep(path: Path) -> Path:
 
 
 def is_known(path: Path) -> bool:
-    return isinstance(nnapi.load(path), DeferredModel)
+    return isinstance(nnapi.load(path), LazyModel)
 
 
 @pytest.mark.engine
@@ -48,7 +48,7 @@ def test_a_file_that_was_compiled_with_a_cache_is_not_read_again(path: Path) -> 
 
 def keep_nothing_but_the_ends(path: Path, devices: list[nnapi.Device]) -> None:
     cold, warm = (nnapi.compile(nnapi.load(path), devices, cache=(path.parent / "cache", TOKEN)) for _ in range(2))
-    assert isinstance(warm.model, DeferredModel)
+    assert isinstance(warm.model, LazyModel)
     image = np.zeros(warm.model.operands[warm.model.inputs[0]].type.dimensions, np.float32)
     with warm.burst() as burst:
         results = [warm.run(image), burst.run(image), cold.run(image)]
@@ -61,8 +61,8 @@ def keep_nothing_but_the_ends(path: Path, devices: list[nnapi.Device]) -> None:
 def test_what_is_known_is_what_the_file_says(path: Path) -> None:
     keep(path)
     found, read = nnapi.load(path), nnapi.load(FILE)
-    assert isinstance(found, DeferredModel)
-    assert not isinstance(read, DeferredModel)
+    assert isinstance(found, LazyModel)
+    assert not isinstance(read, LazyModel)
     assert content_hash(found) == content_hash(read)
     assert (found.inputs, found.outputs) == (read.inputs, read.outputs)
     for index in (*read.inputs, *read.outputs):

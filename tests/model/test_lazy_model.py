@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.model.lazy_model import DeferredModel
+from nnapi.model.lazy_model import LazyModel
 
 
 def whole() -> Model:
@@ -29,10 +29,10 @@ class Counted:
         return self.model
 
 
-def deferred(describe: Counted) -> DeferredModel:
+def deferred(describe: Counted) -> LazyModel:
     model = describe.model
     ends = [[model.operands[index] for index in side] for side in (model.inputs, model.outputs)]
-    return DeferredModel("later", *ends, describe)
+    return LazyModel("later", *ends, describe)
 
 
 def test_the_ends_are_there_at_once() -> None:

@@ -16,7 +16,7 @@ from nnapi import Device, Memory, Model, OperandCode, OperandType, OperationCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
-from nnapi.model.lazy_model import DeferredModel
+from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
 from nnapi.runtime.store.compilation_cache import entries
 
@@ -128,7 +128,7 @@ def known_again(path: Path) -> Model:
     assert read.origin is not None
     read.origin.keep(read)
     model = nnapi.load(path)
-    assert isinstance(model, DeferredModel)
+    assert isinstance(model, LazyModel)
     return model
 
 

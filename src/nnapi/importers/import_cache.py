@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
-from nnapi.model.lazy_model import DeferredModel
+from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
@@ -125,7 +125,7 @@ def recalled(file: Identity, memory: Memory, path: str) -> Model | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     name, origin = os.path.basename(path), Origin(file, path, is_kept=True)
-    model = DeferredModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(origin, memory, name, digest))
+    model = LazyModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(origin, memory, name, digest))
     model.origin = origin
     take_for(model, digest)
     return model

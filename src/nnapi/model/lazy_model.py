@@ -9,7 +9,7 @@ from typing import Any, overload
 from nnapi.model.model import Model, Operand
 
 
-class DeferredModel(Model):
+class LazyModel(Model):
     """A finished model of which only inputs and outputs are there until something else is asked for.
 
     ``describe`` gives it whole, and is called at most once; what it raises reaches who asked.

@@ -128,8 +128,8 @@ def _planned(
             undecided = compares and is_worthwhile(model, plans)
             if undecided:
                 made = partial(_prepared_plan, prepare_run=prepare_run)
-                rivals = [device for device in devices if not device.is_out]
-                chosen = fastest(model, plans, rivals, options, made, pricing.patience)
+                usable = [device for device in devices if not device.is_out]
+                chosen = fastest(model, plans, usable, options, made, pricing.patience)
                 if cache is not None and chosen.plan.is_simple and is_whole:
                     device = by_name[chosen.plan.devices[0]]
                     cache.keep_plan(device, model, options, plan_cache.text(chosen.plan, conditions))
