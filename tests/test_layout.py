@@ -31,6 +31,8 @@ RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 ALIASES = {
     "drivers": "drivers.base",
     "drivers.installed": "drivers.base",
+    "drivers.lowering": "drivers.base",
+    "drivers.prepared": "drivers.base",
     "drivers.telemetry": "drivers.base",
     "drivers.windows": "drivers.base",
     "drivers.limited": "drivers.wrappers",
@@ -137,6 +139,7 @@ def test_import_order(path: Path) -> None:
         ("nnapi.cli.run", "import nnapi"),
         ("nnapi.__main__", "from nnapi.cli import main"),
         ("nnapi.ops.add", "if TYPE_CHECKING:\n    from nnapi.runtime.planning.plan import Plan"),
+        ("nnapi.drivers.xnnpack.lowering", "from nnapi.drivers.lowering import require"),
     ],
 )
 def test_allowed(module: str, source: str) -> None:
@@ -154,6 +157,7 @@ def test_allowed(module: str, source: str) -> None:
         ("nnapi.model.operand", "import nnapi", "nnapi"),
         ("nnapi.drivers.base", "from nnapi.drivers.wrappers import Limited", "nnapi.drivers.wrappers"),
         ("nnapi.drivers.xnnpack", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),
+        ("nnapi.drivers.lowering", "from nnapi.drivers.xnnpack import driver", "nnapi.drivers.xnnpack"),
         ("nnapi.drivers.xnnpack", "from nnapi.runtime.planning.plan import Plan", "nnapi.runtime.planning.plan"),
         ("nnapi.drivers.limited", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),
         ("nnapi.runtime.planning.plan", "from nnapi.drivers.reference import driver", "nnapi.drivers.reference"),

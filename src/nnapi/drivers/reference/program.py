@@ -10,7 +10,6 @@ import copy
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,13 +18,14 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
+from nnapi.drivers.lowering import KnownTypes, checked_results, normal_call
+from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import results_of, run_if, run_while
-from nnapi.errors import MissedDeadlinePersistentError, MissedDeadlineTransientError, NnapiError, need
-from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared, normalise
+from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
+from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared
 from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import REGISTRY
 from nnapi.ops.evaluate import Step, specialise
 from nnapi.trace import Layer, Phase, Section, spans
 
@@ -53,7 +53,7 @@ class Program:
         self.model = model
         self.prepared = prepared
         self.constants: list[Array | None] = [None] * len(model.operands)
-        self.types: dict[int, OperandType | None] = dict(zip(model.inputs, inputs, strict=True))
+        self.types = KnownTypes(model, dict(zip(model.inputs, inputs, strict=True)))
         for operand in model.operands:
             if operand.lifetime == Lifetime.CONSTANT:
                 self.constants[operand.index], self.types[operand.index] = operand.value, operand.type
@@ -83,24 +83,11 @@ class Program:
                 self.types[index] = type
         return step
 
-    def _specialise(self, call: OperationCall, types: dict[int, OperandType | None], known: dict[int, Array]) -> Step:
-        assert call.match is not None
-        operands = self.model.operands
-
-        def type_of(index: int) -> OperandType | None:
-            if index not in types:
-                raise NotYetKnown(operands[index].name, index)
-            return types[index]
-
+    def _specialise(self, call: OperationCall, types: KnownTypes, known: dict[int, Array]) -> Step:
         try:
-            normal = normalise(
-                REGISTRY[call.code], call.match, call.inputs, call.outputs,
-                tuple(operands[index].type for index in call.outputs), type_of, known.get,
-            )  # fmt: skip
-            for index, result in zip(call.outputs, normal.kept_results(), strict=True):
-                operand = operands[index]
-                is_output = operand.lifetime == Lifetime.OUTPUT
-                check_declared(result, operand.type, is_model_output=is_output, lax=not is_output)
+            normal = normal_call(self.model, call, types, known.get)
+            for _ in checked_results(self.model, normal, lax=True):
+                pass
             step = specialise(normal, known)
             return self._checked(step, call) if any(UNKNOWN in type.dimensions for type in normal.results) else step
         except NnapiError as error:
@@ -124,7 +111,7 @@ class Program:
         values = self.constants.copy()
         for index, array in zip(self.model.inputs, inputs, strict=True):
             values[index] = array
-        late: dict[int, OperandType | None] | None = None
+        late: KnownTypes | None = None
         traced = spans.active
         for (call, step), dead in zip(self.steps, self.dead, strict=True):
             if context.deadline is not None and time.monotonic_ns() > context.deadline:
@@ -164,7 +151,7 @@ class Program:
         self,
         call: OperationCall,
         values: list[Array | None],
-        types: dict[int, OperandType | None],
+        types: KnownTypes,
         context: Context,
     ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
@@ -226,15 +213,14 @@ class PreparedReference:
         _keep_freed_memory()
         self.model = model
         self._lock = threading.Lock()
-        self._programs: OrderedDict[Any, Program | NnapiError] = OrderedDict()
+        self._programs = PerShapes(self._make, PROGRAMS_KEPT)
         self._references: dict[int, PreparedReference] = {}
         declared = [model.operands[index].type for index in model.inputs]
         if all(type.is_known for type in declared):
-            self._program(tuple(type.dimensions for type in declared))
+            self._programs.get(tuple(type.dimensions for type in declared))
 
     def execute(self, request: Request) -> Outcome:
-        if request.deadline is not None and time.monotonic_ns() > request.deadline:
-            raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+        check_deadline(request)
         with np.errstate(all="ignore"):
             outputs = self.run(request.inputs, Context(request.deadline, request.loop_timeout))
         taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
@@ -246,7 +232,7 @@ class PreparedReference:
 
     def computation(self, inputs: Sequence[Array | None], context: Context) -> Computation:
         """:meth:`run`, which asks for the results of nested models."""
-        program = self._program(tuple(None if array is None else array.shape for array in inputs))
+        program = self._programs.get(tuple(None if array is None else array.shape for array in inputs))
         if isinstance(program, NnapiError):
             raise copy.copy(program)  # raised as it is, it would collect the frames of every run
         return (yield from program.computation(inputs, context))
@@ -261,18 +247,7 @@ class PreparedReference:
     def close(self) -> None:
         self._programs.clear()
 
-    def _program(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Program | NnapiError:
-        with self._lock:
-            program = self._programs.get(shapes)
-            if program is None:
-                program = self._programs[shapes] = self._make(shapes)
-                if len(self._programs) > PROGRAMS_KEPT:
-                    self._programs.popitem(last=False)
-            else:
-                self._programs.move_to_end(shapes)
-            return program
-
-    def _make(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Program | NnapiError:
+    def _make(self, shapes: Shapes) -> Program | NnapiError:
         operands = [self.model.operands[index] for index in self.model.inputs]
         try:
             with np.errstate(all="ignore"):

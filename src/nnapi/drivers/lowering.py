@@ -1,0 +1,294 @@
+"""From a model to what an engine computes: each call by its rule, or refused with the reason.
+
+The drivers of engines share this; nothing here knows one. A driver brings :class:`Rules`, a :class:`Context` in which
+they work, and a :class:`Lowering` that says what a value is to its engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from nnapi.codes import FuseCode, OperationCode
+from nnapi.drivers.base import Verdict
+from nnapi.errors import NnapiError, OpFailedError, need
+from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalise
+from nnapi.model.model import Lifetime, Model, Operand, OperationCall
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.parameter import Several
+
+NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
+MANY = 16
+"""Inputs from which on a call is compared with others before it is normalised."""
+
+
+class Unsupported(Exception):
+    """The engine cannot do what a call asks; the message is the reason."""
+
+
+def require(condition: object, reason: str) -> None:
+    """Refuse the call, for that reason, unless the condition holds."""
+    if not condition:
+        raise Unsupported(reason)
+
+
+def need_supported(verdicts: Sequence[Verdict]) -> None:
+    """OpFailedError with the reasons where a model that is to be prepared has operations that are refused."""
+    refused = [verdict.reason for verdict in verdicts if not verdict.supported]
+    need(not refused, "; ".join(refused), OpFailedError)
+
+
+Rule = Callable[..., Any]
+R = TypeVar("R", bound=Rule)
+
+
+class Rules(dict[int, Rule]):
+    """The lowering rule of each operation that has one, by operation code."""
+
+    def lower(self, *operations: Operation | OperationCode) -> Callable[[R], R]:
+        """Register a rule. It is called with a context and the call's arguments by name, tensors as the engine's
+        values, and gives the value of each result."""
+
+        def register(rule: R) -> R:
+            codes = [operation.code if isinstance(operation, Operation) else operation for operation in operations]
+            self.update(dict.fromkeys(codes, rule))
+            return rule
+
+        return register
+
+
+class Context:
+    """One call being lowered, for its rule. Images are NHWC whatever the model's layout: it is transposed around."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    @property
+    def activation(self) -> FuseCode:
+        return self.call.activation
+
+
+V = TypeVar("V")
+C = TypeVar("C", bound=Context)
+
+
+class KnownTypes(dict[int, OperandType | None]):
+    """Types of operands by index, None for an omitted one; asking for one that is not known yet raises NotYetKnown."""
+
+    def __init__(self, model: Model, types: dict[int, OperandType | None] | None = None) -> None:
+        super().__init__(types or {})
+        self._model = model
+
+    def __missing__(self, index: int) -> OperandType | None:
+        raise NotYetKnown(self._model.operands[index].name or "an extent", index)
+
+    def copy(self) -> KnownTypes:
+        return KnownTypes(self._model, self)
+
+
+def normal_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
+    """The call in normal form, by the types and values that are known so far; raises as :func:`normalise`."""
+    assert call.match is not None
+    declared = tuple([model.operands[index].type for index in call.outputs])
+    operation = REGISTRY[call.code]
+    return normalise(operation, call.match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
+
+
+def checked_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
+    """The operands that keep a call's results, and their types, each once it is found to be as declared: with ``lax``
+    the quantisation of model outputs alone."""
+    for index, result in zip(call.outputs, call.kept_results(), strict=True):
+        operand = model.operands[index]
+        if result is not operand.type:
+            is_output = operand.lifetime is Lifetime.OUTPUT
+            check_declared(result, operand.type, is_model_output=is_output, lax=lax and not is_output)
+        yield operand, result
+
+
+class Lowering(ABC, Generic[V, C]):
+    """One model being lowered for an engine whose values are of type V. What can be lowered is; every operation that
+    cannot has its reason in ``verdicts``.
+
+    ``shapes`` are the extents of the inputs, None for one that is omitted; those of rank 0 are as the model has them.
+    """
+
+    rules: ClassVar[Rules]
+    no_rule: ClassVar[str] = "the engine has no operator with this meaning"
+    failures: ClassVar[tuple[type[Exception], ...]] = ()
+    """What the engine raises where it refuses what a rule makes: many lines, of which the last says what is wrong."""
+    as_types: ClassVar[tuple[str, ...]] = ()
+    """Arguments that rules turn into values themselves: they are given their types."""
+
+    def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
+        self.model = model
+        self.verdicts: tuple[Verdict, ...] = ()
+        self.types = KnownTypes(model)
+        self.constants: dict[int, Array] = {}
+        self.values: dict[int, V] = {}
+        self._repeatable: dict[Any, Call] = {}
+        for operand in model.operands:
+            lifetime = operand.lifetime
+            if lifetime is TEMPORARY:
+                continue
+            if lifetime is CONSTANT:  # whose extents are known
+                self.types[operand.index] = operand.type
+                self.constants[operand.index] = operand.value
+            elif lifetime is Lifetime.NO_VALUE:
+                self.types[operand.index] = None
+            elif operand.type.is_known:
+                self.types[operand.index] = operand.type
+        for index, shape in zip(model.inputs, shapes, strict=True):
+            if shape is None:
+                self.types[index] = None
+            elif shape:
+                self.types[index] = model.operands[index].type.with_dimensions(shape)
+
+    # What an engine's driver says
+
+    @abstractmethod
+    def context(self, call: Call) -> C:
+        """What the call's rule is given."""
+
+    @abstractmethod
+    def make_value(self, operand: Operand) -> V:
+        """The value of an operand that no rule has computed. May raise Unsupported."""
+
+    @abstractmethod
+    def transposed(self, context: C, value: V, order: tuple[int, ...]) -> V:
+        """A value of rank 4 with its axes in another order, NHWC_TO_NCHW or the opposite."""
+
+    @abstractmethod
+    def keep(self, call: OperationCall, context: C, results: list[V]) -> list[V]:
+        """A rule's results as the operands of the model keep them; with them the call is taken."""
+
+    def add_input(self, operand: Operand) -> None:
+        """Begin the engine's graph with an input of the model, where it is not enough to make its value when read."""
+
+    def check_result(self, operand: Operand, type: OperandType) -> None:
+        """Raise Unsupported where the engine computes nothing of the type that a result has."""
+
+    def go_on_behind(self, call: OperationCall) -> None:
+        """Have the results of a refused call come from outside, so that those that read them get their verdicts."""
+        for index in call.outputs:
+            self.types.setdefault(index, self.model.operands[index].type)
+
+    # What follows from that
+
+    def run(self) -> Self:
+        for index in self.model.inputs:
+            self.add_input(self.model.operands[index])
+        self.verdicts = tuple([self._verdict(call) for call in self.model.operations])
+        return self
+
+    def _verdict(self, call: OperationCall) -> Verdict:
+        """Lower a call, or say why not."""
+        try:
+            self._lower(call)
+            return Verdict(True)
+        except (Unsupported, NotYetKnown) as refused:
+            reason = str(refused)
+        except NnapiError as error:
+            reason = f"it fails when it runs: {error}"
+        except self.failures as error:
+            reason = f"the engine refuses it: {str(error).strip().splitlines()[-1]}"
+        self.go_on_behind(call)
+        return Verdict(False, f"{call}: {reason}")
+
+    def value(self, index: int) -> V:
+        """The value of an operand."""
+        value = self.values.get(index)
+        if value is None:
+            value = self.values[index] = self.make_value(self.model.operands[index])
+        return value
+
+    def _lower(self, call: OperationCall) -> None:
+        require(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
+        rule = self.rules.get(call.code)
+        if rule is None:
+            raise Unsupported(self.no_rule)
+        context = self.context(self._normal(call))
+        results = rule(context, **self._arguments(context))
+        results = list(results) if isinstance(results, list | tuple) else [results]
+        if context.call.nchw:
+            results = self._as_stored(context, results)
+        self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
+
+    def _normal(self, call: OperationCall) -> Call:
+        few = len(call.inputs) < MANY
+        normal = normal_call(self.model, call, self.types, self.constants.get) if few else self._repeated(call)
+        for operand, type in checked_results(self.model, normal):
+            self.check_result(operand, type)
+            if UNKNOWN not in type.dimensions:
+                self.types[operand.index] = type
+        return normal
+
+    def _repeated(self, call: OperationCall) -> Call:
+        """The normal call where another may have been the same but for the operands that are computed, as the steps of
+        a recurrent cell are."""
+        types, constants, inputs = self.types, self.constants, call.inputs
+        declared = tuple([self.model.operands[index].type for index in call.outputs])
+        key = call.code, declared, *[index if index in constants else types.get(index, index) for index in inputs]
+        normal = self._repeatable.get(key)
+        if normal is None:
+            normal = self._repeatable[key] = normal_call(self.model, call, types, constants.get)
+            return normal
+        assert call.match is not None
+        places = call.match.inputs
+        operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
+        return replace(normal, operands=operands, outputs=call.outputs)
+
+    def _arguments(self, context: C) -> dict[str, Any]:
+        call = context.call
+        images = call.images() if call.nchw else frozenset()
+        arguments = dict(call.arguments)
+        for name, argument in call.arguments.items():
+            if name in self.as_types:
+                continue
+            if isinstance(argument, OperandType):
+                if not argument.is_scalar:
+                    value = self.value(call.operands[name][0])
+                    turn = name in images and argument.rank == 4
+                    arguments[name] = self.transposed(context, value, NCHW_TO_NHWC) if turn else value
+            elif isinstance(argument, list) and argument and isinstance(argument[0], OperandType):
+                arguments[name] = [self.value(index) for index in call.operands[name]]
+        return arguments
+
+    def _as_stored(self, context: C, results: list[V]) -> list[V]:
+        images, slots, types = context.call.images(), context.call.operation.outputs, context.call.results
+        return [
+            self.transposed(context, result, NHWC_TO_NCHW) if slot.name in images and type.rank == 4 else result
+            for slot, type, result in zip(slots, types, results, strict=False)
+        ]
+
+
+def assumed_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | None]:
+    """Extents of the inputs, with 1 for what the model leaves open: most are numbers of batches. None for open inputs
+    that are among the ``omitted``."""
+    operands = [model.operands[index] for index in model.inputs]
+    return [
+        None if x.index in omitted and not x.type.is_known else tuple(extent or 1 for extent in x.type.dimensions)
+        for x in operands
+    ]
+
+
+def may_be_omitted(model: Model) -> frozenset[int]:
+    """Inputs that operations read only where an operand is optional."""
+    inputs = set(model.inputs)
+    optional: set[int] = set()
+    needed: set[int] = set()
+    for call in model.operations:
+        if inputs.isdisjoint(call.inputs) or call.match is None:
+            continue
+        for slot in call.match.form.inputs:
+            places = call.match.inputs.get(slot.name, ())
+            loose = not isinstance(slot, Several) and slot.optional
+            (optional if loose else needed).update(call.inputs[place] for place in places)
+    return frozenset(inputs & optional - needed)
+
+
+def name_of(operand: Operand) -> str:
+    return operand.name or f"operand {operand.index}"
