@@ -18,7 +18,7 @@ from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normali
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.model.parameter import Several
+from nnapi.model.parameter import Several, ValuesParameter
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
@@ -125,6 +125,8 @@ class Lowering(ABC, Generic[V, C]):
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         self.model = model
+        self.when = "when it runs"
+        """When a call fails that fails with these shapes."""
         self.verdicts: tuple[Verdict, ...] = ()
         self.types = KnownTypes(model)
         self.constants: dict[int, Array] = {}
@@ -168,6 +170,9 @@ class Lowering(ABC, Generic[V, C]):
     def add_input(self, operand: Operand) -> None:
         """Begin the engine's graph with an input of the model, where it is not enough to make its value when read."""
 
+    def check_call(self, call: OperationCall) -> None:
+        """Raise Unsupported where the engine needs more than a call that is normal."""
+
     def check_result(self, operand: Operand, type: OperandType) -> None:
         """Raise Unsupported where the engine computes nothing of the type that a result has."""
 
@@ -192,7 +197,7 @@ class Lowering(ABC, Generic[V, C]):
         except (Unsupported, NotYetKnown) as refused:
             reason = str(refused)
         except NnapiError as error:
-            reason = f"it fails when it runs: {error}"
+            reason = f"it fails {self.when}: {error}"
         except self.failures as error:
             reason = f"the engine refuses it: {str(error).strip().splitlines()[-1]}"
         self.go_on_behind(call)
@@ -210,6 +215,7 @@ class Lowering(ABC, Generic[V, C]):
         rule = self.rules.get(call.code)
         if rule is None:
             raise Unsupported(self.no_rule)
+        self.check_call(call)
         context = self.context(self._normal(call))
         results = rule(context, **self._arguments(context))
         results = list(results) if isinstance(results, list | tuple) else [results]
@@ -276,7 +282,8 @@ def assumed_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | N
 
 
 def may_be_omitted(model: Model) -> frozenset[int]:
-    """Inputs that operations read only where an operand is optional."""
+    """Inputs that operations read only where an operand is optional. Not values that decide a shape: a call would be
+    taken as if they were omitted, and refused once a run gives them."""
     inputs = set(model.inputs)
     optional: set[int] = set()
     needed: set[int] = set()
@@ -285,7 +292,7 @@ def may_be_omitted(model: Model) -> frozenset[int]:
             continue
         for slot in call.match.form.inputs:
             places = call.match.inputs.get(slot.name, ())
-            loose = not isinstance(slot, Several) and slot.optional
+            loose = not isinstance(slot, Several | ValuesParameter) and slot.optional
             (optional if loose else needed).update(call.inputs[place] for place in places)
     return frozenset(inputs & optional - needed)
 

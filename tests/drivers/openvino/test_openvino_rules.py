@@ -18,8 +18,8 @@ from nnapi.testing.single import run_single, scalar, single
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.context import RULES
 from nnapi.drivers.openvino.engine import lowered
-from nnapi.drivers.openvino.lowering import RULES
 
 pytestmark = pytest.mark.engine
 

@@ -11,16 +11,18 @@ from typing import Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
+from nnapi.drivers.lowering import assumed_shapes, need_supported
 from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import LOST, engine_threads
-from nnapi.drivers.openvino.lowering import assumed, lowered
-from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenShapes, PreparedOpenVino
+from nnapi.drivers.openvino.lowering import lowered
+from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, marked, profile
+from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Shape
 from nnapi.trace.profile import Profile
 
 __all__ = ["available", "dump", "load", "lowered", "prepare", "verdicts"]
@@ -48,23 +50,23 @@ def available() -> list[str]:
 def prepare(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
     """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
     engine_threads.need()
-    types = [model.operands[index].type for index in model.inputs]
 
-    def compiled(inputs: Sequence[OperandType]) -> PreparedOpenVino:
-        return _compiled(model, inputs, device, properties(device, options, threads))
+    def compiled(shapes: Sequence[Shape | None]) -> PreparedOpenVino:
+        engine_threads.need()
+        given = [shape for shape in shapes if shape is not None]
+        need(len(given) == len(shapes), "an input is omitted")
+        return _compiled(model, given, device, properties(device, options, threads))
 
-    if all(type.is_known for type in types):
-        return compiled(types)
-    return PreparedOpenShapes(types, compiled, compiled([assumed(type) for type in types]))
+    shapes = assumed_shapes(model)
+    if all(model.operands[index].type.is_known for index in model.inputs):
+        return compiled(shapes)
+    return PreparedPerShapes(compiled, tuple(shapes))
 
 
-def _compiled(
-    model: Model, inputs: Sequence[OperandType], device: str, properties: Mapping[str, Any]
-) -> PreparedOpenVino:
+def _compiled(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
     model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
-    result = lowered(model, inputs)
-    refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
-    need(not refused, "; ".join(refused), OpFailedError)
+    result = lowered(model, shapes)
+    need_supported(result.verdicts)
     try:
         alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
         compiled = core().compile_model(result.graph(), device, {**properties, **alone})
@@ -74,14 +76,14 @@ def _compiled(
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
-    prepared = _prepared(model, inputs, device, properties, compiled, bounds)
+    prepared = _prepared(model, shapes, device, properties, compiled, bounds)
     prepared.mapped = mappings(constants(model))
     return prepared
 
 
 def _prepared(
     model: Model,
-    inputs: Sequence[OperandType],
+    shapes: Sequence[Shape],
     device: str,
     properties: Mapping[str, Any],
     compiled: Any,
@@ -90,10 +92,8 @@ def _prepared(
     def copy(compiled: Any) -> Any:
         return core().import_model(io.BytesIO(_exported(compiled)), device, properties)
 
-    traced = _profile(model, inputs, device, properties)
-    return PreparedOpenVino(
-        [type.dimensions for type in inputs], compiled, bounds, traced, copy, _most_copies(device, properties)
-    )
+    traced = _profile(model, shapes, device, properties)
+    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _most_copies(device, properties))
 
 
 def _most_copies(device: str, properties: Mapping[str, Any]) -> int:
@@ -104,12 +104,10 @@ def _most_copies(device: str, properties: Mapping[str, Any]) -> int:
     return max(len(os.sched_getaffinity(0)) // threads, 1)
 
 
-def _profile(
-    model: Model, inputs: Sequence[OperandType], device: str, properties: Mapping[str, Any]
-) -> Profile[Inputs]:
+def _profile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> Profile[Inputs]:
     """What tells the operations of traced runs apart: the model lowered and compiled anew, with counters."""
     counting = {**properties, "PERF_COUNT": True}
-    return profile(model, lambda: core().compile_model(marked(lowered(model, inputs)), device, counting))
+    return profile(model, lambda: core().compile_model(marked(lowered(model, shapes)), device, counting))
 
 
 def dump(prepared: Prepared) -> bytes | None:
@@ -131,9 +129,9 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     head, _, blob = entry.partition(b"\n")
     chosen = properties(device, options, threads)
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
-    types = [model.operands[index].type for index in model.inputs]
+    shapes = [model.operands[index].type.dimensions for index in model.inputs]
     bounds = [Bounds(*values) for values in json.loads(head)]
-    return _prepared(model, types, device, chosen, compiled, bounds)
+    return _prepared(model, shapes, device, chosen, compiled, bounds)
 
 
 def properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,9 +15,10 @@ from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import shareable
-from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.drivers.prepared import check_deadline
+from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Mapping, need_whole
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.profile import Profile
 
@@ -26,8 +26,6 @@ log = logging.getLogger("nnapi.Driver")
 
 COPIED = 1 << 16
 """Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""
-SHAPES_KEPT = 4
-"""Sets of input shapes for which a model with open extents is kept compiled."""
 
 
 class Bounds(NamedTuple):
@@ -76,8 +74,7 @@ class PreparedOpenVino:
 
     def execute(self, request: Request) -> Outcome:
         engine_threads.need()
-        if request.deadline is not None and time.monotonic_ns() > request.deadline:
-            raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+        check_deadline(request)
         for position, (array, shape) in enumerate(zip(request.inputs, self.shapes, strict=True)):
             if array is None or array.shape != shape:
                 given = "nothing" if array is None else list(array.shape)
@@ -108,38 +105,6 @@ class PreparedOpenVino:
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
         return _Run(model)
-
-
-class PreparedOpenShapes:
-    """A model some extents of whose inputs are open: compiled anew for every set of shapes that comes, a few kept."""
-
-    def __init__(
-        self,
-        types: Sequence[OperandType],
-        compiled: Callable[[Sequence[OperandType]], PreparedOpenVino],
-        first: PreparedOpenVino,
-    ) -> None:
-        self._types, self._compiled = tuple(types), compiled
-        self._kept = OrderedDict({first.shapes: first})
-        self._lock = threading.Lock()
-
-    def execute(self, request: Request) -> Outcome:
-        engine_threads.need()
-        need(all(array is not None for array in request.inputs), "an input is omitted")
-        return self._for(tuple(array.shape for array in request.inputs if array is not None)).execute(request)
-
-    def close(self) -> None:
-        self._kept.clear()
-
-    def _for(self, shapes: tuple[Shape, ...]) -> PreparedOpenVino:
-        with self._lock:
-            if shapes not in self._kept:
-                types = [type.with_dimensions(shape) for type, shape in zip(self._types, shapes, strict=True)]
-                self._kept[shapes] = self._compiled(types)
-                if len(self._kept) > SHAPES_KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(shapes)
-            return self._kept[shapes]
 
 
 class _Run:

@@ -74,7 +74,7 @@ class XnnpackDriver:
         shapes = assumed(model)
         if is_closed(model):
             return self._prepared(model, shapes, shapes, options)
-        return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes)
+        return OpenGraph(lambda given: self._prepared(model, given, shapes, options), tuple(shapes))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed extents where the model leaves some open."""
@@ -87,12 +87,13 @@ class XnnpackDriver:
         graph = PreparedGraph(model, found, self._threads_for(options, found.work))
         if found.assumed is None:
             return graph
-        shapes = found.assumed
+        shapes = tuple(found.assumed)
         return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes, graph)
 
     def _prepared(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
+        from nnapi.drivers.lowering import need_supported
         from nnapi.drivers.xnnpack.compile import compiled, constants, lowered
 
         model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
@@ -100,8 +101,7 @@ class XnnpackDriver:
         is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
         result = asked[1] if is_asked and asked is not None else lowered(model, shapes)
         del asked
-        refused = [verdict.reason for verdict in result.verdicts if not verdict.supported]
-        need(not refused, "; ".join(refused), OpFailedError)
+        need_supported(result.verdicts)
         found = compiled(model, result.graph, shapes, assumed)
         give_back(constants(model))
         del result  # and with it what was made of the constants

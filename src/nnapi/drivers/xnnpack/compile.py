@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.lowering import may_be_omitted
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.engine.profiler.profile import origins
-from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered, may_be_omitted
+from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered
 from nnapi.drivers.xnnpack.passes.fuse_mean import of_codes
 from nnapi.drivers.xnnpack.passes.io_types import left_unsigned
 from nnapi.drivers.xnnpack.passes.lstm_fuse import merged

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 
 from nnapi.drivers.base import Inference, Outcome, Request
+from nnapi.drivers.prepared import PreparedPerShapes, check_deadline
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.engine.interpreter import Instance, Pool, Program
 from nnapi.drivers.xnnpack.engine.profiler.profile import profile
-from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-
-GRAPHS_KEPT = 4
-"""Graphs kept for different extents of one model's inputs."""
 
 
 class PreparedGraph:
@@ -60,53 +54,11 @@ class PreparedGraph:
         self._pool.close()
 
 
-class OpenGraph:
-    """A model whose inputs have extents, or are omitted, as only a run decides: a graph for each case, the last few
-    kept."""
-
-    def __init__(
-        self,
-        make: Callable[[Sequence[Shape | None]], PreparedGraph],
-        assumed: Sequence[Shape | None],
-        first: PreparedGraph | None = None,
-    ) -> None:
-        """``first`` is the graph for the ``assumed`` extents, if there is one already."""
-        self._make = make
-        self._lock = threading.Lock()
-        self._graphs: OrderedDict[tuple[Shape | None, ...], PreparedGraph] = OrderedDict()
-        if first is not None:
-            self._graphs[tuple(assumed)] = first
-        self.first = self._graph(tuple(assumed))
-        self._latest = tuple(assumed), self.first
-
-    def execute(self, request: Request) -> Outcome:
-        shapes, graph = self._latest
-        given = tuple([None if array is None else array.shape for array in request.inputs])
-        if given != shapes:
-            graph = self._graph(given)
-            self._latest = given, graph
-        if None in given:
-            request = replace(request, inputs=[array for array in request.inputs if array is not None])
-        return graph.execute(request)
+class OpenGraph(PreparedPerShapes[PreparedGraph]):
+    """A model whose inputs have extents, or are omitted, as only a run decides: a graph for each case."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        return self._graph(tuple(shapes)).direct(shapes, borrow)
-
-    def close(self) -> None:
-        with self._lock:
-            for graph in self._graphs.values():
-                graph.close()
-
-    def _graph(self, shapes: tuple[Shape | None, ...]) -> PreparedGraph:
-        with self._lock:
-            graph = self._graphs.get(shapes)
-            if graph is None:
-                graph = self._graphs[shapes] = self._make(shapes)
-                if len(self._graphs) > GRAPHS_KEPT:
-                    self._graphs.popitem(last=False)
-            else:
-                self._graphs.move_to_end(shapes)
-            return graph
+        return self.prepared_for(tuple(shapes)).direct(shapes, borrow)
 
 
 class Session:
@@ -133,7 +85,6 @@ class Session:
 
 
 def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:
-    if request.deadline is not None and time.monotonic_ns() > request.deadline:
-        raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+    check_deadline(request)
     instance.run(request.inputs)
     return Outcome(instance.borrowed() if borrow else instance.results())

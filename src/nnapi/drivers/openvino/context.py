@@ -1,4 +1,4 @@
-"""Where a lowering rule works: one call of the model, and the conversions that rules share."""
+"""What a lowering rule is given: one call of the model, and the conversions that rules share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers import lowering
+from nnapi.drivers.lowering import NHWC_TO_NCHW, Rules, require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, encoded, number
+from nnapi.drivers.openvino.value import Node, Value, encoded, number
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, code_bounds
@@ -17,16 +19,8 @@ from nnapi.ops.quantization import BOUNDS, code_bounds
 FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
 """Where an axis of an NHWC image lies in NCHW."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
-
-
-class Refused(Exception):
-    """The engine cannot do what a call asks; the message is the reason."""
-
-
-def need(condition: object, reason: str) -> None:
-    """Refuse the call, for that reason, unless the condition holds."""
-    if not condition:
-        raise Refused(reason)
+RULES = Rules()
+lower = RULES.lower
 
 
 class Range:
@@ -36,11 +30,11 @@ class Range:
         self.operand, self.name, self.limit = operand, name, limit
 
 
-class Site:
-    """One call being lowered."""
+class Context(lowering.Context):
+    """One call being lowered; ``inputs`` are those of the model."""
 
     def __init__(self, call: Call, inputs: Sequence[int]) -> None:
-        self.call = call
+        super().__init__(call)
         self.ranges: list[Range] = []
         self._inputs = inputs
 
@@ -48,24 +42,20 @@ class Site:
         """The type of a result, as NHWC."""
         return self.call.results[position]
 
-    @property
-    def activation(self) -> FuseCode:
-        return self.call.activation
-
     def value(self, name: str, value: Value) -> Array:
         """The stored value of an argument that must be constant."""
-        need(value.array is not None, f"{name} is computed, the engine needs it constant")
+        require(value.array is not None, f"{name} is computed, the engine needs it constant")
         assert value.array is not None
         return value.array
 
-    def need_range(self, name: str, value: Value, limit: int) -> None:
+    def require_range(self, name: str, value: Value, limit: int) -> None:
         """See to it that indices are in ``0..limit - 1``: constants now, model inputs before each run."""
         if value.array is not None:
             low, high = int(value.array.min()), int(value.array.max())
-            need(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
+            require(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
             return
         (operand,) = self.call.operands[name]
-        need(
+        require(
             operand in self._inputs, f"{name} is computed, and the engine does not test indices against 0..{limit - 1}"
         )
         self.ranges.append(Range(operand, name, limit))

@@ -1,4 +1,4 @@
-"""Where a lowering rule works: one call of the model, the tensors that reach it, and the operators it emits."""
+"""What a lowering rule is given: one call of the model, the tensors that reach it, and the operators it emits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers import lowering
+from nnapi.drivers.lowering import Rules, Unsupported, require
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
@@ -32,27 +34,19 @@ SHIFT = 128
 HIGHEST_RANK = 5
 ROUNDED = ("AVERAGE_POOL_2D", "MEAN", "RESIZE_BILINEAR")
 """Operations that hand on the scale of an input and whose codes the engine may round the other way."""
-
-
-class Refused(Exception):
-    """The engine cannot do what a call asks; the message is the reason."""
-
-
-def need(condition: object, reason: str) -> None:
-    """Refuse the call, for that reason, unless the condition holds."""
-    if not condition:
-        raise Refused(reason)
+RULES = Rules()
+lower = RULES.lower
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
     """The graph's tensor for an operand, with the codes of an unsigned one shifted."""
     element, shape = TYPES.get(type.code), type.dimensions
     if element is None:
-        raise Refused(f"{name} is {type.name}, which the engine does not compute in")
+        raise Unsupported(f"{name} is {type.name}, which the engine does not compute in")
     if not shape or 0 in shape:
-        raise Refused(f"{name} has extents that are not known before the run: {type}")
+        raise Unsupported(f"{name} has extents that are not known before the run: {type}")
     if len(shape) > HIGHEST_RANK:
-        raise Refused(f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
+        raise Unsupported(f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
     shift = SHIFT if type.code in UNSIGNED else 0
     if value is not None:
         value = signed(value) if shift else value.astype(DTYPES[element], copy=False)
@@ -69,12 +63,8 @@ def signed(codes: Array) -> Array:
     return np.bitwise_xor(codes, np.uint8(SHIFT)).view(np.int8)
 
 
-class Site:
-    """One call being lowered.
-
-    Tensors of images are NHWC whatever the model's layout; the framework transposes around the rule. ``findings`` are
-    what rules found out at other calls of the model, too: :meth:`found`.
-    """
+class Context(lowering.Context):
+    """One call being lowered. ``findings`` are what rules found out at other calls of the model, too: :meth:`found`."""
 
     def __init__(
         self,
@@ -83,7 +73,7 @@ class Site:
         tensor_of: Callable[[int], Tensor],
         findings: dict[Any, Any],
     ) -> None:
-        self.call = call
+        super().__init__(call)
         self.operators: list[Operator] = []
         self._value_of, self._tensor_of = value_of, tensor_of
         self._findings = findings
@@ -107,7 +97,7 @@ class Site:
     def value(self, name: str) -> Array:
         """The stored value of an argument that must be constant."""
         value = self._value_of(self.call.operands[name][0])
-        need(value is not None, f"{name} is computed, the engine needs it constant")
+        require(value is not None, f"{name} is computed, the engine needs it constant")
         assert value is not None
         return value
 
@@ -122,10 +112,6 @@ class Site:
     @property
     def operation_name(self) -> str:
         return self.call.operation.name
-
-    @property
-    def activation(self) -> FuseCode:
-        return self.call.activation
 
     def result(self, position: int = 0, **changes: Any) -> Tensor:
         """A new tensor of a result's type, as NHWC."""
@@ -176,9 +162,9 @@ class Site:
         """A result as its operand keeps it, which may be in another scale and zero point than it is made with."""
         if same_quantization(made, kept):
             return tensor
-        need(tensor.type == "i8", f"the engine does not requantise {made.name}")
-        need(not self.activation, "the result is kept in another scale than the activation's limits are rounded to")
-        need(
+        require(tensor.type == "i8", f"the engine does not requantise {made.name}")
+        require(not self.activation, "the result is kept in another scale than the activation's limits are rounded to")
+        require(
             self.operation_name not in ROUNDED or made.scale <= kept.scale,
             f"the result is kept in steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
         )
