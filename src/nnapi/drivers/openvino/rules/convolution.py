@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, integers, need
+from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, number
 from nnapi.drivers.windows import effective, too_wide
 from nnapi.model.operand import Shape
@@ -31,17 +31,17 @@ NUDGE = 1 + 2.0**-18
 
 @lower(CONV_2D)
 def conv_2d(
-    site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
+    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
 ) -> Value:
     weights = _weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
-    x, *windows = _windows(site, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
     y = op.convolution(x, weights, *windows)
-    return _biased(site, y, input, filter, bias)
+    return _biased(context, y, input, filter, bias)
 
 
 @lower(DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(
-    site: Site,
+    context: Context,
     input: Value,
     filter: Value,
     bias: Value,
@@ -53,14 +53,14 @@ def depthwise_conv_2d(
     _, rows, columns, channels = filter.type.dimensions
     shape = (rows, columns, channels // multiplier, multiplier, 1)
     weights = _weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
-    x, *windows = _windows(site, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
-    return _biased(site, y, input, filter, bias)
+    return _biased(context, y, input, filter, bias)
 
 
 @lower(GROUPED_CONV_2D)
 def grouped_conv_2d(
-    site: Site,
+    context: Context,
     input: Value,
     filter: Value,
     bias: Value,
@@ -71,18 +71,20 @@ def grouped_conv_2d(
 ) -> Value:
     channels, *rest = filter.type.dimensions
     weights = _weights(filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
-    x, *windows = _windows(site, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
-    return _biased(site, y, input, filter, bias)
+    return _biased(context, y, input, filter, bias)
 
 
 @lower(TRANSPOSE_CONV_2D)
-def transpose_conv_2d(site: Site, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair) -> Value:
+def transpose_conv_2d(
+    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
+) -> Value:
     """With a filter of numbers: with one of codes the engine adds up some of them wrongly."""
     weights = _weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), as_codes=False)
-    need(not too_wide(padding), too_wide(padding))
+    require(not too_wide(padding), too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
-    need(
+    require(
         all(extent < step for extent, step in zip(missing, stride, strict=True)),
         f"padding {padding} adds {missing} rows and columns that no filter reaches, must be below the stride {stride}",
     )
@@ -91,11 +93,11 @@ def transpose_conv_2d(site: Site, input: Value, filter: Value, bias: Value, padd
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, extents, missing, strict=True)]
     y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
     y = op.add(y, _bias(input, filter, bias, (1, bias.type.size, 1, 1)))
-    return site.result_by_codes(y, first=True)  # limits of numbers the engine forgets where it adds up codes
+    return context.result_by_codes(y, first=True)  # limits of numbers the engine forgets where it adds up codes
 
 
 @lower(FULLY_CONNECTED)
-def fully_connected(site: Site, input: Value, weights: Value, bias: Value) -> Value:
+def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
     units, width = weights.type.dimensions
     x = input.real()
     if input.type.dimensions[1:] != (width,):
@@ -106,17 +108,17 @@ def fully_connected(site: Site, input: Value, weights: Value, bias: Value) -> Va
         factors = weights.real()  # the engine fails to compile a product of a constant and codes
     y = op.matmul(x, factors, False, True)
     y = op.add(y, _bias(input, weights, bias, (1, units)))
-    return site.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(site, input, weights) else y)
+    return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
 
 
 @lower(BATCH_MATMUL)
-def batch_matmul(site: Site, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
-    need(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
-    return site.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
+def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
+    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
+    return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
 
 
 def _windows(
-    site: Site, input: Value, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair
+    context: Context, input: Value, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair
 ) -> tuple[Node, list[int], list[int], list[int], list[int]]:
     """The image, strides, padding before and behind, and dilations for the engine.
 
@@ -124,11 +126,11 @@ def _windows(
     is wrong on images of one channel.
     """
     extents = input.type.dimensions[1:3]
-    need(not too_wide(padding), too_wide(padding))
+    require(not too_wide(padding), too_wide(padding))
     stride, dilation = effective((extents[0], extents[1]), (size[0], size[1]), stride, padding, dilation)
     steps, behind, kept = list(stride), [after for _, after in padding], list(extents)
     for axis, (before, _) in enumerate(padding):
-        if site.type().dimensions[1 + axis] == 1 and stride[axis] > 1:
+        if context.type().dimensions[1 + axis] == 1 and stride[axis] > 1:
             beyond = (size[axis] - 1) * dilation[axis] + 1 - before - extents[axis]
             steps[axis], behind[axis], kept[axis] = 1, max(0, beyond), extents[axis] + min(0, beyond)
     x = input.real(first=True)
@@ -137,9 +139,9 @@ def _windows(
     return x, steps, [before for before, _ in padding], behind, list(dilation)
 
 
-def _biased(site: Site, y: Node, input: Value, filter: Value, bias: Value) -> Value:
+def _biased(context: Context, y: Node, input: Value, filter: Value, bias: Value) -> Value:
     channels = bias.type.size
-    return site.result(op.add(y, _bias(input, filter, bias, (1, channels, 1, 1))), first=True)
+    return context.result(op.add(y, _bias(input, filter, bias, (1, channels, 1, 1))), first=True)
 
 
 def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, as_codes: bool = True) -> Node:
@@ -165,12 +167,12 @@ def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape,
     return op.multiply(op.convert(constant(codes.view(np.int8)), "f32"), constant(scale))
 
 
-def _needs_no_scaling(site: Site, input: Value, weights: Value) -> bool:
+def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
     """Whether the engine would see sums as codes of the result without a factor: it then leaves out those of the
     operands with it. A nudge that changes no code helps."""
     if not input.type.is_quantized or weights.type.channel:
         return False
-    ratio = input.type.scale / site.type().scale
+    ratio = input.type.scale / context.type().scale
     return any(abs(factor - 1) < 2.0**-20 for factor in (ratio, ratio * weights.type.scale))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, need
+from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.value import Node, Value, decoded_exactly, number
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
@@ -18,10 +18,10 @@ from nnapi.ops.types import INT32
 
 def _each(operation: Operation, function: Callable[[Node], Node]) -> None:
     @lower(operation)
-    def rule(site: Site, **operands: Value) -> Value:
+    def rule(context: Context, **operands: Value) -> Value:
         (input,) = operands.values()
         first = input.is_channels_first
-        return site.result(function(input.real(first)), first=first)
+        return context.result(function(input.real(first)), first=first)
 
 
 _each(activation.RELU, op.relu)
@@ -41,45 +41,45 @@ _each(quantize.QUANTIZE, lambda x: x)
 
 
 @lower(elementwise.EXP)
-def exp(site: Site, input: Value) -> Value:
+def exp(context: Context, input: Value) -> Value:
     """The square of half the exponent's: the engine's own is infinite where the result is finite, but large."""
     first = input.is_channels_first
     root = op.exp(op.multiply(input.real(first), number(0.5)))
-    return site.result(op.multiply(root, root), first=first)
+    return context.result(op.multiply(root, root), first=first)
 
 
 @lower(quantize.DEQUANTIZE)
-def dequantize(site: Site, input: Value) -> Value:
+def dequantize(context: Context, input: Value) -> Value:
     """From the codes themselves: numbers that the engine has rounded to codes are a little off, also those of 0."""
     first = input.is_channels_first
-    return site.result(decoded_exactly(input.node("stored", first), input.type), first=first)
+    return context.result(decoded_exactly(input.node("stored", first), input.type), first=first)
 
 
 @lower(elementwise.RSQRT)
-def rsqrt(site: Site, input: Value) -> Value:
+def rsqrt(context: Context, input: Value) -> Value:
     """What is not above 0 gives infinity, and so the highest code, where there are codes."""
     first = input.is_channels_first
     x = input.real(first)
     if input.type.is_quantized:
         x = op.maximum(x, number(float(np.finfo(np.float32).tiny)))
-    return site.result(op.divide(number(1), op.sqrt(x)), first=first)
+    return context.result(op.divide(number(1), op.sqrt(x)), first=first)
 
 
 @lower(activation.ELU)
-def elu(site: Site, input: Value, alpha: float) -> Value:
-    need(alpha > 0, f"alpha is {alpha}, the engine is wrong where it is not above 0")
+def elu(context: Context, input: Value, alpha: float) -> Value:
+    require(alpha > 0, f"alpha is {alpha}, the engine is wrong where it is not above 0")
     first = input.is_channels_first
-    return site.result(op.elu(input.real(first), alpha), first=first)
+    return context.result(op.elu(input.real(first), alpha), first=first)
 
 
 @lower(cast.CAST)
-def cast_to(site: Site, input: Value) -> Value:
+def cast_to(context: Context, input: Value) -> Value:
     """Codes are cast as the integers they are; numbers are cut off towards zero and held within the target's range."""
-    source, target = input.type, site.type()
+    source, target = input.type, context.type()
     if source.code == target.code:
         if source.is_quantized:
             return Value.of(input.node("stored"), target, "stored")
-        return site.moved(input, lambda x: x)
+        return context.moved(input, lambda x: x)
     if source.dtype.kind == "f" and target.dtype.kind == "f":
         return Value.of(input.real(), target, "real")
     if source.dtype.kind != "f" and target.dtype.kind == "f":

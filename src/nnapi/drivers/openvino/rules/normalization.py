@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import math
 
+from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, axis_in, integers, need
+from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.ops import normalization, softmax
 from nnapi.ops.shapes import axis_of
 
 
 @lower(softmax.SOFTMAX)
-def soft_max(site: Site, input: Value, beta: float, axis: int) -> Value:
+def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
     """A factor is applied to what is left when the largest number is taken away, as it may make others infinite."""
     first = input.is_channels_first
     x, along = input.real(first), axis_in(first, axis_of(axis, input.type.rank))
     if abs(beta) > 1 and not input.type.is_quantized:
         x = op.subtract(x, op.reduce_max(x, integers([along]), True))
-    return site.result(op.softmax(_times(x, beta), along), first=first)
+    return context.result(op.softmax(_times(x, beta), along), first=first)
 
 
 @lower(softmax.LOG_SOFTMAX)
-def log_softmax(site: Site, input: Value, beta: float, axis: int) -> Value:
-    need(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
+def log_softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
+    require(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
     first = input.is_channels_first
     x = _times(input.real(first), beta)
-    return site.result(op.log_softmax(x, axis_in(first, axis_of(axis, input.type.rank))), first=first)
+    return context.result(op.log_softmax(x, axis_in(first, axis_of(axis, input.type.rank))), first=first)
 
 
 def _times(x: Node, factor: float) -> Node:
@@ -35,18 +35,18 @@ def _times(x: Node, factor: float) -> Node:
 
 
 @lower(normalization.L2_NORMALIZATION)
-def l2_normalization(site: Site, input: Value, axis: int) -> Value:
+def l2_normalization(context: Context, input: Value, axis: int) -> Value:
     """A slice of zeros stays zero. Rounded to codes its numbers may be a little off zero, but none has half a code."""
     first = input.is_channels_first
     x = input.real(first)
     squares = op.reduce_sum(op.multiply(x, x), integers([axis_in(first, axis_of(axis, input.type.rank))]), True)
     least = input.type.scale / 2 if input.type.is_quantized else 1e-6
-    return site.result(op.divide(x, op.maximum(op.sqrt(squares), number(least))), first=first)
+    return context.result(op.divide(x, op.maximum(op.sqrt(squares), number(least))), first=first)
 
 
 @lower(normalization.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
-    site: Site, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
+    context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
     """The sum over neighbours along the axis is an average of a column of windows, padding counted, times its size."""
     shape = input.type.dimensions
@@ -57,11 +57,11 @@ def local_response_normalization(
     squares = op.reshape(op.multiply(x, x), column, False)
     mean = op.avg_pool(squares, [1, 1], [radius, 0], [radius, 0], [size, 1], False)
     sums = op.multiply(op.reshape(mean, integers(shape), False), number(alpha * size))
-    return site.result(op.multiply(x, op.power(op.add(sums, number(bias)), number(-beta))))
+    return context.result(op.multiply(x, op.power(op.add(sums, number(bias)), number(-beta))))
 
 
 @lower(normalization.INSTANCE_NORMALIZATION)
-def instance_normalization(site: Site, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
-    need(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
+def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
+    require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
     normal = op.mvn(input.real(first=True), integers([2, 3]), True, epsilon, "inside_sqrt")
-    return site.result(op.add(_times(normal, gamma), number(beta)), first=True)
+    return context.result(op.add(_times(normal, gamma), number(beta)), first=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, activated, computes_first, integers, need
+from nnapi.drivers.openvino.context import Context, activated, computes_first, integers, lower
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.model.operation import Operation
 from nnapi.ops import broadcast, comparisons, pairwise, prelu, select
@@ -43,9 +43,9 @@ def _of_rank(value: Value, rank: int, first: bool) -> Node:
 
 def _pair(operation: Operation, function: Function) -> None:
     @lower(operation)
-    def rule(site: Site, **operands: Value) -> Value:
+    def rule(context: Context, **operands: Value) -> Value:
         (x, y), first = aligned(list(operands.values()))
-        return site.result(function(x, y), first=first)
+        return context.result(function(x, y), first=first)
 
 
 for _operation, _function in (
@@ -63,9 +63,9 @@ def _scaling(operation: Operation, function: Function) -> None:
     """What turns signs around where one of the two is a constant that does."""
 
     @lower(operation)
-    def rule(site: Site, lhs: Value, rhs: Value) -> Value:
+    def rule(context: Context, lhs: Value, rhs: Value) -> Value:
         (x, y), first = aligned([lhs, rhs])
-        return site.result_by_codes(function(x, y), first=first)
+        return context.result_by_codes(function(x, y), first=first)
 
 
 _scaling(broadcast.MUL, op.multiply)
@@ -73,17 +73,17 @@ _scaling(broadcast.SUB, op.subtract)
 
 
 @lower(broadcast.DIV)
-def div(site: Site, lhs: Value, rhs: Value) -> Value:
+def div(context: Context, lhs: Value, rhs: Value) -> Value:
     """What is not a number stays so under an activation, too: 0 / 0 is none."""
-    need(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
+    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
     (x, y), first = aligned([lhs, rhs])
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
-        return site.result(op.divide(x, y), first=first)
+        return context.result(op.divide(x, y), first=first)
     quotient = _quotient(x, y)
-    limited = activated(quotient, site.activation, site.type())
-    if site.activation != FuseCode.FUSED_NONE:
+    limited = activated(quotient, context.activation, context.type())
+    if context.activation != FuseCode.FUSED_NONE:
         limited = op.select(op.is_nan(quotient), quotient, limited)
-    return Value.of(limited, site.type(), "real", first=first)
+    return Value.of(limited, context.type(), "real", first=first)
 
 
 def _quotient(x: Node, y: Node) -> Node:
@@ -95,15 +95,15 @@ def _quotient(x: Node, y: Node) -> Node:
 
 def _comparison(operation: Operation, function: Function) -> None:
     @lower(operation)
-    def rule(site: Site, x: Value, y: Value) -> Value:
+    def rule(context: Context, x: Value, y: Value) -> Value:
         if not x.type.is_quantized:
             nodes, first = aligned([x, y])
-            return site.result(function(*nodes), first=first)
-        need(
+            return context.result(function(*nodes), first=first)
+        require(
             same_quantization(x.type, y.type),
             f"{x.name} and {y.name} differ in scale or zero point, and the engine may see equal numbers as unequal",
         )
-        return site.result(function(*(op.convert(value.node("stored"), "i32") for value in (x, y))))
+        return context.result(function(*(op.convert(value.node("stored"), "i32") for value in (x, y))))
 
 
 for _operation, _function in (
@@ -118,17 +118,17 @@ for _operation, _function in (
 
 
 @lower(prelu.PRELU)
-def prelu_slope(site: Site, input: Value, alpha: Value) -> Value:
+def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
     (x, slope), first = aligned([input, alpha])
-    if site.type().dimensions == input.type.dimensions and alpha.array is not None:
-        return site.result(op.prelu(x, slope), first=first)
-    return site.result(op.select(op.greater_equal(x, number(0)), x, op.multiply(slope, x)), first=first)
+    if context.type().dimensions == input.type.dimensions and alpha.array is not None:
+        return context.result(op.prelu(x, slope), first=first)
+    return context.result(op.select(op.greater_equal(x, number(0)), x, op.multiply(slope, x)), first=first)
 
 
 @lower(select.SELECT)
-def select_by(site: Site, condition: Value, a: Value, b: Value) -> Value:
+def select_by(context: Context, condition: Value, a: Value, b: Value) -> Value:
     (truth, x, y), first = aligned([condition, a, b])
-    same = all(same_quantization(value.type, site.type()) for value in (a, b))
+    same = all(same_quantization(value.type, context.type()) for value in (a, b))
     if not same or a.type.code in (OperandCode.TENSOR_FLOAT16,):
-        return site.result(op.select(truth, x, y), first=first)
-    return Value.of(op.select(truth, x, y), site.type(), "real", first=first)
+        return context.result(op.select(truth, x, y), first=first)
+    return Value.of(op.select(truth, x, y), context.type(), "real", first=first)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, need
+from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.drivers.windows import effective, too_wide
 from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
@@ -13,33 +13,33 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(AVERAGE_POOL_2D)
-def average_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+def average_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     """Halves between codes go up: what is computed more than once must not end here on one side, there on the other.
     The operation takes those of signed codes away from 0, one step off, which is many of a finer scale."""
-    made, kept = site.type(), site.call.kept_results()[0]
-    need(
+    made, kept = context.type(), context.call.kept_results()[0]
+    require(
         made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
         f"the result is kept in steps of {kept.scale:g}, the rule's halves may be a step of {made.scale:g} off",
     )
     y = _average(input.real(first=True), input, padding, stride, size)
     if input.type.is_quantized:
         y = op.add(y, number(input.type.scale * 0.25 / (size[0] * size[1])))
-    return site.result(y, first=True)
+    return context.result(y, first=True)
 
 
 @lower(L2_POOL_2D)
-def l2_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+def l2_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     x = input.real(first=True)
-    return site.result(op.sqrt(_average(op.multiply(x, x), input, padding, stride, size)), first=True)
+    return context.result(op.sqrt(_average(op.multiply(x, x), input, padding, stride, size)), first=True)
 
 
 @lower(MAX_POOL_2D)
-def max_pool(site: Site, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     steps, begin, end = _windows(input, padding, stride, size)
     y = op.max_pool(input.real(first=True), steps, [1, 1], begin, end, list(size)).output(0)
-    if site.activation == FuseCode.FUSED_NONE:
-        return Value.of(y, site.type(), "real", first=True)
-    return site.result(y, first=True)
+    if context.activation == FuseCode.FUSED_NONE:
+        return Value.of(y, context.type(), "real", first=True)
+    return context.result(y, first=True)
 
 
 def _average(x: Node, input: Value, padding: Padding, stride: Pair, size: Pair) -> Node:
@@ -49,7 +49,7 @@ def _average(x: Node, input: Value, padding: Padding, stride: Pair, size: Pair) 
 
 def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:
     """Strides, padding before and behind for the engine."""
-    need(not too_wide(padding), too_wide(padding))
+    require(not too_wide(padding), too_wide(padding))
     height, width = input.type.dimensions[1:3]
     steps, _ = effective((height, width), size, stride, padding)
     return list(steps), [before for before, _ in padding], [after for _, after in padding]

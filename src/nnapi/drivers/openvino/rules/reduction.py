@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, axis_in, integers, need
+from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
@@ -20,11 +20,11 @@ from nnapi.ops.types import INT32
 
 
 @lower(reduce.MEAN)
-def mean(site: Site, input: Value, axes: Array, keep_dims: int) -> Value:
+def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
     """Of codes it is the highest one not above the mean: rounded to the nearest after less than half a code is taken
     away, so that no multiple of one over the count lies on a border."""
-    y, first = _reduced(site, input, axes, op.reduce_mean)
-    type = site.type()
+    y, first = _reduced(context, input, axes, op.reduce_mean)
+    type = context.type()
     if type.is_quantized:
         count = math.prod(input.type.dimensions[axis] for axis in _axes(input, axes))
         y = op.subtract(y, number((0.5 - 0.5 / count) * type.scale))
@@ -33,9 +33,9 @@ def mean(site: Site, input: Value, axes: Array, keep_dims: int) -> Value:
 
 def _reduction(operation: Operation, function: Callable[..., Node]) -> None:
     @lower(operation)
-    def rule(site: Site, input: Value, axes: Array, keep_dims: int) -> Value:
-        y, first = _reduced(site, input, axes, function)
-        return Value.of(y, site.type(), "real", first=first)
+    def rule(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
+        y, first = _reduced(context, input, axes, function)
+        return Value.of(y, context.type(), "real", first=first)
 
 
 _reduction(reduce.REDUCE_ALL, op.reduce_logical_and)
@@ -48,13 +48,13 @@ def _extreme(operation: Operation, function: Callable[..., Node]) -> None:
     """Of codes it is that of the codes themselves: of the numbers behind them the engine gets it wrong."""
 
     @lower(operation)
-    def rule(site: Site, input: Value, axes: Array, keep_dims: int) -> Value:
+    def rule(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
         if not input.type.is_quantized:
-            y, first = _reduced(site, input, axes, function)
-            return Value.of(y, site.type(), "real", first=first)
+            y, first = _reduced(context, input, axes, function)
+            return Value.of(y, context.type(), "real", first=first)
         codes = op.convert(input.node("stored"), "f32")
-        y = op.reshape(function(codes, integers(_axes(input, axes)), True), integers(site.type().dimensions), False)
-        return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), site.type(), "stored")
+        y = op.reshape(function(codes, integers(_axes(input, axes)), True), integers(context.type().dimensions), False)
+        return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), context.type(), "stored")
 
 
 _extreme(reduce.REDUCE_MAX, op.reduce_max)
@@ -65,11 +65,11 @@ def _axes(input: Value, axes: Array) -> list[int]:
     return sorted({axis_of(int(axis), input.type.rank) for axis in axes})
 
 
-def _reduced(site: Site, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
+def _reduced(context: Context, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
     """The reduction of the numbers, and whether it is NCHW: where no axis is dropped, it is as the input."""
     first, along = input.is_channels_first, _axes(input, axes)
     y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), True)
-    dimensions = site.type().dimensions
+    dimensions = context.type().dimensions
     if len(dimensions) == input.type.rank:
         return y, first
     if first:
@@ -79,11 +79,13 @@ def _reduced(site: Site, input: Value, axes: Array, function: Callable[..., Node
 
 def _position(operation: Operation, mode: str) -> None:
     @lower(operation)
-    def rule(site: Site, input: Value, axis: int) -> Value:
+    def rule(context: Context, input: Value, axis: int) -> Value:
         _need_comparable(input)
         axis = axis_of(axis, input.type.rank)
         found = op.topk(input.real(), op.constant(np.int32(1)), axis, mode, "value", "i32", stable=True)
-        return Value.of(op.reshape(found.output(1), integers(site.type().dimensions), False), site.type(), "stored")
+        return Value.of(
+            op.reshape(found.output(1), integers(context.type().dimensions), False), context.type(), "stored"
+        )
 
 
 _position(argmax.ARGMAX, "max")
@@ -91,18 +93,18 @@ _position(argmax.ARGMIN, "min")
 
 
 @lower(topk_v2.TOPK_V2)
-def top_k(site: Site, input: Value, k: int) -> list[Value]:
+def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """Of equal numbers NNAPI takes the later first, the engine the earlier: so it is given them backwards."""
     _need_comparable(input)
     axis, extent = input.type.rank - 1, input.type.dimensions[-1]
     backwards = op.slice(input.real(), integers([-1]), integers([-extent - 1]), integers([-1]), integers([axis]))
     found = op.topk(backwards, op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True)
     indices = op.subtract(op.constant(np.int32(extent - 1)), found.output(1))
-    return [Value.of(found.output(0), site.type(), "real"), Value.of(indices, site.type(1), "stored")]
+    return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
 
 
 def _need_comparable(input: Value) -> None:
-    need(
+    require(
         input.type.code != INT32,
         f"{input.name} is TENSOR_INT32, which the engine compares as float32",
     )

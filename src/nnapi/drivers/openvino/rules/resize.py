@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, integers
+from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Value
 from nnapi.model.operand import Array
 from nnapi.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
@@ -14,18 +13,18 @@ from nnapi.ops.shapes import Pair
 
 
 @lower(RESIZE_BILINEAR)
-def resize_bilinear(site: Site, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
+def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
     mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
     y = op.interpolate(
         input.real(first=True), integers(size), "linear_onnx", "sizes",
         coordinate_transformation_mode=mode, axes=integers([2, 3]),
     )  # fmt: skip
-    return site.result(y, first=True)
+    return context.result(y, first=True)
 
 
 @lower(RESIZE_NEAREST_NEIGHBOR)
 def resize_nearest_neighbor(
-    site: Site, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
+    context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Value:
     """Cells are picked by index: the engine's own arithmetic may differ by one from the specified one. Not so where all
     are repeated equally often; and indices want an image in an order that convolutions must first turn it into."""
@@ -38,11 +37,11 @@ def resize_nearest_neighbor(
             y, integers(size), "nearest", "sizes",
             coordinate_transformation_mode="asymmetric", nearest_mode="floor", axes=integers([2, 3]),
         )  # fmt: skip
-        return Value.of(y, site.type(), kind, first=True)
+        return Value.of(y, context.type(), kind, first=True)
     for axis, extent, picked in zip((2, 3), extents, picks, strict=True):
         if not np.array_equal(picked, np.arange(extent)):
             y = op.gather(y, op.constant(picked), integers(axis))
-    return Value.of(y, site.type(), kind, first=True)
+    return Value.of(y, context.type(), kind, first=True)
 
 
 def _repeats(picked: Array, extent: int) -> bool:

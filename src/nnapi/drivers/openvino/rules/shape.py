@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.lowering import lower
-from nnapi.drivers.openvino.site import Site, axis_in, computes_first, integers
+from nnapi.drivers.openvino.context import Context, axis_in, computes_first, integers, lower
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, rounded
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops import (
@@ -33,34 +32,34 @@ from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 
 
-def _reshaped(site: Site, input: Value) -> Value:
-    return site.moved(input, lambda x: op.reshape(x, integers(site.type().dimensions), False))
+def _reshaped(context: Context, input: Value) -> Value:
+    return context.moved(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
 
 
 @lower(reshape.RESHAPE)
-def reshape_to(site: Site, input: Value, shape: Array) -> Value:
-    return _reshaped(site, input)
+def reshape_to(context: Context, input: Value, shape: Array) -> Value:
+    return _reshaped(context, input)
 
 
 @lower(reshape.SQUEEZE)
-def squeeze(site: Site, input: Value, dims: Array | None) -> Value:
-    return _reshaped(site, input)
+def squeeze(context: Context, input: Value, dims: Array | None) -> Value:
+    return _reshaped(context, input)
 
 
 @lower(reshape.EXPAND_DIMS)
-def expand_dims(site: Site, input: Value, axis: int) -> Value:
-    return _reshaped(site, input)
+def expand_dims(context: Context, input: Value, axis: int) -> Value:
+    return _reshaped(context, input)
 
 
 @lower(transpose.TRANSPOSE)
-def transpose_by(site: Site, input: Value, perm: Array | None) -> Value:
+def transpose_by(context: Context, input: Value, perm: Array | None) -> Value:
     order = range(input.type.rank)[::-1] if perm is None else perm.tolist()
-    return site.moved(input, lambda x: op.transpose(x, integers(order)))
+    return context.moved(input, lambda x: op.transpose(x, integers(order)))
 
 
 @lower(concatenation.CONCATENATION)
-def concatenate(site: Site, inputs: Sequence[Value], axis: int) -> Value:
-    type = site.type()
+def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
+    type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)
     if same and all(value.is_moved_as == "stored" for value in inputs):
         return Value.of(op.concat([value.node("stored") for value in inputs], axis), type, "stored")
@@ -78,29 +77,29 @@ def _alike(value: Value, type: OperandType, first: bool) -> Node:
 
 
 @lower(pack.PACK)
-def pack_along(site: Site, axis: int, inputs: Sequence[Value]) -> Value:
+def pack_along(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
     kind: Kind = "stored" if all(value.is_moved_as == "stored" for value in inputs) else "real"
     nodes = [op.unsqueeze(value.node(kind), integers(axis)) for value in inputs]
-    return Value.of(op.concat(nodes, axis), site.type(), kind)
+    return Value.of(op.concat(nodes, axis), context.type(), kind)
 
 
 @lower(split.SPLIT)
-def split_along(site: Site, input: Value, axis: int, num_splits: int) -> list[Value]:
+def split_along(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     first = input.is_channels_first
     along = integers(axis_in(first, axis_of(axis, input.type.rank)))
     parts = op.split(input.node(input.is_moved_as, first), along, num_splits)
-    return [Value.of(parts.output(i), site.type(i), input.is_moved_as, first=first) for i in range(num_splits)]
+    return [Value.of(parts.output(i), context.type(i), input.is_moved_as, first=first) for i in range(num_splits)]
 
 
 @lower(slices.SLICE)
-def slice_block(site: Site, input: Value, begin: Array, size: Array) -> Value:
-    end = [start + extent for start, extent in zip(begin.tolist(), site.type().dimensions, strict=True)]
-    return site.moved(input, lambda x: _sliced(x, begin.tolist(), end, [1] * len(end)))
+def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
+    end = [start + extent for start, extent in zip(begin.tolist(), context.type().dimensions, strict=True)]
+    return context.moved(input, lambda x: _sliced(x, begin.tolist(), end, [1] * len(end)))
 
 
 @lower(slices.STRIDED_SLICE)
 def strided_slice(
-    site: Site,
+    context: Context,
     input: Value,
     begin: Array,
     end: Array,
@@ -123,9 +122,9 @@ def strided_slice(
     strides_taken = [min(max(taken.step, -extent), extent) for taken, extent in zip(steps, extents, strict=True)]
 
     def cut(x: Node) -> Node:
-        return op.reshape(_sliced(x, starts, ends, strides_taken), integers(site.type().dimensions), False)
+        return op.reshape(_sliced(x, starts, ends, strides_taken), integers(context.type().dimensions), False)
 
-    return site.moved(input, cut)
+    return context.moved(input, cut)
 
 
 def _sliced(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
@@ -133,33 +132,33 @@ def _sliced(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[in
 
 
 @lower(reverse.REVERSE)
-def reverse_along(site: Site, input: Value, axis: Array) -> Value:
+def reverse_along(context: Context, input: Value, axis: Array) -> Value:
     extent = input.type.dimensions[int(axis[0])]
-    return site.moved(
+    return context.moved(
         input, lambda x: op.slice(x, integers([-1]), integers([-extent - 1]), integers([-1]), integers(axis))
     )
 
 
 @lower(tile.TILE)
-def tile_by(site: Site, input: Value, multiples: Array) -> Value:
-    return site.moved(input, lambda x: op.tile(x, integers(multiples)))
+def tile_by(context: Context, input: Value, multiples: Array) -> Value:
+    return context.moved(input, lambda x: op.tile(x, integers(multiples)))
 
 
 @lower(gather.GATHER)
-def gather_along(site: Site, input: Value, axis: int, indices: Value) -> Value:
+def gather_along(context: Context, input: Value, axis: int, indices: Value) -> Value:
     axis = axis_of(axis, input.type.rank)
-    site.need_range("indices", indices, input.type.dimensions[axis])
-    return site.moved(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
+    context.require_range("indices", indices, input.type.dimensions[axis])
+    return context.moved(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
 
 
 @lower(embedding_lookup.EMBEDDING_LOOKUP)
-def look_up(site: Site, lookups: Value, values: Value) -> Value:
-    site.need_range("lookups", lookups, values.type.dimensions[0])
-    return site.moved(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
+def look_up(context: Context, lookups: Value, values: Value) -> Value:
+    context.require_range("lookups", lookups, values.type.dimensions[0])
+    return context.moved(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
 
 
 @lower(channel_shuffle.CHANNEL_SHUFFLE)
-def shuffle_channels(site: Site, input: Value, num_groups: int, axis: int) -> Value:
+def shuffle_channels(context: Context, input: Value, num_groups: int, axis: int) -> Value:
     axis = axis_of(axis, input.type.rank)
     before, after = input.type.dimensions[:axis], input.type.dimensions[axis + 1 :]
     order = [*range(axis), axis + 1, axis, *range(axis + 2, input.type.rank + 1)]
@@ -169,45 +168,45 @@ def shuffle_channels(site: Site, input: Value, num_groups: int, axis: int) -> Va
         turned = op.transpose(op.reshape(x, integers(groups), False), integers(order))
         return op.reshape(turned, integers(input.type.dimensions), False)
 
-    return site.moved(input, shuffle)
+    return context.moved(input, shuffle)
 
 
 @lower(depth_space.DEPTH_TO_SPACE)
-def depth_to_space(site: Site, input: Value, block_size: int) -> Value:
+def depth_to_space(context: Context, input: Value, block_size: int) -> Value:
     kind = input.is_moved_as
     y = op.depth_to_space(input.node(kind, True), "blocks_first", block_size)
-    return Value.of(y, site.type(), kind, first=True)
+    return Value.of(y, context.type(), kind, first=True)
 
 
 @lower(depth_space.SPACE_TO_DEPTH)
-def space_to_depth(site: Site, input: Value, block_size: int) -> Value:
+def space_to_depth(context: Context, input: Value, block_size: int) -> Value:
     kind = input.is_moved_as
     y = op.space_to_depth(input.node(kind, True), "blocks_first", block_size)
-    return Value.of(y, site.type(), kind, first=True)
+    return Value.of(y, context.type(), kind, first=True)
 
 
 @lower(batch_space.BATCH_TO_SPACE_ND)
-def batch_to_space(site: Site, input: Value, block_shape: Array) -> Value:
+def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
     block, none = integers([1, 1, *block_shape]), integers([0] * 4)
     kind = input.is_moved_as
-    return Value.of(op.batch_to_space(input.node(kind, True), block, none, none), site.type(), kind, first=True)
+    return Value.of(op.batch_to_space(input.node(kind, True), block, none, none), context.type(), kind, first=True)
 
 
 @lower(batch_space.SPACE_TO_BATCH_ND)
-def space_to_batch(site: Site, input: Value, block_shape: Array, paddings: Array) -> Value:
+def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
     """The padding apart: quantised, the engine would pad with the code 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
     none = integers([0] * 4)
     padded, kind = _with_zeros(input, begin, end, True)
     y = op.space_to_batch(padded, integers([1, 1, *block_shape]), none, none)
-    return Value.of(y, site.type(), kind, first=True)
+    return Value.of(y, context.type(), kind, first=True)
 
 
 @lower(padding_operations.PAD)
-def pad(site: Site, input: Value, paddings: Array) -> Value:
+def pad(context: Context, input: Value, paddings: Array) -> Value:
     first = input.is_channels_first
     y, kind = _with_zeros(input, *_around(paddings, first), first)
-    return Value.of(y, site.type(), kind, first=first)
+    return Value.of(y, context.type(), kind, first=first)
 
 
 def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
@@ -218,12 +217,12 @@ def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node
 
 
 @lower(padding_operations.PAD_V2)
-def pad_v2(site: Site, input: Value, paddings: Array, pad_value: float) -> Value:
+def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
     """Codes are padded as codes: the engine fails to compile what pads the numbers with one that is not 0."""
     first = input.is_channels_first
     value = np.array(pad_value).astype(input.type.dtype)
     y = op.pad(input.node("stored", first), *_around(paddings, first), "constant", op.constant(value))
-    return Value.of(y, site.type(), "stored", first=first)
+    return Value.of(y, context.type(), "stored", first=first)
 
 
 def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
@@ -233,17 +232,17 @@ def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
 
 
 @lower(padding_operations.MIRROR_PAD)
-def mirror_pad(site: Site, input: Value, paddings: Array, mode: int) -> Value:
+def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Value:
     first, kind = input.is_channels_first, input.is_moved_as
     y = op.pad(input.node(kind, first), *_around(paddings, first), padding_operations.MODES[mode])
-    return Value.of(y, site.type(), kind, first=first)
+    return Value.of(y, context.type(), kind, first=first)
 
 
 @lower(fill.FILL)
-def fill_with(site: Site, dims: Array, value: float) -> Value:
-    return Value(site.type(), "out", np.full(dims, value, site.type().dtype))
+def fill_with(context: Context, dims: Array, value: float) -> Value:
+    return Value(context.type(), "out", np.full(dims, value, context.type().dtype))
 
 
 @lower(rank.RANK)
-def rank_of(site: Site, input: Value) -> Value:
-    return Value(site.type(), "rank", np.array(input.type.rank, np.int32))
+def rank_of(context: Context, input: Value) -> Value:
+    return Value(context.type(), "rank", np.array(input.type.rank, np.int32))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.site import SHIFT
+from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnapi.drivers.xnnpack.lowering import RULES
+from nnapi.drivers.xnnpack.context import RULES
 from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rules)
     activation,
     arithmetic,

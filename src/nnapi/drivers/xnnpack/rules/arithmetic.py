@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.lowering import require
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
-from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.formats.tflite.graph import Tensor
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
@@ -19,18 +19,20 @@ LONG, LONGEST = 256, 4096
 
 
 @lower(Op.ADD, Op.SUB)
-def add(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
-    return _binary(site, lhs, rhs, SUM_RATIOS)
+def add(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+    return _binary(context, lhs, rhs, SUM_RATIOS)
 
 
-def _binary(site: Site, x: Tensor, y: Tensor, limits: tuple[float, float]) -> Tensor:
+def _binary(context: Context, x: Tensor, y: Tensor, limits: tuple[float, float]) -> Tensor:
     """On codes where their scales allow, else in float32."""
-    kind, out = site.operation_name, site.result()
+    kind, out = context.operation_name, context.result()
     x, y = _in_long_rows(x, y), _in_long_rows(y, x)
     if out.type == "i8" and (not _within(kind, x, y, out, limits) or kind == "DIV"):
-        real = site.emit(kind, [site.real(x), site.real(y)], site.real_result(), activation=site.activation)
-        return site.stored(real)
-    return site.emit(kind, [x, y], out, activation=site.activation)
+        real = context.emit(
+            kind, [context.real(x), context.real(y)], context.real_result(), activation=context.activation
+        )
+        return context.stored(real)
+    return context.emit(kind, [x, y], out, activation=context.activation)
 
 
 def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
@@ -54,55 +56,55 @@ def _within(kind: str, x: Tensor, y: Tensor, out: Tensor, limits: tuple[float, f
 
 
 @lower(Op.MUL)
-def mul(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
-    return _binary(site, lhs, rhs, PRODUCT_RATIOS)
+def mul(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+    return _binary(context, lhs, rhs, PRODUCT_RATIOS)
 
 
 @lower(Op.DIV)
-def div(site: Site, lhs: Tensor, rhs: Tensor) -> Tensor:
+def div(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     if lhs.type == "i32":
-        need(
+        require(
             rhs.data is not None and rhs.data.all(), "rhs is computed or holds a 0, by which the engine does not divide"
         )
-        return site.emit("FLOOR_DIV", [lhs, rhs], site.result())
+        return context.emit("FLOOR_DIV", [lhs, rhs], context.result())
     if rhs.data is not None and rhs.type == "f32":
         sizes = np.abs(rhs.data)
-        need(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a number that the engine takes for 0")
-    return _binary(site, lhs, rhs, SUM_RATIOS)
+        require(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a number that the engine takes for 0")
+    return _binary(context, lhs, rhs, SUM_RATIOS)
 
 
 @lower(Op.POW)
-def power(site: Site, base: Tensor, exponent: Tensor) -> Tensor:
-    return whole_range.power(site, base, exponent, site.result())
+def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
+    return whole_range.power(context, base, exponent, context.result())
 
 
 @lower(Op.MAXIMUM, Op.MINIMUM)
-def extreme(site: Site, a: Tensor, b: Tensor) -> Tensor:
+def extreme(context: Context, a: Tensor, b: Tensor) -> Tensor:
     """Codes of different scales are brought to the result's first, which does not change their order."""
-    out = site.result()
-    return site.emit(site.operation_name, [site.requantised(a, out), site.requantised(b, out)], out)
+    out = context.result()
+    return context.emit(context.operation_name, [context.requantised(a, out), context.requantised(b, out)], out)
 
 
 @lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
-def compare(site: Site, x: Tensor, y: Tensor) -> Tensor:
-    need(
-        x.type != "bool" or site.operation_name in ("EQUAL", "NOT_EQUAL"),
+def compare(context: Context, x: Tensor, y: Tensor) -> Tensor:
+    require(
+        x.type != "bool" or context.operation_name in ("EQUAL", "NOT_EQUAL"),
         "the engine does not order TENSOR_BOOL8",
     )
-    return site.emit(site.operation_name, [site.real(x), site.real(y)], site.result())
+    return context.emit(context.operation_name, [context.real(x), context.real(y)], context.result())
 
 
 @lower(Op.LOGICAL_AND, Op.LOGICAL_OR)
-def logical(site: Site, x: Tensor, y: Tensor) -> Tensor:
-    return site.emit(site.operation_name, [x, y], site.result())
+def logical(context: Context, x: Tensor, y: Tensor) -> Tensor:
+    return context.emit(context.operation_name, [x, y], context.result())
 
 
 @lower(Op.LOGICAL_NOT)
-def logical_not(site: Site, x: Tensor) -> Tensor:
-    return site.emit("LOGICAL_NOT", [x], site.result())
+def logical_not(context: Context, x: Tensor) -> Tensor:
+    return context.emit("LOGICAL_NOT", [x], context.result())
 
 
 @lower(Op.SELECT)
-def select(site: Site, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    out = site.result()
-    return site.emit("SELECT", [condition, site.requantised(a, out), site.requantised(b, out)], out)
+def select(context: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    out = context.result()
+    return context.emit("SELECT", [condition, context.requantised(a, out), context.requantised(b, out)], out)

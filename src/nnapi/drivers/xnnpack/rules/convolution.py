@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
+from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import effective, too_wide
-from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.filters import computed, learnt
-from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.model.operand import OperandType
@@ -21,18 +21,24 @@ LONGEST_STEP = 2**15 - 1
 
 @lower(Op.CONV_2D)
 def conv_2d(
-    site: Site, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair, dilation: Pair
+    context: Context,
+    input: Tensor,
+    filter: OperandType,
+    bias: OperandType,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
 ) -> Tensor:
-    x, scheme, stride, dilation = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
+    x, scheme, stride, dilation = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
     return _sum(
-        site, "CONV_2D", x, "filter", 0, site.result(), padding=scheme,
+        context, "CONV_2D", x, "filter", 0, context.result(), padding=scheme,
         stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
     )  # fmt: skip
 
 
 @lower(Op.GROUPED_CONV_2D)
 def grouped_conv_2d(
-    site: Site,
+    context: Context,
     input: Tensor,
     filter: OperandType,
     bias: OperandType,
@@ -42,12 +48,12 @@ def grouped_conv_2d(
     num_groups: int,
 ) -> Tensor:
     """The engine sees the groups by the filter's depth."""
-    return conv_2d(site, input, filter, bias, padding, stride, dilation)
+    return conv_2d(context, input, filter, bias, padding, stride, dilation)
 
 
 @lower(Op.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(
-    site: Site,
+    context: Context,
     input: Tensor,
     filter: OperandType,
     bias: OperandType,
@@ -56,9 +62,9 @@ def depthwise_conv_2d(
     dilation: Pair,
     multiplier: int,
 ) -> Tensor:
-    x, scheme, stride, dilation = in_scheme(site, input, padding, filter.shape[1:3], stride, dilation)
+    x, scheme, stride, dilation = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
     return _sum(
-        site, "DEPTHWISE_CONV_2D", x, "filter", 3, site.result(), padding=scheme,
+        context, "DEPTHWISE_CONV_2D", x, "filter", 3, context.result(), padding=scheme,
         stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
         multiplier=multiplier,
     )  # fmt: skip
@@ -66,16 +72,16 @@ def depthwise_conv_2d(
 
 @lower(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
-    site: Site, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
+    context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
     """The whole result, then without its border where that is not the engine's own padding."""
-    out = site.result()
+    out = context.result()
     size, extents = filter.shape[1:3], out.shape[1:3]
     down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, input.shape[1:3], extents, strict=True))
     stride = down, across  # of one cell there is no next one
-    need(not too_wide(padding), too_wide(padding))
-    need(max(stride) <= LONGEST_STEP, f"the stride is {max(stride)}, the engine takes at most {LONGEST_STEP}")
-    need(min(map(min, padding)) >= 0, f"padding {padding} leaves cells that no filter reaches")
+    require(not too_wide(padding), too_wide(padding))
+    require(max(stride) <= LONGEST_STEP, f"the stride is {max(stride)}, the engine takes at most {LONGEST_STEP}")
+    require(min(map(min, padding)) >= 0, f"padding {padding} leaves cells that no filter reaches")
     same = tuple(same_padding(e, k, s) for e, k, s in zip(extents, size, stride, strict=True))
     fits = all(i == -(-e // s) for i, e, s in zip(input.shape[1:3], extents, stride, strict=True))
     whole = out
@@ -87,47 +93,47 @@ def transpose_conv_2d(
         scheme = VALID
         bordered = [e + sum(pair) for e, pair in zip(extents, padding, strict=True)]
         whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
-    _sum(site, "TRANSPOSE_CONV", input, "filter", 0, whole, padding=scheme, stride_h=stride[0], stride_w=stride[1])
+    _sum(context, "TRANSPOSE_CONV", input, "filter", 0, whole, padding=scheme, stride_h=stride[0], stride_w=stride[1])
     if whole is out:
         return out
     begin = (0, padding[0][0], padding[1][0], 0)
-    return site.emit("SLICE", [whole, constant(begin), constant(out.shape)], out)
+    return context.emit("SLICE", [whole, constant(begin), constant(out.shape)], out)
 
 
 @lower(Op.FULLY_CONNECTED)
-def fully_connected(site: Site, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
-    out = site.result()
-    x = site.reshaped(input, (out.shape[0], weights.shape[1]))
-    if site.is_computed("weights") and not weights.is_quantized:
-        return _multiplied(site, x, out)
-    return _sum(site, "FULLY_CONNECTED", x, "weights", 0, out)
+def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
+    out = context.result()
+    x = context.reshaped(input, (out.shape[0], weights.shape[1]))
+    if context.is_computed("weights") and not weights.is_quantized:
+        return _multiplied(context, x, out)
+    return _sum(context, "FULLY_CONNECTED", x, "weights", 0, out)
 
 
-def _multiplied(site: Site, x: Tensor, out: Tensor) -> Tensor:
+def _multiplied(context: Context, x: Tensor, out: Tensor) -> Tensor:
     """By computed weights, as matrices: the engine's own gives the largest float where a sum is infinite."""
-    sums = site.emit("BATCH_MATMUL", [x, site.stored_tensor("weights")], out.like(), adj_x=False, adj_y=True)
-    return site.emit("ADD", [sums, site.stored_tensor("bias")], out, activation=site.activation)
+    sums = context.emit("BATCH_MATMUL", [x, context.stored_tensor("weights")], out.like(), adj_x=False, adj_y=True)
+    return context.emit("ADD", [sums, context.stored_tensor("bias")], out, activation=context.activation)
 
 
 @lower(Op.BATCH_MATMUL)
-def batch_matmul(site: Site, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-    need(lhs.type != "i32", "the engine multiplies no matrices of TENSOR_INT32")
-    product = site.real_result()
-    site.emit("BATCH_MATMUL", [site.real(lhs), site.real(rhs)], product, adj_x=adj_x, adj_y=adj_y)
-    return site.stored(product)
+def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+    require(lhs.type != "i32", "the engine multiplies no matrices of TENSOR_INT32")
+    product = context.real_result()
+    context.emit("BATCH_MATMUL", [context.real(lhs), context.real(rhs)], product, adj_x=adj_x, adj_y=adj_y)
+    return context.stored(product)
 
 
 def in_scheme(
-    site: Site, x: Tensor, padding: Padding, size: Sequence[int], stride: Pair, dilation: Pair
+    context: Context, x: Tensor, padding: Padding, size: Sequence[int], stride: Pair, dilation: Pair
 ) -> tuple[Tensor, int, Pair, Pair]:
     """The input, padded where it must be, the engine's scheme for the rest, and the strides and dilations for it."""
-    need(not too_wide(padding), too_wide(padding))
+    require(not too_wide(padding), too_wide(padding))
     stride, dilation = effective((x.shape[1], x.shape[2]), (size[0], size[1]), stride, padding, dilation)
     if padding == NO_PADDING:
         return x, VALID, stride, dilation
     if tuple(padding) == same(x, size, stride, dilation):
         return x, SAME, stride, dilation
-    return site.padded(x, [(0, 0), *padding, (0, 0)]), VALID, stride, dilation
+    return context.padded(x, [(0, 0), *padding, (0, 0)]), VALID, stride, dilation
 
 
 def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) -> Padding:
@@ -136,17 +142,17 @@ def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) 
     return top, left
 
 
-def _sum(site: Site, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
+def _sum(context: Context, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
     """The operator on ``x``, the filter that is the argument ``name`` with its units along the axis ``channel``, and
     the bias. The engine takes computed filters in float32 only."""
-    in_float = site.type(name).is_quantized and site.is_computed(name)
+    in_float = context.type(name).is_quantized and context.is_computed(name)
     if in_float:
-        x, w, b = site.real(x), *computed(site, name, channel)
+        x, w, b = context.real(x), *computed(context, name, channel)
     else:
-        w, b = learnt(site, name, channel)
+        w, b = learnt(context, name, channel)
     inputs = [constant(out.shape), w, x, b] if kind == "TRANSPOSE_CONV" else [x, w, b]
     if not in_float:
-        return site.emit(kind, inputs, out, activation=site.activation, **options)
+        return context.emit(kind, inputs, out, activation=context.activation, **options)
     real = out.like(type="f32", scale=0.0, zero_point=0)
-    site.emit(kind, inputs, real, activation=site.activation, **options)
-    return site.emit("QUANTIZE", [real], out)
+    context.emit(kind, inputs, real, activation=context.activation, **options)
+    return context.emit("QUANTIZE", [real], out)

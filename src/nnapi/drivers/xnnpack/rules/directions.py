@@ -10,23 +10,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.site import Site
+from nnapi.drivers.xnnpack.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
 
 
-def step_of(site: Site, sequence: Tensor, time_major: bool) -> Tensor:
+def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     """The output at the last time as a state [batch, size]."""
     axis = _time(time_major)
     begin = [0, 0, 0]
     begin[axis] = sequence.shape[axis] - 1
     shape = tuple(1 if i == axis else extent for i, extent in enumerate(sequence.shape))
-    step = site.emit("SLICE", [sequence, constant(begin), constant(shape)], sequence.like(shape=shape))
+    step = context.emit("SLICE", [sequence, constant(begin), constant(shape)], sequence.like(shape=shape))
     state = (*shape[:axis], *shape[axis + 1 :])
-    return site.emit("RESHAPE", [step, constant(state)], sequence.like(shape=state))
+    return context.emit("RESHAPE", [step, constant(state)], sequence.like(shape=state))
 
 
 def linked(
-    site: Site, input: Tensor, aux: Tensor | None, weighted: bool, time_major: bool
+    context: Context, input: Tensor, aux: Tensor | None, weighted: bool, time_major: bool
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """What each direction reads, in the order of its time.
 
@@ -34,32 +34,32 @@ def linked(
     """
     backward = input
     if aux is not None and weighted:
-        input = backward = joined(site, [input, aux], 2)
+        input = backward = joined(context, [input, aux], 2)
     elif aux is not None:
         backward = aux
-    return input, reversed_in_time(site, backward, time_major)
+    return input, reversed_in_time(context, backward, time_major)
 
 
-def reversed_in_time(site: Site, sequence: Tensor, time_major: bool) -> Tensor:
-    return site.emit("REVERSE_V2", [sequence, constant([_time(time_major)])], sequence.like())
+def reversed_in_time(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
+    return context.emit("REVERSE_V2", [sequence, constant([_time(time_major)])], sequence.like())
 
 
-def both_outputs(site: Site, outputs: Sequence[Tensor], merge: bool, time_major: bool) -> list[Tensor]:
+def both_outputs(context: Context, outputs: Sequence[Tensor], merge: bool, time_major: bool) -> list[Tensor]:
     """The outputs of the two directions, the backward one's by its own time; one tensor where they are merged."""
-    forward, backward = outputs[0], reversed_in_time(site, outputs[1], time_major)
+    forward, backward = outputs[0], reversed_in_time(context, outputs[1], time_major)
     if not merge:
         return [forward, backward]
-    return [site.emit("CONCATENATION", [forward, backward], site.result(), axis=2, activation=0)]
+    return [context.emit("CONCATENATION", [forward, backward], context.result(), axis=2, activation=0)]
 
 
-def joined(site: Site, parts: Sequence[Tensor], axis: int) -> Tensor:
+def joined(context: Context, parts: Sequence[Tensor], axis: int) -> Tensor:
     """Tensors side by side along an axis."""
     shape = list(parts[0].shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
     values = [part.data for part in parts if part.data is not None]
     if len(values) == len(parts):
         return parts[0].like(shape=tuple(shape), data=np.concatenate(values, axis))
-    return site.emit("CONCATENATION", parts, parts[0].like(shape=tuple(shape)), axis=axis, activation=0)
+    return context.emit("CONCATENATION", parts, parts[0].like(shape=tuple(shape)), axis=axis, activation=0)
 
 
 def _time(time_major: bool) -> int:

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.drivers.lowering import Unsupported, require
+from nnapi.drivers.xnnpack.context import SHIFT, Context
 from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import out_of_reach
-from nnapi.drivers.xnnpack.site import SHIFT, Refused, Site, need
 from nnapi.formats.tflite.graph import Places, Tensor
 from nnapi.formats.tflite.writer_schema import TYPES
 from nnapi.model.operand import Array, OperandType
@@ -25,7 +26,7 @@ MOST_PRODUCTS = 2.0**20
 """Codes that the largest products of a sum make together, up to which roundings of float32 stay far below one."""
 
 
-def learnt(site: Site, name: str, channel: int) -> tuple[Tensor, Tensor]:
+def learnt(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """A constant filter, the argument ``name`` with its units along the axis ``channel``, and the bias, as the engine
     is given them.
 
@@ -33,34 +34,34 @@ def learnt(site: Site, name: str, channel: int) -> tuple[Tensor, Tensor]:
     they do not it keeps unsigned codes and a zero point, for :mod:`narrow` to resolve. Channels whose scales the engine
     does not take are zeros if that gives the same codes.
     """
-    type = site.type(name)
+    type = context.type(name)
     if not type.is_quantized:
-        return site.stored_tensor(name), _offsets(site, type.scale, NO_CHANNELS)
-    codes = site.value(name)
+        return context.stored_tensor(name), _offsets(context, type.scale, NO_CHANNELS)
+    codes = context.value(name)
     if type.channel:
-        filter, faint = _without_faint(site, type, codes, name)
-        return filter, _offsets(site, filter.scale, faint)
+        filter, faint = _without_faint(context, type, codes, name)
+        return filter, _offsets(context, filter.scale, faint)
     outside = out_of_reach(codes, type.zero_point)
     if len(outside):
-        return _unsigned(type, codes, channel, name, outside), _offsets(site, type.scale, NO_CHANNELS)
+        return _unsigned(type, codes, channel, name, outside), _offsets(context, type.scale, NO_CHANNELS)
     scales = np.full(type.dimensions[channel], type.scale, np.float32)
     differences = np.subtract(codes.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
     filter = Tensor("i8", type.dimensions, scales, axis=channel, data=differences, name=name)
-    return filter, _offsets(site, type.scale, NO_CHANNELS, is_repeated=True)
+    return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
-def _without_faint(site: Site, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
+def _without_faint(context: Context, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
     """A filter with a scale per channel, less what is faint, and which channels are: those with scales that the engine
     does not take of which no sum of products and bias can reach half a code. They have another scale."""
     assert type.channel
     axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
-    per_code = site.type("input").scale / site.call.results[0].scale
+    per_code = context.type("input").scale / context.call.results[0].scale
     faint, smallest = NO_CHANNELS, float(scales.min())
     if smallest < SMALLEST_SCALE or smallest * per_code < SMALLEST_FACTOR:
         faint = np.flatnonzero((scales < SMALLEST_SCALE) | (scales * np.float64(per_code) < SMALLEST_FACTOR))
     if len(faint) and SMALLEST_SCALE <= 1 / per_code <= LARGEST_SCALE:
         weights = np.abs(np.moveaxis(codes, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
-        sums = WIDEST * weights + np.abs(site.value("bias")[faint].astype(np.int64))
+        sums = WIDEST * weights + np.abs(context.value("bias")[faint].astype(np.int64))
         faint = faint[sums * scales[faint].astype(np.float64) * per_code < HALF]
         codes = _zeroed(codes, faint, axis)
         scales[faint] = 1 / per_code
@@ -83,19 +84,19 @@ def _unsigned(type: OperandType, codes: Array, channel: int, name: str, outside:
     return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name, outside=outside)
 
 
-def _offsets(site: Site, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
+def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
     """The bias, less that of ``faint`` channels, in units of the products of input and a filter with those scales. One
     unit ``is_repeated`` for every channel where the filter's is."""
-    input, out = site.type("input"), site.call.results[0]
+    input, out = context.type("input"), context.call.results[0]
     if not input.is_quantized:
-        return site.stored_tensor("bias")
-    bias = site.value("bias")
+        return context.stored_tensor("bias")
+    bias = context.value("bias")
     if len(faint):
         bias = _zeroed(bias, faint, 0)
     low, high = (scales, scales) if isinstance(scales, float) else (float(scales.min()), float(scales.max()))
     low, high = low * input.scale / out.scale, high * input.scale / out.scale
     if not (low >= SMALLEST_FACTOR and high <= LARGEST_FACTOR):
-        raise Refused(
+        raise Unsupported(
             f"sums of products would be multiplied by {low:g} to {high:g}, "
             f"the engine takes {SMALLEST_FACTOR:g} to {LARGEST_FACTOR:g}"
         )
@@ -108,20 +109,20 @@ def _offsets(site: Site, scales: float | Array, faint: Array, is_repeated: bool 
     return Tensor("i32", bias.shape, units, data=bias, name="bias")
 
 
-def computed(site: Site, name: str, channel: int) -> tuple[Tensor, Tensor]:
+def computed(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """The numbers behind a filter that is not constant, whose units lie along the axis ``channel``, and behind its
     bias, as float32."""
-    type, input, out = site.type(name), site.type("input"), site.call.results[0]
+    type, input, out = context.type(name), context.type("input"), context.call.results[0]
     scales = np.array(type.channel.scales if type.channel else [type.scale], np.float32)
     count = math.prod(type.dimensions) // type.dimensions[channel]
     largest = count * WIDEST**2 * float(scales.max()) * input.scale / out.scale
-    need(
+    require(
         largest <= MOST_PRODUCTS, f"{name} is computed, and its sums may reach {largest:.0f} codes: too many for float"
     )
     units = (scales * np.float64(input.scale)).astype(np.float32)
-    codes = site.stored_tensor(name)
-    filter = times(site, codes, along(scales, channel)) if type.channel else site.real(codes)
-    return filter, times(site, site.stored_tensor("bias"), units)
+    codes = context.stored_tensor(name)
+    filter = times(context, codes, along(scales, channel)) if type.channel else context.real(codes)
+    return filter, times(context, context.stored_tensor("bias"), units)
 
 
 def along(scales: Array, axis: int, rank: int = 4) -> Array:
@@ -129,11 +130,11 @@ def along(scales: Array, axis: int, rank: int = 4) -> Array:
     return scales.reshape([-1 if place == axis else 1 for place in range(rank)])
 
 
-def times(site: Site, tensor: Tensor, factors: Array) -> Tensor:
+def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:
     """Integers as float32, multiplied."""
     plain = tensor.like(type="f32", scale=0.0, zero_point=0)
     if tensor.data is not None:
         plain.data = (tensor.data * factors).astype(np.float32)
         return plain
-    site.emit("CAST", [tensor], plain, source=TYPES[tensor.type], target=TYPES["f32"])
-    return site.emit("MUL", [plain, Tensor("f32", factors.shape, data=factors)], plain.like(), activation=0)
+    context.emit("CAST", [tensor], plain, source=TYPES[tensor.type], target=TYPES["f32"])
+    return context.emit("MUL", [plain, Tensor("f32", factors.shape, data=factors)], plain.like(), activation=0)

@@ -7,37 +7,42 @@ from math import prod
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.site import Site
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Pair, axis_of
 
 
 @lower(Op.RESIZE_BILINEAR)
-def resize_bilinear(site: Site, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
-    return site.emit(
-        "RESIZE_BILINEAR", [input, constant(size)], site.result(),
+def resize_bilinear(
+    context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
+) -> Tensor:
+    return context.emit(
+        "RESIZE_BILINEAR", [input, constant(size)], context.result(),
         align_corners=align_corners, half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
 
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest(site: Site, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+def resize_nearest(
+    context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
+) -> Tensor:
     is_plain = not (align_corners or half_pixel_centers)
     if is_plain and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
-        return _gathered(site, input, size)
-    return site.emit(
-        "RESIZE_NEAREST_NEIGHBOR", [input, constant(size)], site.result(),
+        return _gathered(context, input, size)
+    return context.emit(
+        "RESIZE_NEAREST_NEIGHBOR", [input, constant(size)], context.result(),
         align_corners=align_corners, half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
 
 
-def _gathered(site: Site, image: Tensor, size: Pair) -> Tensor:
+def _gathered(context: Context, image: Tensor, size: Pair) -> Tensor:
     """The image's rows and columns by their numbers, whatever steps the engine would take."""
     rows, columns = (constant(_sources(*pair)) for pair in zip(image.shape[1:3], size, strict=True))
     higher = image.like(shape=(image.shape[0], size[0], *image.shape[2:]))
-    return site.emit("GATHER", [site.emit("GATHER", [image, rows], higher, axis=1), columns], site.result(), axis=2)
+    return context.emit(
+        "GATHER", [context.emit("GATHER", [image, rows], higher, axis=1), columns], context.result(), axis=2
+    )
 
 
 def _steps_agree(extent: int, out: int) -> bool:
@@ -54,27 +59,27 @@ def _sources(extent: int, out: int) -> Array:
 
 
 @lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)
-def blocks(site: Site, input: Tensor, block_size: int) -> Tensor:
-    return site.emit(site.operation_name, [input], site.result(), block_size=block_size)
+def blocks(context: Context, input: Tensor, block_size: int) -> Tensor:
+    return context.emit(context.operation_name, [input], context.result(), block_size=block_size)
 
 
 @lower(Op.BATCH_TO_SPACE_ND)
-def batch_to_space(site: Site, input: Tensor, block_shape: Array) -> Tensor:
+def batch_to_space(context: Context, input: Tensor, block_shape: Array) -> Tensor:
     nothing = constant([[0, 0], [0, 0]])
-    return site.emit("BATCH_TO_SPACE_ND", [input, constant(block_shape), nothing], site.result())
+    return context.emit("BATCH_TO_SPACE_ND", [input, constant(block_shape), nothing], context.result())
 
 
 @lower(Op.SPACE_TO_BATCH_ND)
-def space_to_batch(site: Site, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
-    return site.emit("SPACE_TO_BATCH_ND", [input, constant(block_shape), constant(paddings)], site.result())
+def space_to_batch(context: Context, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
+    return context.emit("SPACE_TO_BATCH_ND", [input, constant(block_shape), constant(paddings)], context.result())
 
 
 @lower(Op.CHANNEL_SHUFFLE)
-def channel_shuffle(site: Site, input: Tensor, num_groups: int, axis: int) -> Tensor:
+def channel_shuffle(context: Context, input: Tensor, num_groups: int, axis: int) -> Tensor:
     """The axis as groups and their members, which change places."""
     axis = axis_of(axis, len(input.shape))
     before, after = input.shape[:axis], input.shape[axis + 1 :]
     rows = prod(before), num_groups, input.shape[axis] // num_groups, prod(after)
-    turned = site.transposed(site.reshaped(input, rows), (0, 2, 1, 3))
-    out = site.result()
-    return site.emit("RESHAPE", [turned, constant(out.shape)], out)
+    turned = context.transposed(context.reshaped(input, rows), (0, 2, 1, 3))
+    out = context.result()
+    return context.emit("RESHAPE", [turned, constant(out.shape)], out)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.lowering import Unsupported, require
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
-from nnapi.drivers.xnnpack.site import Refused, Site, need
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
@@ -28,57 +28,57 @@ LARGEST_SUM = 2.0**31
 
 @lower(Op.LSTM)
 def lstm(
-    site: Site, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
+    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
     activation: int, cell_clip: float, proj_clip: float, **operands: Tensor | None,
 ) -> Sequence[Tensor]:  # fmt: skip
     """The scratch buffer, of which nothing is promised, comes out as zeros."""
-    scratch, hidden, cell = (site.result(position) for position in range(3))
+    scratch, hidden, cell = (context.result(position) for position in range(3))
     zeros = constant(np.zeros(scratch.shape), "f32")
-    site.emit("ZEROS_LIKE", [zeros], scratch)
+    context.emit("ZEROS_LIKE", [zeros], scratch)
     inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
     options = _options(Options(activation, cell_clip, proj_clip))
-    site.operators.append(Operator("LSTM", inputs, [hidden, cell], options))
+    context.operators.append(Operator("LSTM", inputs, [hidden, cell], options))
     return scratch, hidden, cell, hidden
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    site: Site, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
+    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
     activation: int, cell_clip: float, proj_clip: float, time_major: bool, **operands: Tensor | None,
 ) -> Sequence[Tensor]:  # fmt: skip
-    out, cell = site.result(), cell_state_in.like()
+    out, cell = context.result(), cell_state_in.like()
     inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
-    site.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options))
-    if len(site.call.results) == 1:
+    context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options))
+    if len(context.call.results) == 1:
         return (out,)
-    return out, step_of(site, out, time_major), cell
+    return out, step_of(context, out, time_major), cell
 
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_LSTM)
 def both_directions_lstm(
-    site: Site, input: Tensor, aux_input: Tensor | None,
+    context: Context, input: Tensor, aux_input: Tensor | None,
     activation: int, cell_clip: float, proj_clip: float, merge_outputs: bool, time_major: bool,
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:  # fmt: skip
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
     cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
-    inputs = linked(site, input, aux_input, bool(cells[0].aux), time_major)
+    inputs = linked(context, input, aux_input, bool(cells[0].aux), time_major)
     outputs, states = [], []
     for way, cell, x in zip(("fw", "bw"), cells, inputs, strict=True):
         own = {name.removeprefix(f"{way}_"): operand for name, operand in operands.items()}
         for gate, weights in cell.aux.items():
-            own[operand_name("input", gate)] = joined(site, [cell.input[gate], weights], 1)
+            own[operand_name("input", gate)] = joined(context, [cell.input[gate], weights], 1)
         hidden, state = own["activation_state_in"], own["cell_state_in"]
         assert hidden is not None
         assert state is not None
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
         known = [*_cell_inputs(x, own), hidden, state, *_norms(own)]
-        site.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))
+        context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))
         outputs.append(out)
-        states += [step_of(site, out, time_major), after]
-    results = both_outputs(site, outputs, merge_outputs, time_major)
-    return results if len(site.call.results) == len(results) else [*results, *states]
+        states += [step_of(context, out, time_major), after]
+    results = both_outputs(context, outputs, merge_outputs, time_major)
+    return results if len(context.call.results) == len(results) else [*results, *states]
 
 
 def _cell_inputs(input: Tensor, operands: Arguments) -> list[Tensor | None]:
@@ -93,7 +93,9 @@ def _cell_inputs(input: Tensor, operands: Arguments) -> list[Tensor | None]:
         outputs, cells = (
             projection.shape
         )  # the engine adds up to more outputs in a buffer for as many as there are cells
-        need(outputs <= cells, f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for")
+        require(
+            outputs <= cells, f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"
+        )
     return [input, *(operands[name] for name in names)]
 
 
@@ -102,7 +104,7 @@ def _norms(operands: Arguments) -> list[Tensor | None]:
 
 
 def _options(options: Options) -> dict[str, Any]:
-    need(
+    require(
         options.activation in SQUASHING,
         f"activation is {options.activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)",
     )
@@ -113,48 +115,48 @@ def _options(options: Options) -> dict[str, Any]:
 
 @lower(Op.QUANTIZED_LSTM)
 def quantized_lstm(
-    site: Site, input: Tensor, output_in: Tensor, cell_state_in: Tensor,
+    context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor,
     cell_clip: float | None, proj_clip: float | None, hidden_state_zero_point: int, hidden_state_scale: float,
     **operands: Any,
 ) -> Sequence[Tensor]:  # fmt: skip
     """The engine's integers are the operation's."""
     cell: Cell[Tensor] = cell_of(operands)
-    need(not proj_clip, f"proj_clip is {proj_clip}: the engine clips codes of the projection, not its numbers")
-    need(
+    require(not proj_clip, f"proj_clip is {proj_clip}: the engine clips codes of the projection, not its numbers")
+    require(
         not (cell.peephole and cell.projection),
         "the engine's integers are wrong where a cell has peepholes and a projection",
     )
-    hidden, state, output = (site.result(position) for position in range(3))
-    need(
+    hidden, state, output = (context.result(position) for position in range(3))
+    require(
         hidden.same_codes(output),
         "output_state_out and output differ in scale or zero point: the engine has one result for both",
     )
     scales = [operands[f"{gate}_intermediate_scale"] if cell.norm else GATE_SCALE for gate in GATES]
     for gate, scale in zip(GATES, scales, strict=True):
-        _need_exact(site, cell, gate, input, output_in, scale)
+        _need_exact(context, cell, gate, input, output_in, scale)
     inputs = [*_cell_inputs(input, operands), output_in, cell_state_in, *_norms(operands)]
-    need(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
+    require(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
     intermediates = [Tensor("i16", (1,), float(scale or GATE_SCALE)) for scale in scales]
     intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
     options = _options(Options(TANH, cell_clip or 0.0, 0.0))
-    site.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
+    context.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
     return hidden, state, hidden
 
 
-def _need_exact(site: Site, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
+def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
     """Refuse sums that the engine's 32 bits may not hold, before and after they are scaled."""
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:
             continue
         bias = cell.bias[gate]
         if weights.data is None:
-            raise Refused(f"weights of the {gate} gate are computed, the engine needs them constant")
+            raise Unsupported(f"weights of the {gate} gate are computed, the engine needs them constant")
         if bias.data is None:
-            raise Refused(f"bias of the {gate} gate is computed, the engine needs it constant")
+            raise Unsupported(f"bias of the {gate} gate is computed, the engine needs it constant")
         factor = source.unit * weights.unit / scale
         shift = max(0, math.frexp(factor)[1])
-        if not site.found(_largest, weights, bias) * 2.0**shift < LARGEST_SUM:
-            raise Refused(f"sums of the {gate} gate may overflow")
+        if not context.found(_largest, weights, bias) * 2.0**shift < LARGEST_SUM:
+            raise Unsupported(f"sums of the {gate} gate may overflow")
 
 
 def _largest(weights: Tensor, bias: Tensor) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.site import SHIFT, UNSIGNED, Site, need
+from nnapi.drivers.lowering import require
+from nnapi.drivers.xnnpack.context import SHIFT, UNSIGNED, Context, lower
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.pad import MODES
@@ -16,63 +16,63 @@ from nnapi.ops.shapes import axis_of
 
 
 @lower(Op.RESHAPE)
-def reshape(site: Site, input: Tensor, shape: Array) -> Tensor:
-    return _as_result(site, input)
+def reshape(context: Context, input: Tensor, shape: Array) -> Tensor:
+    return _as_result(context, input)
 
 
 @lower(Op.SQUEEZE)
-def squeeze(site: Site, input: Tensor, dims: Array | None) -> Tensor:
-    return _as_result(site, input)
+def squeeze(context: Context, input: Tensor, dims: Array | None) -> Tensor:
+    return _as_result(context, input)
 
 
 @lower(Op.EXPAND_DIMS)
-def expand_dims(site: Site, input: Tensor, axis: int) -> Tensor:
-    return _as_result(site, input)
+def expand_dims(context: Context, input: Tensor, axis: int) -> Tensor:
+    return _as_result(context, input)
 
 
-def _as_result(site: Site, input: Tensor) -> Tensor:
-    out = site.result()
-    return site.emit("RESHAPE", [input, constant(out.shape)], out)
+def _as_result(context: Context, input: Tensor) -> Tensor:
+    out = context.result()
+    return context.emit("RESHAPE", [input, constant(out.shape)], out)
 
 
 @lower(Op.TRANSPOSE)
-def transpose(site: Site, input: Tensor, perm: Array | None) -> Tensor:
+def transpose(context: Context, input: Tensor, perm: Array | None) -> Tensor:
     order = range(len(input.shape))[::-1] if perm is None else perm
-    return site.emit("TRANSPOSE", [input, constant(list(order))], site.result())
+    return context.emit("TRANSPOSE", [input, constant(list(order))], context.result())
 
 
 @lower(Op.CONCATENATION)
-def concatenation(site: Site, inputs: Sequence[Tensor], axis: int) -> Tensor:
-    out = site.result()
-    return site.emit("CONCATENATION", [site.requantised(x, out) for x in inputs], out, axis=axis)
+def concatenation(context: Context, inputs: Sequence[Tensor], axis: int) -> Tensor:
+    out = context.result()
+    return context.emit("CONCATENATION", [context.requantised(x, out) for x in inputs], out, axis=axis)
 
 
 @lower(Op.SPLIT)
-def split(site: Site, input: Tensor, axis: int, num_splits: int) -> Sequence[Tensor]:
-    results = [site.result(position) for position in range(num_splits)]
+def split(context: Context, input: Tensor, axis: int, num_splits: int) -> Sequence[Tensor]:
+    results = [context.result(position) for position in range(num_splits)]
     along = constant(axis_of(axis, len(input.shape)))
-    site.operators.append(Operator("SPLIT", [along, input], results, {"num_splits": num_splits}))
+    context.operators.append(Operator("SPLIT", [along, input], results, {"num_splits": num_splits}))
     return results
 
 
 @lower(Op.PAD)
-def pad(site: Site, input: Tensor, paddings: Array) -> Tensor:
-    return site.emit("PAD", [input, constant(paddings)], site.result())
+def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
+    return context.emit("PAD", [input, constant(paddings)], context.result())
 
 
 @lower(Op.PAD_V2)
-def pad_v2(site: Site, input: Tensor, paddings: Array, pad_value: float) -> Tensor:
+def pad_v2(context: Context, input: Tensor, paddings: Array, pad_value: float) -> Tensor:
     if input.type == "i8":
-        shifted = int(pad_value) - (SHIFT if site.type("input").code in UNSIGNED else 0)
-        need(-128 <= shifted <= 127, f"pad_value is {pad_value}, which is no code")
+        shifted = int(pad_value) - (SHIFT if context.type("input").code in UNSIGNED else 0)
+        require(-128 <= shifted <= 127, f"pad_value is {pad_value}, which is no code")
         value = input.like(shape=(1,), data=np.array([shifted], np.int8))
     else:
-        value = site.filled(input, pad_value)
-    return site.emit("PADV2", [input, constant(paddings), value], site.result())
+        value = context.filled(input, pad_value)
+    return context.emit("PADV2", [input, constant(paddings), value], context.result())
 
 
 @lower(Op.MIRROR_PAD)
-def mirror_pad(site: Site, input: Tensor, paddings: Array, mode: int) -> Tensor:
+def mirror_pad(context: Context, input: Tensor, paddings: Array, mode: int) -> Tensor:
     """Slices gathered along one axis after the other: the engine's own kernel, which finds the place of every element,
     takes many times as long."""
     x = input
@@ -80,19 +80,19 @@ def mirror_pad(site: Site, input: Tensor, paddings: Array, mode: int) -> Tensor:
         if any(around):
             places = np.pad(np.arange(x.shape[axis]), around, mode=MODES[mode])
             out = x.like(shape=(*x.shape[:axis], places.size, *x.shape[axis + 1 :]))
-            x = site.emit("GATHER", [x, constant(places)], out, axis=axis)
-    return _as_result(site, input) if x is input else x
+            x = context.emit("GATHER", [x, constant(places)], out, axis=axis)
+    return _as_result(context, input) if x is input else x
 
 
 @lower(Op.SLICE)
-def slice_(site: Site, input: Tensor, begin: Array, size: Array) -> Tensor:
-    out = site.result()
-    return site.emit("SLICE", [input, constant(begin), constant(out.shape)], out)
+def slice_(context: Context, input: Tensor, begin: Array, size: Array) -> Tensor:
+    out = context.result()
+    return context.emit("SLICE", [input, constant(begin), constant(out.shape)], out)
 
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(
-    site: Site,
+    context: Context,
     input: Tensor,
     begin: Array,
     end: Array,
@@ -101,29 +101,29 @@ def strided_slice(
     end_mask: int,
     shrink_axis_mask: int,
 ) -> Tensor:
-    out = site.result()
+    out = context.result()
     kept = iter(out.shape)
     shape = tuple(1 if shrink_axis_mask >> axis & 1 else next(kept) for axis in range(len(input.shape)))
     taken = out if shape == out.shape else out.like(shape=shape)
-    site.emit(
+    context.emit(
         "STRIDED_SLICE", [input, constant(begin), constant(end), constant(strides)], taken,
         begin_mask=begin_mask, end_mask=end_mask, shrink_axis_mask=0,
     )  # fmt: skip
-    return taken if taken is out else site.emit("RESHAPE", [taken, constant(out.shape)], out)
+    return taken if taken is out else context.emit("RESHAPE", [taken, constant(out.shape)], out)
 
 
 @lower(Op.GATHER)
-def gather(site: Site, input: Tensor, axis: int, indices: Tensor) -> Tensor:
-    return site.emit("GATHER", [input, indices], site.result(), axis=axis_of(axis, len(input.shape)))
+def gather(context: Context, input: Tensor, axis: int, indices: Tensor) -> Tensor:
+    return context.emit("GATHER", [input, indices], context.result(), axis=axis_of(axis, len(input.shape)))
 
 
 @lower(Op.TILE)
-def tile(site: Site, input: Tensor, multiples: Array) -> Tensor:
-    return site.emit("TILE", [input, constant(multiples)], site.result())
+def tile(context: Context, input: Tensor, multiples: Array) -> Tensor:
+    return context.emit("TILE", [input, constant(multiples)], context.result())
 
 
 @lower(Op.PACK)
-def pack(site: Site, inputs: Sequence[Tensor], axis: int) -> Tensor:
-    out = site.result()
-    given = [site.requantised(x, out) for x in inputs]
-    return site.emit("PACK", given, out, count=len(given), axis=axis_of(axis, len(out.shape)))
+def pack(context: Context, inputs: Sequence[Tensor], axis: int) -> Tensor:
+    out = context.result()
+    given = [context.requantised(x, out) for x in inputs]
+    return context.emit("PACK", given, out, count=len(given), axis=axis_of(axis, len(out.shape)))

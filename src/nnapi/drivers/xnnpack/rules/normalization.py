@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.lowering import require
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
-from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.ops.shapes import axis_of
 
@@ -18,78 +18,82 @@ SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 
 
 @lower(Op.SOFTMAX)
-def softmax(site: Site, input: Tensor, beta: float, axis: int) -> Tensor:
+def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
     """In float32 also for codes: the engine's kernel for those is slow, and aborts on some scales."""
-    return site.stored(_along_last(site, site.real(input), axis, lambda x: _emit(site, "SOFTMAX", x, beta=beta)))
+    return context.stored(
+        _along_last(context, context.real(input), axis, lambda x: _emit(context, "SOFTMAX", x, beta=beta))
+    )
 
 
 @lower(Op.LOG_SOFTMAX)
-def log_softmax(site: Site, input: Tensor, beta: float, axis: int) -> Tensor:
-    need(beta > 0, f"beta is {beta}, the engine needs it above 0")
-    return _along_last(site, input, axis, lambda x: _emit(site, "LOG_SOFTMAX", _sharpened(site, x, beta)))
+def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
+    require(beta > 0, f"beta is {beta}, the engine needs it above 0")
+    return _along_last(context, input, axis, lambda x: _emit(context, "LOG_SOFTMAX", _sharpened(context, x, beta)))
 
 
-def _sharpened(site: Site, x: Tensor, beta: float) -> Tensor:
+def _sharpened(context: Context, x: Tensor, beta: float) -> Tensor:
     """Numbers less the largest of their row, which is what is multiplied by beta, as the product may be infinite."""
     if beta == 1:
         return x
     last = len(x.shape) - 1
-    largest = site.emit("REDUCE_MAX", [x, constant([last])], x.like(shape=(*x.shape[:-1], 1)), keep_dims=1)
-    below = site.emit("SUB", [x, largest], x.like(), activation=0)
-    return site.emit("MUL", [below, site.filled(x, beta)], x.like(), activation=0)
+    largest = context.emit("REDUCE_MAX", [x, constant([last])], x.like(shape=(*x.shape[:-1], 1)), keep_dims=1)
+    below = context.emit("SUB", [x, largest], x.like(), activation=0)
+    return context.emit("MUL", [below, context.filled(x, beta)], x.like(), activation=0)
 
 
 @lower(Op.L2_NORMALIZATION)
-def l2_normalization(site: Site, input: Tensor, axis: int) -> Tensor:
-    real = _along_last(site, site.real(input), axis, lambda x: _emit(site, "L2_NORMALIZATION", x, activation=0))
-    return site.stored(real)
+def l2_normalization(context: Context, input: Tensor, axis: int) -> Tensor:
+    real = _along_last(
+        context, context.real(input), axis, lambda x: _emit(context, "L2_NORMALIZATION", x, activation=0)
+    )
+    return context.stored(real)
 
 
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
-    site: Site, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
+    context: Context, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
     """Written out: the engine's own keeps one running sum for a row, in which large numbers leave their rounding, or
     NaN, to all that follow."""
 
     def normalise(x: Tensor) -> Tensor:
         reach = min(radius, x.shape[-1] - 1)
-        squares = site.emit("MUL", [x, x], x.like(), activation=0)
-        around = site.padded(squares, [*[(0, 0)] * (len(x.shape) - 1), (reach, reach)])
-        sums = _in_windows(site, around, 2 * reach + 1)
-        sums = site.emit("MUL", [sums, site.filled(x, alpha)], x.like(), activation=0)
-        sums = site.emit("ADD", [sums, site.filled(x, bias)], x.like(), activation=0)
-        factors = whole_range.power(site, sums, site.filled(x, -beta), x.like())
-        return site.emit("MUL", [x, factors], x.like(), activation=0)
+        squares = context.emit("MUL", [x, x], x.like(), activation=0)
+        around = context.padded(squares, [*[(0, 0)] * (len(x.shape) - 1), (reach, reach)])
+        sums = _in_windows(context, around, 2 * reach + 1)
+        sums = context.emit("MUL", [sums, context.filled(x, alpha)], x.like(), activation=0)
+        sums = context.emit("ADD", [sums, context.filled(x, bias)], x.like(), activation=0)
+        factors = whole_range.power(context, sums, context.filled(x, -beta), x.like())
+        return context.emit("MUL", [x, factors], x.like(), activation=0)
 
-    need(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")
-    need(len(input.shape) <= 4, f"input has rank {len(input.shape)}, the engine takes at most 4")
-    return _along_last(site, input, axis, normalise)
+    require(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")
+    require(len(input.shape) <= 4, f"input has rank {len(input.shape)}, the engine takes at most 4")
+    return _along_last(context, input, axis, normalise)
 
 
-def _in_windows(site: Site, x: Tensor, width: int) -> Tensor:
+def _in_windows(context: Context, x: Tensor, width: int) -> Tensor:
     """The sum of each so many numbers in a row along the last axis: of two windows of half the width, and of one number
     more where that is odd."""
     if width == 1:
         return x
     half, count = width // 2, x.shape[-1] - width + 1
-    halves = _in_windows(site, x, half)
-    first, second = (_part(site, halves, begin, count) for begin in (0, half))
-    sums = site.emit("ADD", [first, second], first.like(), activation=0)
+    halves = _in_windows(context, x, half)
+    first, second = (_part(context, halves, begin, count) for begin in (0, half))
+    sums = context.emit("ADD", [first, second], first.like(), activation=0)
     if width % 2:
-        sums = site.emit("ADD", [sums, _part(site, x, width - 1, count)], first.like(), activation=0)
+        sums = context.emit("ADD", [sums, _part(context, x, width - 1, count)], first.like(), activation=0)
     return sums
 
 
-def _part(site: Site, x: Tensor, begin: int, count: int) -> Tensor:
+def _part(context: Context, x: Tensor, begin: int, count: int) -> Tensor:
     shape = (*x.shape[:-1], count)
-    return site.emit("SLICE", [x, constant([0] * (len(shape) - 1) + [begin]), constant(shape)], x.like(shape=shape))
+    return context.emit("SLICE", [x, constant([0] * (len(shape) - 1) + [begin]), constant(shape)], x.like(shape=shape))
 
 
 @lower(Op.INSTANCE_NORMALIZATION)
-def instance_normalization(site: Site, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
+def instance_normalization(context: Context, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
     """(x - mean) · gamma / √(variance + epsilon) + beta, over each image's height and width."""
-    need(
+    require(
         epsilon >= SMALLEST_NORMAL,
         f"epsilon is {epsilon}: the engine divides by 0 where a variance is below {SMALLEST_NORMAL:.2g}",
     )
@@ -97,24 +101,24 @@ def instance_normalization(site: Site, input: Tensor, gamma: float, beta: float,
     image = constant([1, 2])
 
     def binary(kind: str, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
-        return site.emit(kind, [a, b], like.like(), activation=0)
+        return context.emit(kind, [a, b], like.like(), activation=0)
 
-    centred = binary("SUB", input, site.emit("MEAN", [input, image], means, keep_dims=1), input)
+    centred = binary("SUB", input, context.emit("MEAN", [input, image], means, keep_dims=1), input)
     squares = binary("MUL", centred, centred, input)
-    variance = site.emit("MEAN", [squares, image], means.like(), keep_dims=1)
-    spread = binary("ADD", variance, site.filled(input, epsilon), means)
-    factor = whole_range.one_by_one(site, "RSQRT", spread, means.like())
-    factor = binary("MUL", factor, site.filled(input, gamma), means)
-    return binary("ADD", binary("MUL", centred, factor, input), site.filled(input, beta), input)
+    variance = context.emit("MEAN", [squares, image], means.like(), keep_dims=1)
+    spread = binary("ADD", variance, context.filled(input, epsilon), means)
+    factor = whole_range.one_by_one(context, "RSQRT", spread, means.like())
+    factor = binary("MUL", factor, context.filled(input, gamma), means)
+    return binary("ADD", binary("MUL", centred, factor, input), context.filled(input, beta), input)
 
 
-def _emit(site: Site, kind: str, x: Tensor, **options: Any) -> Tensor:
-    return site.emit(kind, [x], x.like(), **options)
+def _emit(context: Context, kind: str, x: Tensor, **options: Any) -> Tensor:
+    return context.emit(kind, [x], x.like(), **options)
 
 
-def _along_last(site: Site, x: Tensor, axis: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
+def _along_last(context: Context, x: Tensor, axis: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
     """Compute along the last axis, where the engine does, with the wanted one moved there and back."""
     rank = len(x.shape)
     order = list(range(rank))
     order[axis_of(axis, rank)], order[-1] = order[-1], order[axis_of(axis, rank)]
-    return site.transposed(compute(site.transposed(x, order)), order)
+    return context.transposed(compute(context.transposed(x, order)), order)

@@ -8,11 +8,11 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
+from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import effective
-from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
-from nnapi.drivers.xnnpack.site import Site, need
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.ops.shapes import Padding, Pair
@@ -22,23 +22,25 @@ FAR = 256
 
 
 @lower(Op.AVERAGE_POOL_2D)
-def average_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """In float32 also for codes: the engine's own kernel for those is ten times slower."""
-    return site.stored(_averaged(site, site.real(input), site.real_result(), padding, stride, size, site.activation))
+    return context.stored(
+        _averaged(context, context.real(input), context.real_result(), padding, stride, size, context.activation)
+    )
 
 
 def _averaged(
-    site: Site, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
+    context: Context, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
 ) -> Tensor:
     image = x.shape[1:3]
     stride = _steps(x, padding, stride, size)
     if not any(map(any, padding)) or tuple(padding) == same(x, size, stride):
         scheme = SAME if any(map(any, padding)) else VALID
-        return _pooled(site, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
-    x = site.padded(x, [(0, 0), *padding, (0, 0)])
-    mean = _pooled(site, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
+        return _pooled(context, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
+    x = context.padded(x, [(0, 0), *padding, (0, 0)])
+    mean = _pooled(context, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
     share = _shares(image, out.shape[1:3], padding, stride, size)
-    return site.emit("MUL", [mean, share], out, activation=activation)
+    return context.emit("MUL", [mean, share], out, activation=activation)
 
 
 def _steps(x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Pair:
@@ -46,7 +48,7 @@ def _steps(x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Pair:
     height, width = x.shape[1:3]
     for extent, pair in zip((height, width), padding, strict=True):
         most = max(extent, FAR)
-        need(max(pair) <= most, f"{max(pair)} cells of padding beside {extent}, the engine takes at most {most}")
+        require(max(pair) <= most, f"{max(pair)} cells of padding beside {extent}, the engine takes at most {most}")
     steps, _ = effective((height, width), size, stride, padding)
     return steps
 
@@ -62,28 +64,28 @@ def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: 
 
 
 @lower(Op.L2_POOL_2D)
-def l2_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Written out: the engine's own gives the largest float where a square is infinite."""
-    squares = site.emit("MUL", [input, input], input.like(), activation=0)
+    squares = context.emit("MUL", [input, input], input.like(), activation=0)
     if size == (1, 1) and not any(map(any, padding)):
-        means = _picked(site, squares, site.result(), _steps(input, padding, stride, size))
+        means = _picked(context, squares, context.result(), _steps(input, padding, stride, size))
     else:
-        need(
+        require(
             all(step <= window for step, window in zip(stride, size, strict=True)),
             f"steps of {stride} leave gaps between windows of {size}, whose means the engine never lets be infinite",
         )
-        means = _averaged(site, squares, site.result(), padding, stride, size, FuseCode.FUSED_NONE)
-    return whole_range.root(site, means, site.result(), site.activation)
+        means = _averaged(context, squares, context.result(), padding, stride, size, FuseCode.FUSED_NONE)
+    return whole_range.root(context, means, context.result(), context.activation)
 
 
-def _picked(site: Site, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
+def _picked(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
     """Windows of one cell."""
     steps = constant([1, *stride, 1])
-    return site.emit("STRIDED_SLICE", [x, constant([0] * 4), constant(x.shape), steps], out)
+    return context.emit("STRIDED_SLICE", [x, constant([0] * 4), constant(x.shape), steps], out)
 
 
 @lower(Op.MAX_POOL_2D)
-def max_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     stride = _steps(input, padding, stride, size)
     x, scheme = input, SAME if tuple(padding) == same(input, size, stride) else VALID
     if scheme == VALID and any(map(any, padding)):
@@ -93,12 +95,12 @@ def max_pool_2d(site: Site, input: Tensor, padding: Padding, stride: Pair, size:
         )
         around = [(0, 0), *padding, (0, 0)]
         shape = tuple(extent + sum(pair) for extent, pair in zip(input.shape, around, strict=True))
-        x = site.emit("PADV2", [input, constant(around), lowest], input.like(shape=shape))
-    return _pooled(site, "MAX_POOL_2D", x, site.result(), scheme, stride, size)
+        x = context.emit("PADV2", [input, constant(around), lowest], input.like(shape=shape))
+    return _pooled(context, "MAX_POOL_2D", x, context.result(), scheme, stride, size)
 
 
 def _pooled(
-    site: Site,
+    context: Context,
     kind: str,
     x: Tensor,
     out: Tensor,
@@ -107,7 +109,7 @@ def _pooled(
     size: Pair,
     activation: FuseCode | None = None,
 ) -> Tensor:
-    return site.emit(
+    return context.emit(
         kind, [x], out, padding=scheme, stride_h=stride[0], stride_w=stride[1], filter_h=size[0], filter_w=size[1],
-        activation=site.activation if activation is None else activation,
+        activation=context.activation if activation is None else activation,
     )  # fmt: skip

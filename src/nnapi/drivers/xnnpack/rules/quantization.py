@@ -4,48 +4,50 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
+from nnapi.drivers.lowering import require
+from nnapi.drivers.xnnpack.context import SHIFT, Context, lower
 from nnapi.drivers.xnnpack.rules.filters import along, times
-from nnapi.drivers.xnnpack.site import SHIFT, Site, need
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.writer_schema import TYPES
 
 
 @lower(Op.QUANTIZE)
-def quantize(site: Site, input: Tensor) -> Tensor:
-    return site.emit("QUANTIZE", [input], site.result())
+def quantize(context: Context, input: Tensor) -> Tensor:
+    return context.emit("QUANTIZE", [input], context.result())
 
 
 @lower(Op.DEQUANTIZE)
-def dequantize(site: Site, input: Tensor) -> Tensor:
+def dequantize(context: Context, input: Tensor) -> Tensor:
     if isinstance(input.scale, float):
-        return site.emit("DEQUANTIZE", [input], site.result())
-    need(input.data is None, "the engine has no numbers for stored codes with a scale per channel")
-    return times(site, input, along(input.scale, input.axis, len(input.shape)))
+        return context.emit("DEQUANTIZE", [input], context.result())
+    require(input.data is None, "the engine has no numbers for stored codes with a scale per channel")
+    return times(context, input, along(input.scale, input.axis, len(input.shape)))
 
 
 @lower(Op.CAST)
-def cast(site: Site, input: Tensor) -> Tensor:
+def cast(context: Context, input: Tensor) -> Tensor:
     """To halves by way of halves, which are held as singles everywhere else: this operation is asked to round."""
-    out = site.result()
+    out = context.result()
     if (
-        site.call.results[0].code == OperandCode.TENSOR_FLOAT16
-        and site.type("input").code != OperandCode.TENSOR_FLOAT16
+        context.call.results[0].code == OperandCode.TENSOR_FLOAT16
+        and context.type("input").code != OperandCode.TENSOR_FLOAT16
     ):
-        return _rounded(site, _number(site, input, out.like()), out)
-    return _number(site, input, out)
+        return _rounded(context, _number(context, input, out.like()), out)
+    return _number(context, input, out)
 
 
-def _rounded(site: Site, single: Tensor, out: Tensor) -> Tensor:
-    half = site.emit("CAST", [single], single.like(type="f16"), source=TYPES["f32"], target=TYPES["f16"])
-    return site.emit("CAST", [half], out, source=TYPES["f16"], target=TYPES["f32"])
+def _rounded(context: Context, single: Tensor, out: Tensor) -> Tensor:
+    half = context.emit("CAST", [single], single.like(type="f16"), source=TYPES["f32"], target=TYPES["f16"])
+    return context.emit("CAST", [half], out, source=TYPES["f16"], target=TYPES["f32"])
 
 
-def _number(site: Site, input: Tensor, out: Tensor) -> Tensor:
+def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
     if input.same_codes(out):
-        return site.emit("RESHAPE", [input, constant(out.shape)], out)
-    need(out.type != "i8", "the engine does not cast numbers to codes")
+        return context.emit("RESHAPE", [input, constant(out.shape)], out)
+    require(out.type != "i8", "the engine does not cast numbers to codes")
     if input.type != "i8":
-        return site.emit("CAST", [input], out, source=TYPES[input.type], target=TYPES[out.type])
-    plain = site.emit("CAST", [input], out.like(), source=TYPES["i8"], target=TYPES[out.type])
-    return site.emit("ADD", [plain, site.filled(plain, SHIFT)], out, activation=0)  # codes are unsigned in the model
+        return context.emit("CAST", [input], out, source=TYPES[input.type], target=TYPES[out.type])
+    plain = context.emit("CAST", [input], out.like(), source=TYPES["i8"], target=TYPES[out.type])
+    return context.emit(
+        "ADD", [plain, context.filled(plain, SHIFT)], out, activation=0
+    )  # codes are unsigned in the model

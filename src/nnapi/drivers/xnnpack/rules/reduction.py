@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower
-from nnapi.drivers.xnnpack.site import Site
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
@@ -17,21 +16,23 @@ INT32 = 2
 @lower(
     Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM
 )  # fmt: skip
-def reduce(site: Site, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
-    out = site.result()
+def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
+    out = context.result()
     along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
     if not along:
-        return site.emit("RESHAPE", [input, constant(out.shape)], out)
+        return context.emit("RESHAPE", [input, constant(out.shape)], out)
     kept = tuple(1 if axis in along else extent for axis, extent in enumerate(input.shape))
     reduced = out if out.shape == kept else out.like(shape=kept)
-    site.emit(KINDS.get(site.operation_name, site.operation_name), [input, constant(along)], reduced, keep_dims=1)
-    return out if reduced is out else site.emit("RESHAPE", [reduced, constant(out.shape)], out)
+    context.emit(
+        KINDS.get(context.operation_name, context.operation_name), [input, constant(along)], reduced, keep_dims=1
+    )
+    return out if reduced is out else context.emit("RESHAPE", [reduced, constant(out.shape)], out)
 
 
 @lower(Op.ARGMAX, Op.ARGMIN)
-def extreme_place(site: Site, input: Tensor, axis: int) -> Tensor:
-    out, axis = site.result(), axis_of(axis, len(input.shape))
+def extreme_place(context: Context, input: Tensor, axis: int) -> Tensor:
+    out, axis = context.result(), axis_of(axis, len(input.shape))
     kept = tuple(extent for i, extent in enumerate(input.shape) if i != axis)
     place = out if out.shape == kept else out.like(shape=kept)
-    site.emit(KINDS[site.operation_name], [input, constant(axis)], place, type=INT32)
-    return out if place is out else site.emit("RESHAPE", [place, constant(out.shape)], out)
+    context.emit(KINDS[context.operation_name], [input, constant(axis)], place, type=INT32)
+    return out if place is out else context.emit("RESHAPE", [place, constant(out.shape)], out)

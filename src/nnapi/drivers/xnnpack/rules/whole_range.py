@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers.xnnpack.site import Site
+from nnapi.drivers.xnnpack.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
 
 BEYOND_FAST = 7
@@ -26,61 +26,61 @@ MULTIPLIED = (2, 3, 4)
 """Exponents that are multiplied out."""
 
 
-def one_by_one(site: Site, kind: str, x: Tensor, out: Tensor) -> Tensor:
+def one_by_one(context: Context, kind: str, x: Tensor, out: Tensor) -> Tensor:
     """By the C library: right for all numbers and a hundred times as slow, which rare operations can bear."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
-    flat = site.emit(kind, [site.reshaped(x, shape)], x.like(shape=shape))
-    return site.emit("RESHAPE", [flat, constant(out.shape)], out)
+    flat = context.emit(kind, [context.reshaped(x, shape)], x.like(shape=shape))
+    return context.emit("RESHAPE", [flat, constant(out.shape)], out)
 
 
-def root(site: Site, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUSED_NONE) -> Tensor:
+def root(context: Context, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUSED_NONE) -> Tensor:
     """The square root of what is not below 0: negative numbers next to it become -0."""
-    small = site.emit("MUL", [x, site.filled(x, SHRUNK)], x.like(), activation=0)
-    small = site.emit("SQRT", [small], x.like())
-    return site.emit("MUL", [small, site.filled(x, SHRUNK**-0.5)], out, activation=activation)
+    small = context.emit("MUL", [x, context.filled(x, SHRUNK)], x.like(), activation=0)
+    small = context.emit("SQRT", [small], x.like())
+    return context.emit("MUL", [small, context.filled(x, SHRUNK**-0.5)], out, activation=activation)
 
 
-def square_root(site: Site, x: Tensor, out: Tensor) -> Tensor:
+def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
     """The square root of any number, as the product of that up to LARGE and that of what is beyond it."""
-    usual = site.emit("MINIMUM", [x, site.filled(x, LARGE)], x.like())
-    usual = site.emit("SQRT", [usual], x.like())
-    beyond = site.emit("MUL", [x, site.filled(x, 1 / LARGE)], x.like(), activation=0)
-    beyond = site.emit("MAXIMUM", [beyond, site.filled(x, 1)], x.like())
-    beyond = site.emit("SQRT", [beyond], x.like())
-    return site.emit("MUL", [usual, beyond], out, activation=0)
+    usual = context.emit("MINIMUM", [x, context.filled(x, LARGE)], x.like())
+    usual = context.emit("SQRT", [usual], x.like())
+    beyond = context.emit("MUL", [x, context.filled(x, 1 / LARGE)], x.like(), activation=0)
+    beyond = context.emit("MAXIMUM", [beyond, context.filled(x, 1)], x.like())
+    beyond = context.emit("SQRT", [beyond], x.like())
+    return context.emit("MUL", [usual, beyond], out, activation=0)
 
 
-def logistic(site: Site, x: Tensor, out: Tensor) -> Tensor:
+def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
     """1 / (1 + exp(-x)), of numbers brought near to 0 first; NaN stays NaN where the processor's minimum lets it."""
-    x = site.emit("MINIMUM", [x, site.filled(x, SATURATED)], x.like())
-    x = site.emit("MAXIMUM", [x, site.filled(x, -SATURATED)], x.like())
-    return site.emit("LOGISTIC", [x], out)
+    x = context.emit("MINIMUM", [x, context.filled(x, SATURATED)], x.like())
+    x = context.emit("MAXIMUM", [x, context.filled(x, -SATURATED)], x.like())
+    return context.emit("LOGISTIC", [x], out)
 
 
-def power(site: Site, base: Tensor, exponent: Tensor, out: Tensor) -> Tensor:
+def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor) -> Tensor:
     """The engine multiplies where the exponent is one whole number, and gives the largest float instead of infinity:
     it is multiplied here, or the exponent is repeated."""
     if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
-        return site.emit("POW", [base, exponent], out)
+        return context.emit("POW", [base, exponent], out)
     if exponent.data is not None and exponent.data.item() in MULTIPLIED:
-        return _multiplied(site, site.reshaped(base, out.shape), int(exponent.data.item()), out)
+        return _multiplied(context, context.reshaped(base, out.shape), int(exponent.data.item()), out)
     if base.size == 1:  # of one shape, they are not taken for a tensor and a number
-        return site.emit("POW", [site.reshaped(base, out.shape), site.reshaped(exponent, out.shape)], out)
+        return context.emit("POW", [context.reshaped(base, out.shape), context.reshaped(exponent, out.shape)], out)
     longest = int(np.argmax(out.shape))
     shape = tuple(extent if axis == longest else 1 for axis, extent in enumerate(out.shape))
     if exponent.data is not None:
         repeated = exponent.like(shape=shape, data=np.full(shape, exponent.data.item(), exponent.data.dtype))
     else:
         zeros = constant(np.zeros(shape), "f32")
-        repeated = site.emit("ADD", [exponent, zeros], exponent.like(shape=shape), activation=0)
-    return site.emit("POW", [base, repeated], out)
+        repeated = context.emit("ADD", [exponent, zeros], exponent.like(shape=shape), activation=0)
+    return context.emit("POW", [base, repeated], out)
 
 
 def _is_whole(number: Any) -> bool:
     return bool(number >= 1 and number == np.floor(number))
 
 
-def _multiplied(site: Site, base: Tensor, times: int, out: Tensor) -> Tensor:
+def _multiplied(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor:
     square = base.like() if times > 2 else out
-    site.emit("MUL", [base, base], square, activation=0)
-    return square if square is out else site.emit("MUL", [square, base if times == 3 else square], out, activation=0)
+    context.emit("MUL", [base, base], square, activation=0)
+    return square if square is out else context.emit("MUL", [square, base if times == 3 else square], out, activation=0)

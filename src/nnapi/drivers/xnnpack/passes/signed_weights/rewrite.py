@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import MOST_SLICES, ordered, ways
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, taken
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
@@ -30,7 +31,6 @@ from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import silent, wi
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import paired
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import branched
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import thickened
-from nnapi.drivers.xnnpack.site import SHIFT
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 
