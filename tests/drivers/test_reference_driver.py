@@ -34,7 +34,7 @@ def doubling(type: OperandType = OPEN) -> PreparedReference:
 
 
 def programs(prepared: PreparedReference) -> list[Any]:
-    return [value for value in prepared._programs.values() if not isinstance(value, Exception)]
+    return [value for value in prepared._programs._made.values() if not isinstance(value, Exception)]
 
 
 def test_it_is_a_driver_like_any_other() -> None:
@@ -254,6 +254,8 @@ def test_rule_120_a_limit_that_passes_between_operations(monkeypatch: pytest.Mon
             return self.now
 
     prepared = chained(5)
-    monkeypatch.setattr(program_module, "time", Clock())
+    clock = Clock()
+    monkeypatch.setattr(program_module, "time", clock)
+    monkeypatch.setattr("nnapi.drivers.prepared.time", clock)
     with pytest.raises(MissedDeadlineTransientError, match=r"the time limit passed before ADD \(#2\)"):
         run(prepared, ONES[0], deadline=30)  # looked at before the run and before each operation
