@@ -27,7 +27,7 @@ TESTED_BY = {
     "cli/costs.py": "cli/test_devices.py",
     "cli/lib.py": "capi/test_installation.py",
     "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",
-    "drivers/openvino/context.py": "drivers/openvino/test_openvino_rules.py",
+    "drivers/openvino/lowering.py": "drivers/openvino/test_openvino_rules.py",
     "drivers/openvino/value.py": "drivers/openvino/test_openvino_rules.py",
     "drivers/reference/control_flow.py": "ops/test_control_flow.py",
     "drivers/xnnpack/engine/quiet.py": "drivers/xnnpack/engine/test_interpreter.py",
