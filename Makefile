@@ -28,6 +28,7 @@ quick: $(READY)
 
 lint: $(READY)
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 # Random changes of the source that tests should notice: NUMBER of them, drawn from SEED, in JOBS copies of the tree.

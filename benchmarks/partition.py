@@ -83,9 +83,13 @@ def show(quality: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]) -> 
     for q in quality:
         ratios = (f"{q['mean_ratio']:.5f}", f"{q['worst_ratio']:.3f}")
         rows.add_row(
-            str(q["devices"]), str(q["graphs"]), str(q["optimal"]), *ratios, str(q["worse_than_one_device"]),
+            str(q["devices"]),
+            str(q["graphs"]),
+            str(q["optimal"]),
+            *ratios,
+            str(q["worse_than_one_device"]),
             f"{q['mean_gain']:.2f}×",
-        )  # fmt: skip
+        )
     out.print(rows)
     rows = Table("operations", "devices", "minimum", "median", "maximum")
     for t in times:

@@ -35,18 +35,24 @@ def parts(folder: Path, seconds: float) -> list[Part]:
     models = sorted(map(str, folder.glob("*.tflite")))
     classifiers = [model for model in models if "mobilenet_v" in model and "ssd" not in model]
     found = [
-        Part("the table of engines, and its means with one thread and with two", (
-            "engines.py", str(folder), *several, "--seconds", str(seconds))),
+        Part(
+            "the table of engines, and its means with one thread and with two",
+            ("engines.py", str(folder), *several, "--seconds", str(seconds)),
+        ),
         Part("peak memory beside LiteRT", ("memory.py", *models)),
         Part("loading and compiling, cold and warm", ("loading.py", str(folder))),
-        Part("the table of the reference, and what importing takes", (
-            "reference.py", *(classifiers or models), "--seconds", str(4 * seconds))),
+        Part(
+            "the table of the reference, and what importing takes",
+            ("reference.py", *(classifiers or models), "--seconds", str(4 * seconds)),
+        ),
         Part("a burst, a reused and an asynchronous execution", ("overheads.py",)),
         Part("what tracing costs, and how much of a step it explains", ("tracing.py", *models[:4])),
         Part("partitions beside the best ones", ("partition.py",)),
-        Part("the public conformance examples on the reference, in all ways", (
-            "-m", "nnapi", "check", "--device", "nnapi-reference", "--jobs", "2")),
-    ]  # fmt: skip
+        Part(
+            "the public conformance examples on the reference, in all ways",
+            ("-m", "nnapi", "check", "--device", "nnapi-reference", "--jobs", "2"),
+        ),
+    ]
     return found if "litert" in against else [part for part in found if part.command[0] not in NEED_LITERT]
 
 

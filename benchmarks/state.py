@@ -162,9 +162,12 @@ def main() -> int:
         rows = Table("state", "in device memory", "in buffers", "ratio", "handed over without a copy")
         for row in found:
             rows.add_row(
-                f"{row['bytes'] / 1024:.0f} KiB", f"{1e6 * row['opaque']:.1f} µs", f"{1e6 * row['buffers']:.1f} µs",
-                f"{row['buffers'] / row['opaque']:.2f}×", "yes" if row["handed_over"] else "NO",
-            )  # fmt: skip
+                f"{row['bytes'] / 1024:.0f} KiB",
+                f"{1e6 * row['opaque']:.1f} µs",
+                f"{1e6 * row['buffers']:.1f} µs",
+                f"{row['buffers'] / row['opaque']:.2f}×",
+                "yes" if row["handed_over"] else "NO",
+            )
         Console().print(rows)
     return 0 if all(row["handed_over"] for row in found) else 1
 

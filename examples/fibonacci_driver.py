@@ -17,9 +17,12 @@ FIBONACCI = 0  # its operation: takes how many (TENSOR_INT32 [1]), gives that ma
 
 class FibonacciDriver:
     info = DeviceInfo(
-        name="fibonacci", version="1.0", type=DeviceTypeCode.DEVICE_ACCELERATOR, feature_level=8,
+        name="fibonacci",
+        version="1.0",
+        type=DeviceTypeCode.DEVICE_ACCELERATOR,
+        feature_level=8,
         extensions=(Extension(NAME, {INT64: ExtensionType(byte_size=8)}),),
-    )  # fmt: skip
+    )
 
     def capabilities(self):
         return Capabilities()

@@ -74,9 +74,13 @@ def test_distance_is_a_share_of_the_range(engines: ModuleType) -> None:
 
 def test_remarks(engines: ModuleType) -> None:
     row = {
-        "model": "m", "threads": 2, "best": "litert", "ratio": 0.9, "reasons": {"openvino": "no reader"},
+        "model": "m",
+        "threads": 2,
+        "best": "litert",
+        "ratio": 0.9,
+        "reasons": {"openvino": "no reader"},
         "engines": {"ours": {"apart": 0.2}, "litert": {"apart": 0}, "other": {"apart": None}},
-    }  # fmt: skip
+    }
     fine = row | {"threads": 1, "ratio": 0.96, "engines": {}}
     assert list(engines.remarks([fine, row])) == [
         "below 0.95: m, 2 threads: 0.90 of litert",

@@ -242,9 +242,7 @@ def activation(model: int) -> None:
 
 
 def identify(model: int, inputs: tuple[int, ...] = (0, 1), outputs: tuple[int, ...] = (3,)) -> None:
-    call(
-        f"{P}Model_identifyInputsAndOutputs", model, len(inputs), uint32s(inputs), len(outputs), uint32s(outputs)
-    )  # fmt: skip
+    call(f"{P}Model_identifyInputsAndOutputs", model, len(inputs), uint32s(inputs), len(outputs), uint32s(outputs))
 
 
 def unwritten(world: World, model: int) -> None:
@@ -416,8 +414,12 @@ CASES: dict[str, Case] = {
     ),
     "Model_addOperation": Case(
         lambda world: {
-            "model": world.model(add=False), "type": OperationCode.ADD,
-            "inputCount": 3, "inputs": uint32s([0, 1, 2]), "outputCount": 1, "outputs": uint32s([3]),
+            "model": world.model(add=False),
+            "type": OperationCode.ADD,
+            "inputCount": 3,
+            "inputs": uint32s([0, 1, 2]),
+            "outputCount": 1,
+            "outputs": uint32s([3]),
         },
         {
             1: FINISHED,
@@ -430,7 +432,10 @@ CASES: dict[str, Case] = {
     "Model_identifyInputsAndOutputs": Case(
         lambda world: {
             "model": world.model(add=False),
-            "inputCount": 2, "inputs": uint32s([0, 1]), "outputCount": 1, "outputs": uint32s([3]),
+            "inputCount": 2,
+            "inputs": uint32s([0, 1]),
+            "outputCount": 1,
+            "outputs": uint32s([3]),
         },
         {1: FINISHED, 2: put(inputCount=0), 3: put(outputs=uint32s([99])), 4: put(inputs=uint32s([0, 0]))},
     ),
@@ -449,7 +454,9 @@ CASES: dict[str, Case] = {
     **{
         f"Model_getExtension{kind}Type": Case(
             lambda world, kind=kind: {
-                "model": world.model(), "extensionName": b"com.example.test", f"{kind.lower()}CodeWithinExtension": 1,
+                "model": world.model(),
+                "extensionName": b"com.example.test",
+                f"{kind.lower()}CodeWithinExtension": 1,
             }
         )
         for kind in ("Operand", "Operation")
@@ -486,8 +493,11 @@ CASES: dict[str, Case] = {
     ),
     "Compilation_addExtensionAttribute": Case(
         lambda world: {
-            "compilation": world.compilation(finish=False), "extensionName": b"com.example.test",
-            "attributeCodeWithinExtension": 1, "data": b"hint", "length": 4,
+            "compilation": world.compilation(finish=False),
+            "extensionName": b"com.example.test",
+            "attributeCodeWithinExtension": 1,
+            "data": b"hint",
+            "length": 4,
         },
         {
             1: put(compilation=World.compilation),
@@ -528,8 +538,11 @@ CASES: dict[str, Case] = {
     ),
     "Execution_addExtensionAttribute": Case(
         lambda world: {
-            "execution": world.execution(), "extensionName": b"com.example.test",
-            "attributeCodeWithinExtension": 1, "data": b"hint", "length": 4,
+            "execution": world.execution(),
+            "extensionName": b"com.example.test",
+            "attributeCodeWithinExtension": 1,
+            "data": b"hint",
+            "length": 4,
         },
         {
             1: AUTOMATIC,
@@ -564,8 +577,12 @@ CASES: dict[str, Case] = {
     ),
     "Execution_getOutputOperandDimensions": Case(
         lambda world: {"execution": world.execution(run=True), "index": 0},
-        {1: put(execution=World.execution), 2: put(index=9), 3: put(execution=World.scalar_result),
-         4: put(execution=World.too_small)},
+        {
+            1: put(execution=World.execution),
+            2: put(index=9),
+            3: put(execution=World.scalar_result),
+            4: put(execution=World.too_small),
+        },
     ),
     "Execution_getDuration": Case(
         lambda world: {"execution": measured(world), "durationCode": 0},
@@ -581,4 +598,4 @@ CASES: dict[str, Case] = {
     "Event_getSyncFenceFd": Case(
         lambda world: {"event": made(f"{P}Event_createFromSyncFenceFd", 1)}, {1: put(event=World.event)}
     ),
-}  # fmt: skip
+}

@@ -52,8 +52,11 @@ def test_json(tmp_path: Path) -> None:
     found = written(folder=tmp_path)
     (row,) = found["models"][0]["measurements"]
     assert (row["engine"], row["devices"], len(row["latency"]), len(row["throughput"])) == (
-        "nnapi nnapi-reference", ["nnapi-reference"], 2, 2,
-    )  # fmt: skip
+        "nnapi nnapi-reference",
+        ["nnapi-reference"],
+        2,
+        2,
+    )
     assert row["agreement"]["largest"] == 0
     assert found["models"][0]["graph"]["operations"][0]["operation"] == "CONV_2D"
     assert found["settings"] == {"rounds": 2, "threads": 1, "requests": 1, "inputs": "random, seed 0"}

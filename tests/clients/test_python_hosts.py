@@ -86,9 +86,13 @@ def python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("function", "answer"),
-    [("feature_level", 1000008), ("default_timeout", 2 * 10**9), ("maximum_timeout", 15 * 10**9),
-     ("support_library", None)],
-)  # fmt: skip
+    [
+        ("feature_level", 1000008),
+        ("default_timeout", 2 * 10**9),
+        ("maximum_timeout", 15 * 10**9),
+        ("support_library", None),
+    ],
+)
 def test_what_is_constant_is_answered_under_a_guard(function: str, answer: int | None, tmp_path: Path) -> None:
     done = python(RACE, str(built(GUARDED, tmp_path)), function)
     assert (done.returncode, done.stderr) == (0, "")

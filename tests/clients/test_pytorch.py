@@ -183,9 +183,14 @@ def digits() -> tuple[Any, Any]:
 def test_trained_network_gives_the_same_classes(is_quantized: bool) -> None:
     pictures, labels = digits()
     network = nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 64, 4), nn.ReLU(), nn.Flatten(1), nn.Linear(64, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 64, 4),
+        nn.ReLU(),
+        nn.Flatten(1),
+        nn.Linear(64, 10),
+    )
     optimizer = torch.optim.Adam(network.parameters(), 0.01)
     for _ in range(60):
         optimizer.zero_grad()

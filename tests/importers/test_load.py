@@ -18,17 +18,37 @@ pytestmark = pytest.mark.shared
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 FLOATS = [
-    "add_trivial", "blazeface_front_f16", "blazeface_front_float", "deeplabv3_257_float",
-    "deq_mobilenet_v1_1.0_224_float", "deq_mobilenet_v2_1.0_224_float", "mobilenet_v1_0.25_128_float",
-    "text_movie_review", "tflm_hello_world_float", "tflm_mnist_lstm_float", "tiny_ad01_float", "tiny_resnet8_float",
+    "add_trivial",
+    "blazeface_front_f16",
+    "blazeface_front_float",
+    "deeplabv3_257_float",
+    "deq_mobilenet_v1_1.0_224_float",
+    "deq_mobilenet_v2_1.0_224_float",
+    "mobilenet_v1_0.25_128_float",
+    "text_movie_review",
+    "tflm_hello_world_float",
+    "tflm_mnist_lstm_float",
+    "tiny_ad01_float",
+    "tiny_resnet8_float",
     "tiny_vww_96_float",
-]  # fmt: skip
+]
 QUANTISED = [
-    "keras_lstm_mnist_ptq", "mobilenet_v1_0.25_128_quant", "mobilenet_v2_1.0_224_quant", "movenet_lightning_ptq",
-    "ssd_mobilenet_v1_coco_quant", "tf2_mobilenet_v2_1.0_224_ptq", "tflm_dtln_int8", "tflm_hello_world_int8",
-    "tflm_micro_speech_int8", "tflm_mnist_lstm_int8", "tiny_ad01_int8", "tiny_kws_int8", "tiny_resnet8_int8",
-    "tiny_streaming_wakeword_int8", "tiny_vww_96_int8",
-]  # fmt: skip
+    "keras_lstm_mnist_ptq",
+    "mobilenet_v1_0.25_128_quant",
+    "mobilenet_v2_1.0_224_quant",
+    "movenet_lightning_ptq",
+    "ssd_mobilenet_v1_coco_quant",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+    "tflm_dtln_int8",
+    "tflm_hello_world_int8",
+    "tflm_micro_speech_int8",
+    "tflm_mnist_lstm_int8",
+    "tiny_ad01_int8",
+    "tiny_kws_int8",
+    "tiny_resnet8_int8",
+    "tiny_streaming_wakeword_int8",
+    "tiny_vww_96_int8",
+]
 
 
 def file(shared: Path, name: str) -> Path:

@@ -91,9 +91,12 @@ def test_a_known_match_of_something_else_is_not_believed() -> None:
 def test_operands_that_change_after_the_operation_was_added_are_noticed() -> None:
     conv = Model()
     for type in (
-        tensor("quant8_asymm", (1, 4, 4, 2), 0.5, 0), tensor("quant8_symm_per_channel", (2, 1, 1, 2)),
-        tensor("int32", (2,)), *[ACT] * 4, tensor("quant8_asymm", (1, 4, 4, 2), 0.5, 0),
-    ):  # fmt: skip
+        tensor("quant8_asymm", (1, 4, 4, 2), 0.5, 0),
+        tensor("quant8_symm_per_channel", (2, 1, 1, 2)),
+        tensor("int32", (2,)),
+        *[ACT] * 4,
+        tensor("quant8_asymm", (1, 4, 4, 2), 0.5, 0),
+    ):
         conv.add_operand(type)
     conv.set_operand_symm_per_channel_quant_params(1, 0, [0.5, 0.5])
     conv.set_operand_value(1, b"\1" * 4)

@@ -209,9 +209,17 @@ def test_rule_013_scale_and_zero_point_of_quantised_types(code: int, low: int, h
 
 @pytest.mark.parametrize(
     "code",
-    [OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16,
-     OperandCode.TENSOR_BOOL8, OperandCode.FLOAT32, OperandCode.INT32, OperandCode.BOOL, OperandCode.MODEL],
-)  # fmt: skip
+    [
+        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
+        OperandCode.TENSOR_FLOAT32,
+        OperandCode.TENSOR_FLOAT16,
+        OperandCode.TENSOR_BOOL8,
+        OperandCode.FLOAT32,
+        OperandCode.INT32,
+        OperandCode.BOOL,
+        OperandCode.MODEL,
+    ],
+)
 def test_rule_013_other_types_have_neither(code: OperandCode) -> None:
     refuse(f"{code.name} has no scale, got 0.5", code, (), 0.5)
     refuse(f"{code.name} has no zero point, got 1", code, (), 0.0, 1)

@@ -113,8 +113,9 @@ def test_the_scale_of_the_result_is_fixed(code, scale):
     refuses_to_compute(f"gives scale {scale}", code, x, outs=[tensor("uint8", (2,), 0.3, 1)])
 
 
-@pytest.mark.parametrize(("code", "expected"), [(Op.RELU, [4, 4, 8, 36]), (Op.RELU1, [0, 4, 8, 8]),
-                                                (Op.RELU6, [4, 4, 8, 28])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "expected"), [(Op.RELU, [4, 4, 8, 36]), (Op.RELU1, [0, 4, 8, 8]), (Op.RELU6, [4, 4, 8, 28])]
+)
 def test_clamped_numbers_are_stored_in_the_declared_scale(code, expected):
     x = tensor("uint8", (4,), 0.5, 3), np.uint8([1, 3, 5, 19])  # -1, 0, 1, 8
     assert run(code, x, out=tensor("uint8", (4,), 0.25, 4)).tolist() == expected

@@ -18,9 +18,20 @@ INT32, BOOL = OperandCode.INT32, OperandCode.BOOL
 
 
 def run(
-    family, scores, deltas, anchors, *, scales=(1, 1, 1, 1), regular=True, most=3, labels=1, each=3, above=0.0,
-    iou=0.375, background=False,
-):  # fmt: skip
+    family,
+    scores,
+    deltas,
+    anchors,
+    *,
+    scales=(1, 1, 1, 1),
+    regular=True,
+    most=3,
+    labels=1,
+    each=3,
+    above=0.0,
+    iou=0.375,
+    background=False,
+):
     types = [family.of(*np.shape(x)) for x in (scores, deltas, anchors)]
     inputs = [(type, stored(type, x)) for type, x in zip(types, (scores, deltas, anchors), strict=True)]
     images, width = np.shape(scores)[0], most * (1 if regular else labels)

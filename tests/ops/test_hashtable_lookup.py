@@ -34,9 +34,11 @@ def test_literal(kind):
 
 @quickly
 @given(
-    st.sampled_from(sorted(TYPES)), st.sets(st.integers(-20, 20), min_size=1, max_size=8),
-    st.lists(st.integers(-20, 20), min_size=1, max_size=10), st.integers(1, 3),
-)  # fmt: skip
+    st.sampled_from(sorted(TYPES)),
+    st.sets(st.integers(-20, 20), min_size=1, max_size=8),
+    st.lists(st.integers(-20, 20), min_size=1, max_size=10),
+    st.integers(1, 3),
+)
 def test_as_a_dictionary(kind, keys, lookups, rank):
     keys = sorted(keys)
     values = np.arange(1, 1 + len(keys) * 2 ** (rank - 1)).reshape(len(keys), *[2] * (rank - 1))

@@ -62,9 +62,15 @@ def test_literal():
 
 @quickly
 @given(
-    st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.integers(1, 20), st.booleans(),
-    st.sampled_from([np.float32, np.float16]), st.sampled_from(list(CODES)), st.integers(0, 2**32),
-)  # fmt: skip
+    st.integers(1, 3),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(1, 20),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float16]),
+    st.sampled_from(list(CODES)),
+    st.integers(0, 2**32),
+)
 def test_against_one_key_at_a_time(count, width, items, extent, weighted, hash_type, item_type, seed):
     random = np.random.default_rng(seed)
     hash = random.normal(size=(count, width)).astype(hash_type)

@@ -58,9 +58,13 @@ def test_the_output_gate_sees_the_new_state():
 
 @quickly
 @given(
-    kinds(), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from(["float32", "float16"]),
+    kinds(),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sampled_from(["float32", "float16"]),
     st.integers(0, 2**32),
-)  # fmt: skip
+)
 def test_against_plain_floats(kind, batch, input_size, units, dtype, seed):
     random = np.random.default_rng(seed)
     if kind["norm"]:

@@ -87,11 +87,13 @@ def test_near_the_real_cell(batch, input_size, units, seed):
         ({"input": (1 / 64, 128)}, "input has scale 0.015625 and zero point 128, must have 0.0078125 and 128"),
         ({"output_in": (1 / 128, 0)}, "output_in has scale 0.0078125 and zero point 0, must have 0.0078125 and 128"),
         ({"cell_state_in": (2.0**-12, 0)}, "cell_state_in has scale 0.000244141, must have 2^-11"),
-        ({"recurrent_to_cell_weights": (1 / 256, 99)},
-         "recurrent_to_cell_weights has scale 0.00390625 and zero point 99, must have 0.00390625 and 100"),
+        (
+            {"recurrent_to_cell_weights": (1 / 256, 99)},
+            "recurrent_to_cell_weights has scale 0.00390625 and zero point 99, must have 0.00390625 and 100",
+        ),
         ({"cell_bias": (1.0, 0)}, "cell_bias has scale 1 and zero point 0, must have 3.05176e-05 and 0"),
     ],
-)  # fmt: skip
+)
 def test_refuses_other_quantisation(quant, sentence):
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         run(constant_gates(0, 0, 0, 0, 0), quant)

@@ -168,12 +168,15 @@ def test_a_coupled_input_gate_needs_none_of_its_operands():
         ({}, {"cell_state_in": (2.0**-8, 0)}, "cell_state_in has scale 0.00390625, must be a power of two"),
         ({"hidden_state_scale": 0.0}, {}, "hidden_state_scale is 0.0, must be above 0"),
         ({"cell_clip": -1.0}, {}, "cell_clip is -1.0, must not be negative"),
-        ({f"{gate}_layer_norm_weights": [1] for gate in GATES} | {"cell_intermediate_scale": 0.0}, {},
-         "cell_intermediate_scale is 0, must be above 0 with layer normalisation"),
+        (
+            {f"{gate}_layer_norm_weights": [1] for gate in GATES} | {"cell_intermediate_scale": 0.0},
+            {},
+            "cell_intermediate_scale is 0, must be above 0 with layer normalisation",
+        ),
         ({"input_gate_bias": None}, {}, "input_gate_bias is omitted, but input_to_input_weights is given"),
         ({"output_in": [[0, 0]]}, {}, "output_in has shape [1, 2], must be [1, 1]"),
     ],
-)  # fmt: skip
+)
 def test_refusals(changes, quant, sentence):
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         run(still(**changes), PLAIN, quant)

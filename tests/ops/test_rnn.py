@@ -32,9 +32,13 @@ def learnt(random, units, input_size, aux_size=0):
 
 CELL = {name: HALVING[name] for name in ("weights", "recurrent_weights", "bias", "hidden_in")}
 BOTH = {
-    **prefixed("fw_", CELL), **prefixed("bw_", CELL), "input": X, "activation": 1, "time_major": True,
+    **prefixed("fw_", CELL),
+    **prefixed("bw_", CELL),
+    "input": X,
+    "activation": 1,
+    "time_major": True,
     "merge_outputs": False,
-}  # fmt: skip
+}
 
 
 def test_literal():
@@ -99,9 +103,14 @@ def test_one_direction_against_plain_floats(batch, time, activation, time_major,
 
 @quickly
 @given(
-    st.sampled_from(["none", "parallel", "cross"]), ACTIVATIONS, st.booleans(), st.booleans(), st.booleans(), DTYPES,
+    st.sampled_from(["none", "parallel", "cross"]),
+    ACTIVATIONS,
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    DTYPES,
     st.integers(0, 2**32),
-)  # fmt: skip
+)
 def test_two_directions_against_plain_floats(linking, activation, merge, time_major, with_states, dtype, seed):
     random = np.random.default_rng(seed)
     x, aux = random.normal(size=(3, 2, 2)), random.normal(size=(3, 2, 4))
@@ -130,15 +139,21 @@ def test_two_directions_against_plain_floats(linking, activation, merge, time_ma
         ({"merge_outputs": True}, 4, "gives 3 outputs, 4 are listed: bw_hidden_out is the last, 1 too many"),
         ({}, 1, "gives 4 outputs, 1 are listed: bw_output is missing"),
         ({}, 3, "gives 4 outputs, 3 are listed: bw_hidden_out is missing"),
-        ({"aux_input": X, "bw_aux_weights": [[1]]}, 2,
-         "bw_aux_weights is given, fw_aux_weights is omitted, must be given in both directions or none"),
-        ({"aux_input": X, "bw_aux_weights": [[1]], "fw_aux_weights": [[1, 1]]}, 2,
-         "fw_aux_weights has shape [1, 2], must be [1, 1]"),
+        (
+            {"aux_input": X, "bw_aux_weights": [[1]]},
+            2,
+            "bw_aux_weights is given, fw_aux_weights is omitted, must be given in both directions or none",
+        ),
+        (
+            {"aux_input": X, "bw_aux_weights": [[1]], "fw_aux_weights": [[1, 1]]},
+            2,
+            "fw_aux_weights has shape [1, 2], must be [1, 1]",
+        ),
         ({"bw_bias": [1, 1]}, 2, "bw_bias has shape [2], must be [1]"),
         ({"fw_weights": None}, 2, "fw_weights is omitted, but needed"),
         ({"activation": 4}, 2, "activation is 4, must be one of 0, 1, 2, 3"),
     ],
-)  # fmt: skip
+)
 def test_refusals_two_directions(change, count, sentence):
     refuses(sentence, Op.BIDIRECTIONAL_SEQUENCE_RNN, BOTH | change, count)
 
@@ -150,7 +165,11 @@ def test_refusals_one_direction():
 
 
 def test_refusals_one_step():
-    refuses("recurrent_weights has shape [1, 2], must be [1, 1]", Op.RNN,
-            HALVING | {"input": [[1]], "recurrent_weights": [[1, 1]]}, 2)  # fmt: skip
+    refuses(
+        "recurrent_weights has shape [1, 2], must be [1, 1]",
+        Op.RNN,
+        HALVING | {"input": [[1]], "recurrent_weights": [[1, 1]]},
+        2,
+    )
     with pytest.raises(BadDataError, match=re.escape("bias is omitted, but needed")):
         run_named(Op.RNN, HALVING | {"input": [[1]], "bias": None}, 2)

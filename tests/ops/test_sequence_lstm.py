@@ -27,10 +27,17 @@ def one_unit(prefix=""):
 LINEAR = {"activation": 0, "cell_clip": 0, "proj_clip": 0}
 X = np.float32([8, 4, 2]).reshape(3, 1, 1)
 BOTH = {
-    **one_unit("fw_"), **one_unit("bw_"), **LINEAR, "input": X, "time_major": True, "merge_outputs": False,
-    "fw_activation_state_in": [[0]], "fw_cell_state_in": [[0]],
-    "bw_activation_state_in": [[0]], "bw_cell_state_in": [[0]],
-}  # fmt: skip
+    **one_unit("fw_"),
+    **one_unit("bw_"),
+    **LINEAR,
+    "input": X,
+    "time_major": True,
+    "merge_outputs": False,
+    "fw_activation_state_in": [[0]],
+    "fw_cell_state_in": [[0]],
+    "bw_activation_state_in": [[0]],
+    "bw_cell_state_in": [[0]],
+}
 FORWARD = np.float32([3, 3, 2.25])  # 3/4 of 4, 4, 3
 
 
@@ -64,9 +71,7 @@ def test_merged_outputs_move_the_states_up():
 
 
 @quickly
-@given(
-    kinds(), st.integers(1, 2), st.integers(1, 3), st.booleans(), st.booleans(), DTYPES, st.integers(0, 2**32)
-)  # fmt: skip
+@given(kinds(), st.integers(1, 2), st.integers(1, 3), st.booleans(), st.booleans(), DTYPES, st.integers(0, 2**32))
 def test_one_direction_against_plain_floats(kind, batch, time, time_major, with_states, dtype, seed):
     random = np.random.default_rng(seed)
     units = 6
@@ -81,9 +86,15 @@ def test_one_direction_against_plain_floats(kind, batch, time, time_major, with_
 
 @quickly
 @given(
-    kinds(), kinds(), st.sampled_from(["none", "parallel", "cross"]), st.booleans(), st.booleans(), st.booleans(),
-    DTYPES, st.integers(0, 2**32),
-)  # fmt: skip
+    kinds(),
+    kinds(),
+    st.sampled_from(["none", "parallel", "cross"]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    DTYPES,
+    st.integers(0, 2**32),
+)
 def test_two_directions_against_plain_floats(fw, bw, linking, merge, time_major, with_states, dtype, seed):
     random = np.random.default_rng(seed)
     bw |= options(fw)
@@ -112,22 +123,34 @@ def test_two_directions_against_plain_floats(fw, bw, linking, merge, time_major,
 @pytest.mark.parametrize(
     ("change", "count", "sentence"),
     [
-        ({"merge_outputs": True}, 2,
-         "gives 5 outputs, 2 are listed: fw_cell_state_out, bw_activation_state_out, bw_cell_state_out are missing"),
+        (
+            {"merge_outputs": True},
+            2,
+            "gives 5 outputs, 2 are listed: fw_cell_state_out, bw_activation_state_out, bw_cell_state_out are missing",
+        ),
         ({"merge_outputs": True}, 6, "gives 5 outputs, 6 are listed: bw_cell_state_out is the last, 1 too many"),
         ({}, 1, "gives 6 outputs, 1 are listed: bw_output is missing"),
         ({}, 5, "gives 6 outputs, 5 are listed: bw_cell_state_out is missing"),
         ({"aux_input": np.zeros((2, 1, 1))}, 2, "aux_input has shape [2, 1, 1], must begin with [3, 1]"),
-        ({f"fw_aux_input_to_{gate}_weights": [[1]] for gate in ("forget", "cell", "output")} | {"aux_input": X}, 2,
-         "fw_aux_input_to_forget_weights is given, bw_aux_input_to_forget_weights is omitted"),
-        ({f"{way}_aux_input_to_forget_weights": [[1]] for way in ("fw", "bw")}, 2,
-         "bw_aux_input_to_forget_weights are given, but aux_input is omitted"),
-        ({f"{way}_aux_input_to_forget_weights": [[1]] for way in ("fw", "bw")} | {"aux_input": X}, 2,
-         "fw_aux_input_to_cell_weights is omitted, but others of its kind are given"),
+        (
+            {f"fw_aux_input_to_{gate}_weights": [[1]] for gate in ("forget", "cell", "output")} | {"aux_input": X},
+            2,
+            "fw_aux_input_to_forget_weights is given, bw_aux_input_to_forget_weights is omitted",
+        ),
+        (
+            {f"{way}_aux_input_to_forget_weights": [[1]] for way in ("fw", "bw")},
+            2,
+            "bw_aux_input_to_forget_weights are given, but aux_input is omitted",
+        ),
+        (
+            {f"{way}_aux_input_to_forget_weights": [[1]] for way in ("fw", "bw")} | {"aux_input": X},
+            2,
+            "fw_aux_input_to_cell_weights is omitted, but others of its kind are given",
+        ),
         ({"bw_cell_state_in": [[0, 0]]}, 2, "bw_cell_state_in has shape [1, 2], must be [1, 1]"),
         ({"input": [[1]]}, 2, "input has rank 2, must have rank 3"),
     ],
-)  # fmt: skip
+)
 def test_refusals(change, count, sentence):
     refuses(sentence, Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH | change, count)
 

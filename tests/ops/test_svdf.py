@@ -34,16 +34,26 @@ def test_units_without_bias_and_with_activation():
 
 @quickly
 @given(
-    st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.booleans(),
-    st.sampled_from([0, 1, 2, 3]), st.sampled_from(["float32", "float16"]), st.integers(0, 2**32),
-)  # fmt: skip
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.booleans(),
+    st.sampled_from([0, 1, 2, 3]),
+    st.sampled_from(["float32", "float16"]),
+    st.integers(0, 2**32),
+)
 def test_against_loops(batch, size, units, rank, memory, biased, activation, dtype, seed):
     random = np.random.default_rng(seed)
     filters = units * rank
     shapes = {
-        "input": (batch, size), "weights_feature": (filters, size), "weights_time": (filters, memory),
-        "bias": (units,), "state_in": (batch, filters * memory),
-    }  # fmt: skip
+        "input": (batch, size),
+        "weights_feature": (filters, size),
+        "weights_time": (filters, memory),
+        "bias": (units,),
+        "state_in": (batch, filters * memory),
+    }
     values = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     x, feature, time, bias, old = (stored(array, dtype).tolist() for array in values.values())
     if not biased:

@@ -14,9 +14,16 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-    "--no-first-run", "--enable-logging=stderr", "--window-size=1200,900", "--dump-dom",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--enable-logging=stderr",
+    "--window-size=1200,900",
+    "--dump-dom",
+)
 
 
 def ask(page: str, script: str, folder: Path, *flags: str) -> Any:

@@ -55,11 +55,17 @@ def spans() -> list[Span]:
     outer = Span(Label(Layer.RUNTIME, Phase.EXECUTION, "compute"), 1000, 51_000, 1, 7, "Main", {}, 0)
     inner = [
         Span(
-            Label(Layer.CPU, Phase.COMPUTATION, "ADD"), 2000 + 9000 * n, 10_000 + 9000 * n, 1, 7, "Main",
-            {"operation": n}, 1,
+            Label(Layer.CPU, Phase.COMPUTATION, "ADD"),
+            2000 + 9000 * n,
+            10_000 + 9000 * n,
+            1,
+            7,
+            "Main",
+            {"operation": n},
+            1,
         )
         for n in range(5)
-    ]  # fmt: skip
+    ]
     return [outer, *inner]
 
 
@@ -78,8 +84,9 @@ def measurement(engine: str, milliseconds: float, rounds: int = 8, seed: int = 0
 
 
 def model_result(name: str, measurements: Sequence[Measurement], **more: Any) -> ModelResult:
-    return ModelResult(name, f"/models/{name}", 1_000_000, 5, "float32 [1] → float32 [1]", "numbers",
-                       tuple(measurements), **more)  # fmt: skip
+    return ModelResult(
+        name, f"/models/{name}", 1_000_000, 5, "float32 [1] → float32 [1]", "numbers", tuple(measurements), **more
+    )
 
 
 def benchmark(*models: ModelResult, **more: Any) -> Benchmark:

@@ -41,8 +41,15 @@ def test_size() -> None:
 
 
 def test_what_is_said_of_a_run() -> None:
-    for text in ("first.tflite", "Abacus", "there is no &lt;b&gt;.onnx&lt;/b&gt; file", "left out: not installed",
-                 "75.0 %", "≤ 2 codes", "4 labelled inputs"):  # fmt: skip
+    for text in (
+        "first.tflite",
+        "Abacus",
+        "there is no &lt;b&gt;.onnx&lt;/b&gt; file",
+        "left out: not installed",
+        "75.0 %",
+        "≤ 2 codes",
+        "4 labelled inputs",
+    ):
         assert text in PAGE, text
     assert "<b>.onnx" not in PAGE
     assert "interrupted" not in PAGE

@@ -37,9 +37,14 @@ def test_overview_of_two():
     assert header[:4] == ["operation", "level", "input", "QUANT8_ASYMM"]  # the only ones that both take come first
     assert add[:3] == ["[ADD](#add)", "1", "lhs"]
     assert dict(zip(header[3:], add[3:], strict=True)) == {
-        "QUANT8_ASYMM": "1", "QUANT8_ASYMM_SIGNED": "4", "FLOAT32": "1", "FLOAT16": "3", "INT32": "4",
-        "QUANT8_SYMM": "", "QUANT8_SYMM_PER_CHANNEL": "",
-    }  # fmt: skip
+        "QUANT8_ASYMM": "1",
+        "QUANT8_ASYMM_SIGNED": "4",
+        "FLOAT32": "1",
+        "FLOAT16": "3",
+        "INT32": "4",
+        "QUANT8_SYMM": "",
+        "QUANT8_SYMM_PER_CHANNEL": "",
+    }
     assert dict(zip(header[3:], dequantize[3:], strict=True))["QUANT8_SYMM_PER_CHANNEL"] == "3"
 
 

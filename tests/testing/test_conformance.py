@@ -89,8 +89,11 @@ def test_mistakes_are_raised_before_anything_runs(corpus: Corpus) -> None:
 )
 def test_patterns(pattern: str, found: set[str]) -> None:
     entries = [
-        Entry("", "add", ("ADD",)), Entry("", "add_relu", ()), Entry("", "relu", ("RELU",)), Entry("", "sub", ("ADD",)),
-    ]  # fmt: skip
+        Entry("", "add", ("ADD",)),
+        Entry("", "add_relu", ()),
+        Entry("", "relu", ("RELU",)),
+        Entry("", "sub", ("ADD",)),
+    ]
     assert {entry.name for entry in entries if named(pattern)(entry)} == found
 
 

@@ -77,8 +77,11 @@ def test_extents_change_wherever_they_occur() -> None:
 def test_floats_become_halves() -> None:
     changed = with_other_types(add(), rng())
     assert [operand.type for operand in changed.main.operands] == [
-        "TENSOR_FLOAT16", "TENSOR_FLOAT16", "INT32", "TENSOR_FLOAT16",
-    ]  # fmt: skip
+        "TENSOR_FLOAT16",
+        "TENSOR_FLOAT16",
+        "INT32",
+        "TENSOR_FLOAT16",
+    ]
     assert changed.inputs[0].dtype == changed.main.operands[1].data.dtype == np.float16
     assert changed.tolerance.float == "fp16"
 

@@ -16,10 +16,32 @@ from nnapi.testing.non_finite import Seen, cells, float_operations, found, made_
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "non-finite.md"
 SAMPLE = [
-    "ADD", "ARGMAX", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_2D", "DIV", "EXP", "FULLY_CONNECTED", "GREATER", "LOG",
-    "LOGISTIC", "LSTM", "MAXIMUM", "MINIMUM", "MUL", "NOT_EQUAL", "PAD", "RELU", "REDUCE_SUM", "RSQRT", "SOFTMAX",
-    "SQRT", "SUB", "TANH", "TRANSPOSE",
-]  # fmt: skip
+    "ADD",
+    "ARGMAX",
+    "AVERAGE_POOL_2D",
+    "BATCH_MATMUL",
+    "CONV_2D",
+    "DIV",
+    "EXP",
+    "FULLY_CONNECTED",
+    "GREATER",
+    "LOG",
+    "LOGISTIC",
+    "LSTM",
+    "MAXIMUM",
+    "MINIMUM",
+    "MUL",
+    "NOT_EQUAL",
+    "PAD",
+    "RELU",
+    "REDUCE_SUM",
+    "RSQRT",
+    "SOFTMAX",
+    "SQRT",
+    "SUB",
+    "TANH",
+    "TRANSPOSE",
+]
 """Operations that are looked at in each run of the tests; all of them take minutes."""
 HANDED_ON = ["NEG", "RESHAPE", "TRANSPOSE", "BATCH_MATMUL", "REDUCE_SUM", "CHANNEL_SHUFFLE"]
 """Operations without an activation, in which no processor loses a NaN."""

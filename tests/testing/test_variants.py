@@ -20,8 +20,17 @@ def complaint(variant: str, example: Example, setting: Setting = HERE) -> object
 
 def test_the_table_names_every_variant() -> None:
     assert list(VARIANTS) == [
-        "plain", "dynamic", "signed", "memory", "fenced", "async", "burst", "cached", "compliance", "validation",
-    ]  # fmt: skip
+        "plain",
+        "dynamic",
+        "signed",
+        "memory",
+        "fenced",
+        "async",
+        "burst",
+        "cached",
+        "compliance",
+        "validation",
+    ]
 
 
 @pytest.mark.parametrize(

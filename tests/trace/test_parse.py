@@ -114,13 +114,30 @@ def test_nesting_against_the_rules_is_told() -> None:
 
 
 NAMES = [
-    "[NN_LA_PO]run", "[NN_LA_PE]x", "[NN_LA_PP]p", "[NN_LA_PC]c", "[NN_LA_PWU]w", "[NN_LA_PBM]b", "[NN_LR_PI]init",
-    "[NN_LR_PE]ANeuralNetworksExecution_startCompute", "[NN_LR_PE]ANeuralNetworksEvent_wait",
-    "[NN_LR_PE]ANeuralNetworksExecution_create", "[SUB][NN_LR_PC]sub", "[SW][NN_LC_PCO]switch", "[NN_LU_PU]u",
-    "[NN_LC_PCO]conv", "[NN_LI_PC]ipc", "[NN_LD_PE]driver", "HIDL::IDevice::prepareModel::server", "draw",
-    "HIDL::IPreparedModel::execute::server", "HIDL::IExecutionCallback::notify::client", "[NN_LZ_PZ]?", "[NN_",
+    "[NN_LA_PO]run",
+    "[NN_LA_PE]x",
+    "[NN_LA_PP]p",
+    "[NN_LA_PC]c",
+    "[NN_LA_PWU]w",
+    "[NN_LA_PBM]b",
+    "[NN_LR_PI]init",
+    "[NN_LR_PE]ANeuralNetworksExecution_startCompute",
+    "[NN_LR_PE]ANeuralNetworksEvent_wait",
+    "[NN_LR_PE]ANeuralNetworksExecution_create",
+    "[SUB][NN_LR_PC]sub",
+    "[SW][NN_LC_PCO]switch",
+    "[NN_LU_PU]u",
+    "[NN_LC_PCO]conv",
+    "[NN_LI_PC]ipc",
+    "[NN_LD_PE]driver",
+    "HIDL::IDevice::prepareModel::server",
+    "draw",
+    "HIDL::IPreparedModel::execute::server",
+    "HIDL::IExecutionCallback::notify::client",
+    "[NN_LZ_PZ]?",
+    "[NN_",
     "[SW][NN_LA_PU]",
-]  # fmt: skip
+]
 EVENTS = st.lists(
     st.tuples(st.integers(1, 4), st.integers(1, 2), st.none() | st.sampled_from(NAMES), st.integers(0, 50)), max_size=40
 )

@@ -96,8 +96,12 @@ def test_executions(compilation: nnapi.Compilation, monkeypatch: pytest.MonkeyPa
     spans = recorder.spans()
     found = [span.label.name.removeprefix("ANeuralNetworks") for span in spans if span.label.layer is Layer.RUNTIME]
     assert found == [
-        "Execution_create", "Execution_setInput", "Execution_setOutput", "Execution_startCompute", "Event_wait",
-    ]  # fmt: skip
+        "Execution_create",
+        "Execution_setInput",
+        "Execution_setOutput",
+        "Execution_startCompute",
+        "Event_wait",
+    ]
     assert len({span.thread for span in spans}) == 2
     (run,) = parse(from_ftrace(to_ftrace(spans))).runs
     times, step = run.statistics.times, next(span for span in spans if "operations" in span.args)

@@ -161,14 +161,27 @@ class Diagnostics:
         devices = compilation.devices or compilation._candidates
         shape = self._shapes.get(compilation.model) or Shape.of(compilation.model)
         self._shapes[compilation.model] = shape
-        kept = ffi.new("uint8_t[]", shape.hash), ffi.new("char[]", ",".join(
-            f"{device.name}={device.version}" for device in devices).encode())  # fmt: skip
-        said = ffi.new("struct nnapi_diagnosis*", {
-            "session": self.session, "version": int(FeatureLevelCode.FEATURE_LEVEL_8), "error": code, "mode": mode,
-            "times": times, "hash": kept[0], "devices": kept[1], "caching": compilation._cache is not None,
-            "input_class": shape.input_class, "output_class": shape.output_class,
-            "control_flow": shape.control_flow, "dynamic": shape.dynamic,
-        })  # fmt: skip
+        kept = (
+            ffi.new("uint8_t[]", shape.hash),
+            ffi.new("char[]", ",".join(f"{device.name}={device.version}" for device in devices).encode()),
+        )
+        said = ffi.new(
+            "struct nnapi_diagnosis*",
+            {
+                "session": self.session,
+                "version": int(FeatureLevelCode.FEATURE_LEVEL_8),
+                "error": code,
+                "mode": mode,
+                "times": times,
+                "hash": kept[0],
+                "devices": kept[1],
+                "caching": compilation._cache is not None,
+                "input_class": shape.input_class,
+                "output_class": shape.output_class,
+                "control_flow": shape.control_flow,
+                "dynamic": shape.dynamic,
+            },
+        )
         info = ffi.cast(f"ANeuralNetworksDiagnostic{kind}Info*", said)
         for *callbacks, context in self._listeners:
             if callbacks[which]:

@@ -109,8 +109,9 @@ def _getters(kind: str, getters: Sequence[tuple[str, str, str, str]]) -> Iterato
     for result, name, field, about in getters:
         prototype = f"{result} SL_{info}_{name}(const {info}* diagnostic{kind}Info)"
         answer = f"DIAGNOSED(diagnostic{kind}Info, {field})"
-        yield Function(prototype, "", None, f"{about.rstrip('?.')}{'?' if '?' in about else '.'}", SUPPORT_LIBRARY,
-                       answer=answer)  # fmt: skip
+        yield Function(
+            prototype, "", None, f"{about.rstrip('?.')}{'?' if '?' in about else '.'}", SUPPORT_LIBRARY, answer=answer
+        )
 
 
 SUPPORT = (*DRIVER, *_getters("Compilation", COMPILATION), *_getters("Execution", EXECUTION), REGISTER)

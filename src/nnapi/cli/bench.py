@@ -180,10 +180,18 @@ def _measured(
             interrupted = True
     signature = " → ".join(", ".join(_type(model, index) for index in side) for side in (model.inputs, model.outputs))
     result = ModelResult(
-        file.name, str(file), file.stat().st_size, len(model.operations), signature,
-        "; ".join(dict.fromkeys(one.done for one in given)), tuple(measurements), len(examples), graph, timeline,
+        file.name,
+        str(file),
+        file.stat().st_size,
+        len(model.operations),
+        signature,
+        "; ".join(dict.fromkeys(one.done for one in given)),
+        tuple(measurements),
+        len(examples),
+        graph,
+        timeline,
         tuple(notes),
-    )  # fmt: skip
+    )
     return result, interrupted
 
 

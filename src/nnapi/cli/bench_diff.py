@@ -47,11 +47,13 @@ def diff(
     """
     found = compare(_read(before), _read(after), alpha, threshold)
     if as_json:
-        print_json({
-            "changes": [asdict(change) for change in found.changes],
-            "notes": list(found.notes),
-            "regressions": len(found.regressions),
-        })  # fmt: skip
+        print_json(
+            {
+                "changes": [asdict(change) for change in found.changes],
+                "notes": list(found.notes),
+                "regressions": len(found.regressions),
+            }
+        )
     else:
         _show(console(), found, all_figures)
     if found.regressions:
@@ -87,6 +89,14 @@ def _cells(change: Change) -> list[Text]:
     interval = "" if change.interval is None else "{:.2f} to {:.2f}".format(*change.interval)
     p = "" if change.p is None else f"{change.p:.2g}"
     verdict = Text(str(change.verdict), COLOURS.get(change.verdict, "dim"))
-    texts = (change.model, change.engine, change.figure, write(change.before), write(change.after),
-             f"{change.ratio:.3g}×", interval, p)  # fmt: skip
+    texts = (
+        change.model,
+        change.engine,
+        change.figure,
+        write(change.before),
+        write(change.after),
+        f"{change.ratio:.3g}×",
+        interval,
+        p,
+    )
     return [*map(Text, texts), verdict]

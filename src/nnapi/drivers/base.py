@@ -288,7 +288,12 @@ def operation_section(model: Model, number: int, engine: str) -> Section:
     own."""
     call = model.operations[number]
     return Section(
-        Layer.DRIVER, Phase.COMPUTATION, call.name, operation=call.number, model=model.name, engine=engine,
+        Layer.DRIVER,
+        Phase.COMPUTATION,
+        call.name,
+        operation=call.number,
+        model=model.name,
+        engine=engine,
         inputs=[model.operands[index].name for index in call.inputs],
         outputs=[model.operands[index].name for index in call.outputs],
-    )  # fmt: skip
+    )

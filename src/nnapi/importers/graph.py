@@ -35,22 +35,25 @@ MADE_UP = 64 << 20
 MADE_UP_PER_BYTE = 8
 
 MOVES = {
-    OperationCode.SLICE, OperationCode.GATHER, OperationCode.PACK, OperationCode.RESHAPE, OperationCode.SPLIT,
-    OperationCode.EXPAND_DIMS, OperationCode.CAST,
-}  # fmt: skip
+    OperationCode.SLICE,
+    OperationCode.GATHER,
+    OperationCode.PACK,
+    OperationCode.RESHAPE,
+    OperationCode.SPLIT,
+    OperationCode.EXPAND_DIMS,
+    OperationCode.CAST,
+}
 """Operations that leave numbers as they are, so that extents that are not known yet pass through them."""
 
 FOLDED = MOVES | {
-    OperationCode.ABS, OperationCode.ADD, OperationCode.CONCATENATION, OperationCode.DEQUANTIZE, OperationCode.DIV,
-    OperationCode.EQUAL, OperationCode.EXP, OperationCode.FILL, OperationCode.FLOOR, OperationCode.GREATER,
-    OperationCode.GREATER_EQUAL, OperationCode.LESS, OperationCode.LESS_EQUAL, OperationCode.LOG,
-    OperationCode.LOGICAL_AND, OperationCode.LOGICAL_NOT, OperationCode.LOGICAL_OR, OperationCode.MAXIMUM,
-    OperationCode.MINIMUM, OperationCode.MUL, OperationCode.NEG, OperationCode.NOT_EQUAL, OperationCode.POW,
-    OperationCode.QUANTIZE, OperationCode.REDUCE_MAX, OperationCode.REDUCE_MIN, OperationCode.REDUCE_PROD,
-    OperationCode.REDUCE_SUM, OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6, OperationCode.REVERSE,
-    OperationCode.RSQRT, OperationCode.SELECT, OperationCode.SQRT, OperationCode.SQUEEZE, OperationCode.STRIDED_SLICE,
-    OperationCode.SUB, OperationCode.TILE, OperationCode.TRANSPOSE,
-}  # fmt: skip
+    OperationCode[name]
+    for name in (  # noqa: SIM905
+        "ABS ADD CONCATENATION DEQUANTIZE DIV EQUAL EXP FILL FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL LOG "
+        "LOGICAL_AND LOGICAL_NOT LOGICAL_OR MAXIMUM MINIMUM MUL NEG NOT_EQUAL POW QUANTIZE REDUCE_MAX REDUCE_MIN "
+        "REDUCE_PROD REDUCE_SUM RELU RELU1 RELU6 REVERSE RSQRT SELECT SQRT SQUEEZE STRIDED_SLICE SUB TILE "
+        "TRANSPOSE"
+    ).split()
+}
 """Operations that are computed here when all their inputs are constants: those that look at each element once."""
 
 SAME_SCALE = 1e-6
@@ -221,9 +224,14 @@ class Graph:
         count = len(inputs)
         try:
             call = normalise(
-                operation, match, tuple(range(count)), tuple(range(count, count + len(outputs))), tuple(declared),
-                types.__getitem__, arrays.__getitem__,
-            )  # fmt: skip
+                operation,
+                match,
+                tuple(range(count)),
+                tuple(range(count, count + len(outputs))),
+                tuple(declared),
+                types.__getitem__,
+                arrays.__getitem__,
+            )
         except NotYetKnown:
             return declared
         results = [

@@ -208,8 +208,11 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
         if code is None and (array.dtype.itemsize == 8 or kind == "b"):
             choice = CONVERTED.get(kind, ())
             code = next((code for code in choice if code in accepted), choice[0] if choice else None)
-        need(code is not None, f"{name} is an array of {array.dtype}: say what it means, as constant(array, type)",
-             BadDataError)  # fmt: skip
+        need(
+            code is not None,
+            f"{name} is an array of {array.dtype}: say what it means, as constant(array, type)",
+            BadDataError,
+        )
         assert code is not None
         type = tensor(code, array.shape or (1,))
     elif not type.is_scalar and not type.dimensions:

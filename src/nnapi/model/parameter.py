@@ -162,9 +162,19 @@ def Tensor(
 ) -> TensorParameter:
     """Declare a tensor; see :class:`TensorParameter`."""
     return TensorParameter(
-        name=name, types=_levels(types, since), like=like, via=via, optional=optional, default=default, since=since,
-        rank=rank, late_rank=late_rank, channel=channel, image=image, quant=quant,
-    )  # fmt: skip
+        name=name,
+        types=_levels(types, since),
+        like=like,
+        via=via,
+        optional=optional,
+        default=default,
+        since=since,
+        rank=rank,
+        late_rank=late_rank,
+        channel=channel,
+        image=image,
+        quant=quant,
+    )
 
 
 def Values(

@@ -83,8 +83,11 @@ class _Results:
         fixed = fixed_quantization(slot, code, self.named)
         asked = (wanted.scale, wanted.zero_point) if wanted and wanted.scale else (self.scale, self.zero_point)
         if asked[0] is None:
-            need(fixed, f"{slot.name} is {type_name(code)} and needs its scale: give scale and zero_point, or out",
-                 BadDataError)  # fmt: skip
+            need(
+                fixed,
+                f"{slot.name} is {type_name(code)} and needs its scale: give scale and zero_point, or out",
+                BadDataError,
+            )
             asked = fixed or asked
         result = OperandType(code, wanted.dimensions if wanted else (), asked[0] or 0.0, asked[1])
         need(

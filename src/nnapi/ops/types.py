@@ -27,9 +27,13 @@ def numbers(level: int = 1, quant8: int = 1, int32: int = 4) -> dict[int, int]:
 
 
 FLOAT_SCALAR: dict[int, int | Levels] = {
-    FLOAT32: O.FLOAT32, FLOAT16: O.FLOAT16, QUANT8: O.FLOAT32, QUANT8_SIGNED: O.FLOAT32, INT32: O.FLOAT32,
+    FLOAT32: O.FLOAT32,
+    FLOAT16: O.FLOAT16,
+    QUANT8: O.FLOAT32,
+    QUANT8_SIGNED: O.FLOAT32,
+    INT32: O.FLOAT32,
     QUANT16: O.FLOAT32,
-}  # fmt: skip
+}
 """A float scalar beside a tensor: float16 beside float16, else float32."""
 
 FILTER: dict[int, int | Levels] = {

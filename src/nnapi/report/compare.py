@@ -112,9 +112,17 @@ def _tested(model: str, old: Measurement, figure: str, before: Sequence[float], 
     if min(len(before), len(after)) >= FEWEST:
         p = float(mannwhitneyu(before, after, alternative="two-sided").pvalue)
     return Change(
-        model, old.engine, figure, middle, new_middle, new_middle / middle, interval(before, after), p,
-        Verdict.UNKNOWN, old.is_ours,
-    )  # fmt: skip
+        model,
+        old.engine,
+        figure,
+        middle,
+        new_middle,
+        new_middle / middle,
+        interval(before, after),
+        p,
+        Verdict.UNKNOWN,
+        old.is_ours,
+    )
 
 
 def _plain(model: str, old: Measurement, figure: str, before: float, after: float) -> Change:

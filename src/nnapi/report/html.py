@@ -145,8 +145,14 @@ def _node(operation: Mapping[str, Any], box: Box) -> dict[str, Any]:
     lines += [f"→ {output}" for output in operation["outputs"]]
     lines += [f"not {reason}" for reason in operation["elsewhere"]]
     refused = any(not verdict["supported"] for verdict in operation["verdicts"].values())
-    return {"box": box, "label": _short(name), "number": number, "device": device, "refused": refused,
-            "tip": "\n".join(lines)}  # fmt: skip
+    return {
+        "box": box,
+        "label": _short(name),
+        "number": number,
+        "device": device,
+        "refused": refused,
+        "tip": "\n".join(lines),
+    }
 
 
 def _end(role: str, edge: Mapping[str, Any], box: Box) -> dict[str, Any]:
@@ -166,14 +172,16 @@ def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
         names.setdefault(span["thread"], span["thread_name"])
         operation = "" if span["operation"] is None else f"\noperation #{span['operation']}"
         operation += f"\n{span['held']}" if span.get("held") else ""
-        lanes.setdefault((span["thread"], span["depth"]), []).append({
-            "name": span["name"],
-            "layer": span["layer"],
-            "left": 100 * span["start"] / whole,
-            "width": 100 * span["duration"] / whole,
-            "tip": f"{span['name']}\n{span['layer']}, {span['phase']}, {span['thread_name']}\n"
-            f"{seconds(span['duration'] / 1e6)} from {seconds(span['start'] / 1e6)} on{operation}",
-        })  # fmt: skip
+        lanes.setdefault((span["thread"], span["depth"]), []).append(
+            {
+                "name": span["name"],
+                "layer": span["layer"],
+                "left": 100 * span["start"] / whole,
+                "width": 100 * span["duration"] / whole,
+                "tip": f"{span['name']}\n{span['layer']}, {span['phase']}, {span['thread_name']}\n"
+                f"{seconds(span['duration'] / 1e6)} from {seconds(span['start'] / 1e6)} on{operation}",
+            }
+        )
     layers = dict.fromkeys(span["layer"] for span in timeline["spans"])
     least = {thread: min(depth for other, depth in lanes if other == thread) for thread in names}
     return {

@@ -22,9 +22,21 @@ from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harnes
 
 INDEX = "index.jsonl"
 DAMAGED = (
-    OSError, EOFError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError, RecursionError,
-    SyntaxError, zipfile.BadZipFile, zlib.error, NotImplementedError, tokenize.TokenError,
-)  # fmt: skip
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AttributeError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    tokenize.TokenError,
+)
 """What reading an archive raises that is damaged or holds something else: NumPy reads headers as Python."""
 PUBLISHED = Path(__file__).with_name("published")
 """The folder of the examples that come with this package; its NOTICE says where they are from."""
@@ -141,9 +153,14 @@ class _Arrays:
 def entry_of(example: Example) -> Entry:
     """The line that an index holds about an example."""
     return Entry(
-        example.file, example.name, example.operations, example.types,
-        example.min_feature, example.relaxed, example.expect_failure,
-    )  # fmt: skip
+        example.file,
+        example.name,
+        example.operations,
+        example.types,
+        example.min_feature,
+        example.relaxed,
+        example.expect_failure,
+    )
 
 
 def _text(index: Path) -> str:
@@ -157,9 +174,14 @@ def _entry(index: Path, line: str) -> Entry:
     try:
         said = json.loads(line)
         return Entry(
-            said["file"], said["name"], tuple(said["ops"]), tuple(said["types"]),
-            said["min_feature"], said["relaxed"], said["expect_failure"],
-        )  # fmt: skip
+            said["file"],
+            said["name"],
+            tuple(said["ops"]),
+            tuple(said["types"]),
+            said["min_feature"],
+            said["relaxed"],
+            said["expect_failure"],
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise CorpusError(f"{index}: {type(error).__name__}: {error} in {line[:80]}") from error
 

@@ -11,9 +11,18 @@ import numpy as np
 import tflite
 
 DTYPES = {
-    "FLOAT32": np.float32, "FLOAT16": np.float16, "INT32": np.int32, "UINT8": np.uint8, "INT64": np.int64,
-    "BOOL": np.bool_, "INT16": np.int16, "INT8": np.int8, "FLOAT64": np.float64, "STRING": np.uint8, "INT4": np.uint8,
-}  # fmt: skip
+    "FLOAT32": np.float32,
+    "FLOAT16": np.float16,
+    "INT32": np.int32,
+    "UINT8": np.uint8,
+    "INT64": np.int64,
+    "BOOL": np.bool_,
+    "INT16": np.int16,
+    "INT8": np.int8,
+    "FLOAT64": np.float64,
+    "STRING": np.uint8,
+    "INT4": np.uint8,
+}
 
 BLOCKWISE = 2
 """The number of BlockwiseQuantization among the details of a quantisation."""
@@ -205,9 +214,17 @@ def _tensor(b: flatbuffers.Builder, tensor: T, name: str, buffer: int) -> int:
     type = getattr(tflite.TensorType, tensor.type)
     sparsity = None if tensor.sparsity is None else _sparsity(b, *tensor.sparsity)
     return _table(
-        b, "Tensor", Shape=shape, Type=type, Buffer=buffer, Name=text, Quantization=quantization,
-        IsVariable=tensor.variable, ShapeSignature=signature, Sparsity=sparsity,
-    )  # fmt: skip
+        b,
+        "Tensor",
+        Shape=shape,
+        Type=type,
+        Buffer=buffer,
+        Name=text,
+        Quantization=quantization,
+        IsVariable=tensor.variable,
+        ShapeSignature=signature,
+        Sparsity=sparsity,
+    )
 
 
 def _sparsity(b: flatbuffers.Builder, order: list[int], blocked: list[int], levels: Sequence[Any]) -> int:

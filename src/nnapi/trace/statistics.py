@@ -24,11 +24,17 @@ ALL = (Phase.OVERALL, *(part for phase in PHASES for part in (EXECUTION if phase
 STARTS = ("ANeuralNetworksExecution_startCompute", "ANeuralNetworksExecution_startComputeWithDependencies")
 WAIT = "ANeuralNetworksEvent_wait"
 SYNCHRONOUS = (
-    "ANeuralNetworksExecution_create", "ANeuralNetworksExecution_free", "ANeuralNetworksEvent_create",
-    "ANeuralNetworksEvent_free", "ANeuralNetworksExecution_setInput", "ANeuralNetworksExecution_setOutput",
-    "ANeuralNetworksExecution_setInputFromMemory", "ANeuralNetworksExecution_setOutputFromMemory",
-    "ANeuralNetworksExecution_compute", "ANeuralNetworksExecution_burstCompute",
-)  # fmt: skip
+    "ANeuralNetworksExecution_create",
+    "ANeuralNetworksExecution_free",
+    "ANeuralNetworksEvent_create",
+    "ANeuralNetworksEvent_free",
+    "ANeuralNetworksExecution_setInput",
+    "ANeuralNetworksExecution_setOutput",
+    "ANeuralNetworksExecution_setInputFromMemory",
+    "ANeuralNetworksExecution_setOutputFromMemory",
+    "ANeuralNetworksExecution_compute",
+    "ANeuralNetworksExecution_burstCompute",
+)
 """The runtime's functions that take part in executions and return when they are done."""
 
 DRIVER_BEGINS, DRIVER_ENDS = "HIDL::IPreparedModel::execute::server", "HIDL::IExecutionCallback::notify::client"
@@ -57,10 +63,11 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
         for case in (Phase.OVERALL, *CASES)
     }
     times: Times = {
-        phase: {layer: _missing(_sum(times[phase][layer] for times in per_case.values()), phase, layer)
-                for layer in LAYERS}
+        phase: {
+            layer: _missing(_sum(times[phase][layer] for times in per_case.values()), phase, layer) for layer in LAYERS
+        }
         for phase in ALL
-    }  # fmt: skip
+    }
     for layer in LAYERS:
         if not times[Phase.OVERALL][layer]:
             times[Phase.OVERALL][layer] = _sum(_known(times[phase][layer]) for phase in PHASES)

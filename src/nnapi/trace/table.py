@@ -15,17 +15,27 @@ COMPUTE, SHARE = "PEO", "PEp"
 """An execution less its input, output and results; a layer's part of all executions in per cent."""
 
 NAMES = {
-    Layer.APPLICATION: "Application", Layer.RUNTIME: "Runtime", Layer.IPC: "IPC", Layer.DRIVER: "Driver",
-    Layer.CPU: "CPU", TOTAL: "Total",
-}  # fmt: skip
+    Layer.APPLICATION: "Application",
+    Layer.RUNTIME: "Runtime",
+    Layer.IPC: "IPC",
+    Layer.DRIVER: "Driver",
+    Layer.CPU: "CPU",
+    TOTAL: "Total",
+}
 EXECUTION_COLUMNS = (
-    (Phase.INPUTS_AND_OUTPUTS, "I/O"), (COMPUTE, "Compute"), (Phase.RESULTS, "Results"), (Phase.EXECUTION, "Ex. total"),
-)  # fmt: skip
+    (Phase.INPUTS_AND_OUTPUTS, "I/O"),
+    (COMPUTE, "Compute"),
+    (Phase.RESULTS, "Results"),
+    (Phase.EXECUTION, "Ex. total"),
+)
 COLUMNS = (
-    (Phase.INITIALIZATION, "Initialization"), (Phase.PREPARATION, "Preparation"), (Phase.COMPILATION, "Compilation"),
+    (Phase.INITIALIZATION, "Initialization"),
+    (Phase.PREPARATION, "Preparation"),
+    (Phase.COMPILATION, "Compilation"),
     *EXECUTION_COLUMNS,
-    (Phase.TERMINATION, "Termination"), (Phase.OVERALL, "Total"),
-)  # fmt: skip
+    (Phase.TERMINATION, "Termination"),
+    (Phase.OVERALL, "Total"),
+)
 STAR = "* ignores what was not measured (n/a), so it need not agree with the rest"
 
 Values = dict[str, float]

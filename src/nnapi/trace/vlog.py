@@ -32,9 +32,15 @@ TALKATIVE = frozenset({"ExecutionPlan"})
 
 SILENT = 100
 PRIORITIES = {
-    "V": 1, "D": logging.DEBUG, "I": logging.INFO, "W": logging.WARNING, "E": logging.ERROR,
-    "F": logging.CRITICAL, "A": logging.CRITICAL, "S": SILENT,
-}  # fmt: skip
+    "V": 1,
+    "D": logging.DEBUG,
+    "I": logging.INFO,
+    "W": logging.WARNING,
+    "E": logging.ERROR,
+    "F": logging.CRITICAL,
+    "A": logging.CRITICAL,
+    "S": SILENT,
+}
 """The priorities of Android's log as levels."""
 
 SEPARATORS = re.compile(r"[\s,:]+")

@@ -51,9 +51,14 @@ for (ours, scale), (right, _) in zip(outputs([load_delegate(plugin, options)]), 
 """
 """In a process of its own, as the library starts with the program's first delegate."""
 MODELS = (
-    "tflm_hello_world_float", "tflm_hello_world_int8", "mobilenet_v1_0.25_128_float", "mobilenet_v1_0.25_128_quant",
-    "tiny_kws_int8", "tiny_resnet8_float", "edsr_f32b5_int8",
-)  # fmt: skip
+    "tflm_hello_world_float",
+    "tflm_hello_world_int8",
+    "mobilenet_v1_0.25_128_float",
+    "mobilenet_v1_0.25_128_quant",
+    "tiny_kws_int8",
+    "tiny_resnet8_float",
+    "edsr_f32b5_int8",
+)
 
 
 HAS_GTEST = Path("/usr/include/gtest/gtest.h").exists() and Path("/usr/include/gmock/gmock.h").exists()

@@ -42,8 +42,11 @@ def test_a_forked_child_computes_without_the_engine(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, "openvino-cpu", "before", "default"],
         env={"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     refused, stopped, computed = ran.stdout.splitlines()
     assert "no device takes ABS (#0)" in refused
     assert "OpenVINO was in use when this process was forked" in refused

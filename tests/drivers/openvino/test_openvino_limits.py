@@ -233,8 +233,10 @@ def test_dilated_windows_with_scales_by_channel(image, activation):
         (tensor("uint8", image, 0.5, 129), random.integers(0, 256, image).astype(np.uint8)),
         (filters, random.integers(-127, 128, shape).astype(np.int8)),
         (tensor("int32", (3,)), np.array([-90, 0, 90], np.int32)),
-        *map(integer, (1, 3, 2, activation)), scalar(OperandCode.BOOL, False), *map(integer, (3, 2)),
-    ]  # fmt: skip
+        *map(integer, (1, 3, 2, activation)),
+        scalar(OperandCode.BOOL, False),
+        *map(integer, (3, 2)),
+    ]
     out = tensor("uint8", (1, -(-image[1] // 2), -(-image[2] // 3), 3), 0.5, 129)
     ours, right = (
         run_single(OperationCode.CONV_2D, inputs, [out], constant=True, devices=[which])[0].astype(int)

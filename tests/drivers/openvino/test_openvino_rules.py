@@ -112,8 +112,12 @@ def test_space_to_batch_pads_with_the_zero_point():
 def test_nearest_cells_are_the_specified_ones(type, how):
     flags = [scalar(OperandCode.BOOL, flag) for flag in (False, *how)]
     for (rows, columns), (height, width) in [
-        ((13, 25), (39, 175)), ((1, 7), (5, 7)), ((6, 10), (12, 15)), ((9, 4), (3, 4)), ((49, 3), (49 * 11, 9))
-    ]:  # fmt: skip
+        ((13, 25), (39, 175)),
+        ((1, 7), (5, 7)),
+        ((6, 10), (12, 15)),
+        ((9, 4), (3, 4)),
+        ((49, 3), (49 * 11, 9)),
+    ]:
         cells = np.arange(rows * columns * 3).reshape(1, rows, columns, 3) % 128
         image = type.with_dimensions(cells.shape), cells.astype(type.dtype)
         inputs = [image, integer(width), integer(height), *flags]

@@ -33,9 +33,10 @@ def product(rows=2, weights=FLOATS):
         out = tensor("float32", (rows, units))
     else:
         types = (
-            tensor("uint8", (rows, depth), 0.5, 10), tensor("uint8", weights.shape, 0.25, 3),
+            tensor("uint8", (rows, depth), 0.5, 10),
+            tensor("uint8", weights.shape, 0.25, 3),
             tensor("int32", (units,), 0.125),
-        )  # fmt: skip
+        )
         out = tensor("uint8", (rows, units), 64.0, 100)
     x, w, bias = net.input(types[0]), net.constant(types[1], weights), net.constant(types[2], np.arange(units))
     return net.finished(net.call(Op.FULLY_CONNECTED, [x, w, bias, *net.numbers(0)], out))

@@ -11,9 +11,11 @@ from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single, scalar, single
 
 TYPES = {
-    "float32": tensor("float32"), "int32": tensor("int32"), "uint8": tensor("uint8", (), 0.5, 3),
+    "float32": tensor("float32"),
+    "int32": tensor("int32"),
+    "uint8": tensor("uint8", (), 0.5, 3),
     "int8": tensor("int8", (), 0.5, -3),
-}  # fmt: skip
+}
 
 
 def run(code, inputs, *outputs):
@@ -40,9 +42,12 @@ def test_embedding_lookup_fails_on_rows_that_there_are_not(row):
     lookups = tensor("int32", (2,)), np.array([0, row], np.int32)
     with pytest.raises(OpFailedError):
         run_single(
-            Op.EMBEDDING_LOOKUP, [lookups, few(TYPES["float32"], 5, 2)], [TYPES["float32"]], constant=True,
+            Op.EMBEDDING_LOOKUP,
+            [lookups, few(TYPES["float32"], 5, 2)],
+            [TYPES["float32"]],
+            constant=True,
             devices=[engine()],
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize("name", ["float32", "int32"])

@@ -134,9 +134,13 @@ def test_bidirectional_sequence_rnn(link, time_major, merge, results):
 def test_svdf(rank, memory, with_bias, activation):
     random, filters = np.random.default_rng(memory), 6
     values = tensors(
-        random, input=(BATCH, SIZE), weights_feature=(filters, SIZE), weights_time=(filters, memory),
-        bias=(filters // rank,) if with_bias else None, state_in=(BATCH, filters * memory),
-    )  # fmt: skip
+        random,
+        input=(BATCH, SIZE),
+        weights_feature=(filters, SIZE),
+        weights_time=(filters, memory),
+        bias=(filters // rank,) if with_bias else None,
+        state_in=(BATCH, filters * memory),
+    )
     inputs = inputs_of(Op.SVDF, values | {"rank": rank, "activation": activation})
     run(Op.SVDF, inputs, [FLOAT] * 2)
 

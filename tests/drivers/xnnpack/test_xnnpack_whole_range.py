@@ -14,9 +14,37 @@ from nnapi.testing.single import single
 
 LARGEST, NORMAL, LEAST = (float(x) for x in np.array([3.4028235e38, 2.0**-126, 2.0**-149], np.float32))
 MAGNITUDES = [
-    0.0, LEAST, NORMAL / 2, NORMAL, 1e-30, 1e-10, 0.3, 1.0, 1.5, 2.0, 7.0, 17.0, 88.0, 89.0, 104.0, 1e4, 1e7, 2.0**24,
-    2.0**31, 1e10, 1e15, 1e19, 2e19, 1e20, 4e26, 1e30, 8.6e37, 1.7e38, 3.4e38, LARGEST,
-]  # fmt: skip
+    0.0,
+    LEAST,
+    NORMAL / 2,
+    NORMAL,
+    1e-30,
+    1e-10,
+    0.3,
+    1.0,
+    1.5,
+    2.0,
+    7.0,
+    17.0,
+    88.0,
+    89.0,
+    104.0,
+    1e4,
+    1e7,
+    2.0**24,
+    2.0**31,
+    1e10,
+    1e15,
+    1e19,
+    2e19,
+    1e20,
+    4e26,
+    1e30,
+    8.6e37,
+    1.7e38,
+    3.4e38,
+    LARGEST,
+]
 ENDS = np.array([*MAGNITUDES, *(-x for x in MAGNITUDES)], np.float32)
 ROWS = [0.0, 1e-30, 1.0, -1.0, 3.0, 100.0, 1e10, 1e18, 1e20, -1e20, 1e30, -1e30, 3.4e38, -3.4e38]
 
@@ -74,9 +102,23 @@ def test_elu(alpha):
 
 @pytest.mark.parametrize(
     "name",
-    ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater",
-     "greater_equal", "prelu"],
-)  # fmt: skip
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "pow",
+        "maximum",
+        "minimum",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "prelu",
+    ],
+)
 def test_functions_of_two_numbers(name):
     """Numbers below 2**-126 aside, which the engine's arithmetic takes for 0."""
     normal = ENDS[(np.abs(ENDS) >= NORMAL) | (ENDS == 0)]

@@ -12,9 +12,13 @@ from nnapi.errors import BadDataError
 from nnapi.formats.tflite.flexbuffer import read_map
 
 values = st.one_of(
-    st.booleans(), st.integers(-(2**63), 2**63 - 1), st.integers(-200, 200), st.floats(width=32, allow_nan=False),
-    st.floats(allow_nan=False, min_value=-1e30, max_value=1e30), st.text(max_size=20),
-)  # fmt: skip
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-200, 200),
+    st.floats(width=32, allow_nan=False),
+    st.floats(allow_nan=False, min_value=-1e30, max_value=1e30),
+    st.text(max_size=20),
+)
 names = st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1, max_size=12)
 maps = st.dictionaries(names, values, max_size=12)
 

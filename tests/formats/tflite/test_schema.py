@@ -14,10 +14,16 @@ from nnapi.importers.tflite.rules import FAMILIES, HOMES, RULES, rule_for
 
 PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5}
 READ = {
-    "Model": schema.Model, "OperatorCode": schema.OperatorCode, "SubGraph": schema.SubGraph, "Buffer": schema.Buffer,
-    "Tensor": schema.Tensor, "QuantizationParameters": schema.QuantizationParameters, "Operator": schema.Operator,
-    "SparsityParameters": schema.SparsityParameters, "DimensionMetadata": schema.DimensionMetadata,
-}  # fmt: skip
+    "Model": schema.Model,
+    "OperatorCode": schema.OperatorCode,
+    "SubGraph": schema.SubGraph,
+    "Buffer": schema.Buffer,
+    "Tensor": schema.Tensor,
+    "QuantizationParameters": schema.QuantizationParameters,
+    "Operator": schema.Operator,
+    "SparsityParameters": schema.SparsityParameters,
+    "DimensionMetadata": schema.DimensionMetadata,
+}
 
 
 def plain(name: str) -> str:

@@ -110,9 +110,17 @@ def test_a_composite_is_replaced_by_what_it_is_composed_of(kind: str, options: s
 
 
 PARAMETERS = {
-    "max_detections": 3, "max_classes_per_detection": 1, "detections_per_class": 2, "nms_score_threshold": 0.05,
-    "nms_iou_threshold": 0.5, "num_classes": 2, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
-}  # fmt: skip
+    "max_detections": 3,
+    "max_classes_per_detection": 1,
+    "detections_per_class": 2,
+    "nms_score_threshold": 0.05,
+    "nms_iou_threshold": 0.5,
+    "num_classes": 2,
+    "y_scale": 10.0,
+    "x_scale": 10.0,
+    "h_scale": 5.0,
+    "w_scale": 5.0,
+}
 ANCHORS = [[0.2, 0.2, 0.2, 0.2], [0.25, 0.2, 0.2, 0.2], [0.7, 0.7, 0.3, 0.2], [0.5, 0.5, 1.0, 1.0]]
 
 

@@ -47,28 +47,64 @@ FILTER, SLIM, CODES = weights(4, 2, 2, 3), weights(1, 3, 2, 3), codes(u8(4, 3, 2
 CONVOLUTIONS = [
     conv([x, weights(4, 3, 2, 3), weights(4)], f32(1, 7, 6, 4), Padding=SAME),
     conv([x, weights(4, 3, 2, 3), weights(4)], f32(1, 3, 3, 4), Padding=VALID, StrideH=2, StrideW=2, label="stride"),
-    conv([x, FILTER], f32(1, 7, 6, 4), Padding=SAME, FusedActivationFunction=RELU6, label="no bias",
-         theirs=[x, FILTER, const(np.zeros(4), "FLOAT32")]),
-    conv([x, FILTER, weights(4)], f32(1, 5, 3, 4), Padding=VALID, DilationHFactor=2, DilationWFactor=3,
-         label="dilated"),
-    conv([f32(1, 5, 5, 4), weights(6, 3, 3, 2), weights(6)], f32(1, 5, 5, 6), FusedActivationFunction=RELU,
-         label="groups"),
+    conv(
+        [x, FILTER],
+        f32(1, 7, 6, 4),
+        Padding=SAME,
+        FusedActivationFunction=RELU6,
+        label="no bias",
+        theirs=[x, FILTER, const(np.zeros(4), "FLOAT32")],
+    ),
+    conv(
+        [x, FILTER, weights(4)], f32(1, 5, 3, 4), Padding=VALID, DilationHFactor=2, DilationWFactor=3, label="dilated"
+    ),
+    conv(
+        [f32(1, 5, 5, 4), weights(6, 3, 3, 2), weights(6)],
+        f32(1, 5, 5, 6),
+        FusedActivationFunction=RELU,
+        label="groups",
+    ),
     conv([ux, codes(u8(4, 3, 2, 3, scale=0.02)), biases(4, 0.001)], u8(1, 7, 6, 4, scale=0.3), Padding=SAME),
-    conv([ux, CODES], u8(1, 7, 6, 4, scale=0.3), Padding=SAME, label="no bias", FusedActivationFunction=RELU,
-         theirs=[ux, CODES, T("INT32", (4,), 0.001, data=np.zeros(4))]),
-    conv([sx, codes(s8(4, 3, 2, 3, scale=CHANNELS, zero_point=0)), biases(4)], s8(1, 7, 6, 4, scale=0.3), Padding=SAME,
-         FusedActivationFunction=RELU1, label="per channel"),
-    conv([sx, codes(s8(4, 3, 2, 3, scale=0.02, zero_point=0)), biases(4)], s8(1, 7, 6, 4, scale=0.3),
-         label="one scale"),
+    conv(
+        [ux, CODES],
+        u8(1, 7, 6, 4, scale=0.3),
+        Padding=SAME,
+        label="no bias",
+        FusedActivationFunction=RELU,
+        theirs=[ux, CODES, T("INT32", (4,), 0.001, data=np.zeros(4))],
+    ),
+    conv(
+        [sx, codes(s8(4, 3, 2, 3, scale=CHANNELS, zero_point=0)), biases(4)],
+        s8(1, 7, 6, 4, scale=0.3),
+        Padding=SAME,
+        FusedActivationFunction=RELU1,
+        label="per channel",
+    ),
+    conv(
+        [sx, codes(s8(4, 3, 2, 3, scale=0.02, zero_point=0)), biases(4)], s8(1, 7, 6, 4, scale=0.3), label="one scale"
+    ),
     depthwise([x, weights(1, 3, 3, 6), weights(6)], f32(1, 7, 6, 6)),
-    depthwise([x, SLIM], f32(1, 3, 3, 3), Padding=VALID, StrideH=2, StrideW=2, DepthMultiplier=1, label="no bias",
-              FusedActivationFunction=RELU, theirs=[x, SLIM, const(np.zeros(3), "FLOAT32")]),
-    depthwise([x, weights(1, 2, 2, 6), weights(6)], f32(1, 7, 6, 6), DilationHFactor=2, DilationWFactor=2,
-              label="dilated"),
+    depthwise(
+        [x, SLIM],
+        f32(1, 3, 3, 3),
+        Padding=VALID,
+        StrideH=2,
+        StrideW=2,
+        DepthMultiplier=1,
+        label="no bias",
+        FusedActivationFunction=RELU,
+        theirs=[x, SLIM, const(np.zeros(3), "FLOAT32")],
+    ),
+    depthwise(
+        [x, weights(1, 2, 2, 6), weights(6)], f32(1, 7, 6, 6), DilationHFactor=2, DilationWFactor=2, label="dilated"
+    ),
     depthwise([ux, codes(u8(1, 3, 3, 6, scale=0.02)), biases(6, 0.001)], u8(1, 7, 6, 6, scale=0.2)),
-    depthwise([s8(1, 7, 6, 2), codes(s8(1, 3, 3, 4, scale=CHANNELS, zero_point=0, axis=3)), biases(4)],
-              s8(1, 7, 6, 4, scale=0.2), label="per channel"),
-]  # fmt: skip
+    depthwise(
+        [s8(1, 7, 6, 2), codes(s8(1, 3, 3, 4, scale=CHANNELS, zero_point=0, axis=3)), biases(4)],
+        s8(1, 7, 6, 4, scale=0.2),
+        label="per channel",
+    ),
+]
 
 
 def transposed(inputs: list[T | None], out: T, **fields: object) -> Case:
@@ -77,12 +113,18 @@ def transposed(inputs: list[T | None], out: T, **fields: object) -> Case:
 
 TRANSPOSED = [
     transposed([const([1, 8, 6, 4]), weights(4, 3, 3, 2), f32(1, 4, 3, 2)], f32(1, 8, 6, 4), Padding=SAME),
-    transposed([const([1, 9, 7, 4]), weights(4, 3, 3, 2), f32(1, 4, 3, 2), weights(4)], f32(1, 9, 7, 4), Padding=VALID,
-               FusedActivationFunction=RELU),
+    transposed(
+        [const([1, 9, 7, 4]), weights(4, 3, 3, 2), f32(1, 4, 3, 2), weights(4)],
+        f32(1, 9, 7, 4),
+        Padding=VALID,
+        FusedActivationFunction=RELU,
+    ),
     transposed([const([1, 8, 6, 4]), codes(u8(4, 3, 3, 2, scale=0.02)), u8(1, 4, 3, 2)], u8(1, 8, 6, 4, scale=0.2)),
-    transposed([const([1, 8, 6, 4]), codes(s8(4, 3, 3, 2, scale=CHANNELS, zero_point=0)), s8(1, 4, 3, 2), biases(4)],
-               s8(1, 8, 6, 4, scale=0.2)),
-]  # fmt: skip
+    transposed(
+        [const([1, 8, 6, 4]), codes(s8(4, 3, 3, 2, scale=CHANNELS, zero_point=0)), s8(1, 4, 3, 2), biases(4)],
+        s8(1, 8, 6, 4, scale=0.2),
+    ),
+]
 
 
 def dense(inputs: list[T | None], out: T, **fields: object) -> Case:
@@ -98,11 +140,17 @@ FULLY_CONNECTED = [
     dense([f32(3, 5), f32(4, 5), weights(4)], f32(3, 4), label="computed weights"),
     dense([u8(3, 5), codes(u8(4, 5, scale=0.02)), biases(4, 0.001)], u8(3, 4, scale=0.2)),
     dense([s8(3, 5), codes(s8(4, 5, scale=0.02, zero_point=0)), biases(4)], s8(3, 4, scale=0.2)),
-    dense([s8(3, 5), codes(s8(4, 5, scale=CHANNELS, zero_point=0)), biases(4)], s8(3, 4, scale=0.2),
-          label="per channel"),
-    dense([s8(2, 3, 5), codes(s8(4, 5, scale=CHANNELS, zero_point=0)), None], s8(2, 3, 4, scale=0.2), KeepNumDims=True,
-          FusedActivationFunction=RELU, label="per channel, keeps dims"),
-]  # fmt: skip
+    dense(
+        [s8(3, 5), codes(s8(4, 5, scale=CHANNELS, zero_point=0)), biases(4)], s8(3, 4, scale=0.2), label="per channel"
+    ),
+    dense(
+        [s8(2, 3, 5), codes(s8(4, 5, scale=CHANNELS, zero_point=0)), None],
+        s8(2, 3, 4, scale=0.2),
+        KeepNumDims=True,
+        FusedActivationFunction=RELU,
+        label="per channel, keeps dims",
+    ),
+]
 
 
 def pool(kind: str, image: T, out: T, **fields: object) -> Case:
@@ -113,28 +161,49 @@ def pool(kind: str, image: T, out: T, **fields: object) -> Case:
 IMAGES = [
     *(pool(kind, x, f32(1, 7, 3, 3), Padding=SAME) for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")),
     *(pool(kind, ux, u8(1, 6, 2, 3), Padding=VALID) for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
-    *(pool(kind, sx, s8(1, 6, 2, 3), Padding=VALID, FusedActivationFunction=RELU) for kind in
-      ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
+    *(
+        pool(kind, sx, s8(1, 6, 2, 3), Padding=VALID, FusedActivationFunction=RELU)
+        for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+    ),
     case("L2_NORMALIZATION", [f32(2, 5)], f32(2, 5), "L2NormOptions"),
     case("L2_NORMALIZATION", [s8(2, 5, zero_point=0)], s8(2, 5, scale=1 / 128, zero_point=0), "L2NormOptions"),
-    case("LOCAL_RESPONSE_NORMALIZATION", [x], f32(1, 7, 6, 3), "LocalResponseNormalizationOptions",
-         Radius=1, Bias=1.5, Alpha=0.3, Beta=0.75),
-    *(case("RESIZE_BILINEAR", [image, const([5, 11])], out, "ResizeBilinearOptions", label=label, **flags)
-      for label, flags in (("", {}), ("corners", {"AlignCorners": True}), ("centers", {"HalfPixelCenters": True}))
-      for image, out in ((x, f32(1, 5, 11, 3)), (sx, s8(1, 5, 11, 3)))),
-    *(case("RESIZE_NEAREST_NEIGHBOR", [image, const([5, 11])], out, "ResizeNearestNeighborOptions", label=label,
-           **flags)
-      for label, flags in (("", {}), ("corners", {"AlignCorners": True}), ("centers", {"HalfPixelCenters": True}))
-      for image, out in ((x, f32(1, 5, 11, 3)), (ux, u8(1, 5, 11, 3)))),
+    case(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        [x],
+        f32(1, 7, 6, 3),
+        "LocalResponseNormalizationOptions",
+        Radius=1,
+        Bias=1.5,
+        Alpha=0.3,
+        Beta=0.75,
+    ),
+    *(
+        case("RESIZE_BILINEAR", [image, const([5, 11])], out, "ResizeBilinearOptions", label=label, **flags)
+        for label, flags in (("", {}), ("corners", {"AlignCorners": True}), ("centers", {"HalfPixelCenters": True}))
+        for image, out in ((x, f32(1, 5, 11, 3)), (sx, s8(1, 5, 11, 3)))
+    ),
+    *(
+        case(
+            "RESIZE_NEAREST_NEIGHBOR",
+            [image, const([5, 11])],
+            out,
+            "ResizeNearestNeighborOptions",
+            label=label,
+            **flags,
+        )
+        for label, flags in (("", {}), ("corners", {"AlignCorners": True}), ("centers", {"HalfPixelCenters": True}))
+        for image, out in ((x, f32(1, 5, 11, 3)), (ux, u8(1, 5, 11, 3)))
+    ),
     case("SPACE_TO_DEPTH", [f32(1, 4, 6, 2)], f32(1, 2, 3, 8), "SpaceToDepthOptions", BlockSize=2),
     case("DEPTH_TO_SPACE", [s8(1, 2, 3, 8)], s8(1, 4, 6, 2), "DepthToSpaceOptions", BlockSize=2),
     case("SPACE_TO_BATCH_ND", [f32(1, 3, 4, 2), const([2, 2]), const([[1, 0], [1, 1]])], f32(4, 2, 3, 2)),
     case("SPACE_TO_BATCH_ND", [f32(1, 5, 2), const([3]), const([[1, 0]])], f32(3, 2, 2), label="rank 3"),
     case("BATCH_TO_SPACE_ND", [f32(4, 2, 3, 2), const([2, 2]), const([[0, 0], [0, 0]])], f32(1, 4, 6, 2)),
-    case("BATCH_TO_SPACE_ND", [u8(4, 2, 3, 2), const([2, 2]), const([[1, 0], [2, 1]])], u8(1, 3, 3, 2),
-         label="cropped"),
+    case(
+        "BATCH_TO_SPACE_ND", [u8(4, 2, 3, 2), const([2, 2]), const([[1, 0], [2, 1]])], u8(1, 3, 3, 2), label="cropped"
+    ),
     case("BATCH_TO_SPACE_ND", [f32(3, 2, 2), const([3]), const([[1, 0]])], f32(1, 5, 2), label="rank 3"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.engine

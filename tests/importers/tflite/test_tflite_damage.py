@@ -144,8 +144,14 @@ def peak() -> int:
         single("MATRIX_DIAG", [f32(2**15)], f32(2**15, 2**15)),
         single("CUMSUM", [f32(2**20), const(0)], f32(2**20), "CumsumOptions"),
         single("TRANSPOSE", [i32(2**13, 2**13), const([1, 0])], i32(2**13, 2**13)),
-        single("CONV_2D", [f32(1, 1, 1, 1), f32(2**28, 1, 1, 1)], f32(1, 1, 1, 2**28), "Conv2DOptions", StrideW=1,
-               StrideH=1),
+        single(
+            "CONV_2D",
+            [f32(1, 1, 1, 1), f32(2**28, 1, 1, 1)],
+            f32(1, 1, 1, 2**28),
+            "Conv2DOptions",
+            StrideW=1,
+            StrideH=1,
+        ),
         write(
             Graph()
             .operator("FILL", [const([2**12, 2**10]), const(1.0, "FLOAT32")], [f32(2**12, 2**10)])
@@ -155,7 +161,7 @@ def peak() -> int:
         ),
     ],
     ids=["fill", "range", "tile", "broadcast", "diagonal", "triangle", "transpose", "bias", "many"],
-)  # fmt: skip
+)
 def test_a_small_file_does_not_become_a_large_model(content: bytes) -> None:
     before = peak()
     imported(content)

@@ -19,10 +19,14 @@ sa, sb = s8(2, 3, 4), s8(2, 3, 4, scale=0.03, zero_point=7)
 H = T("FLOAT16", (2, 3, 4))
 
 ARITHMETIC = [
-    *(case(kind, [a, b], f32(2, 3, 4), f"{kind.capitalize()}Options", FusedActivationFunction=RELU6)
-      for kind in ("ADD", "SUB", "MUL")),
-    *(case(kind, [a, row], f32(2, 3, 4), f"{kind.capitalize()}Options", label="broadcast")
-      for kind in ("ADD", "SUB", "MUL")),
+    *(
+        case(kind, [a, b], f32(2, 3, 4), f"{kind.capitalize()}Options", FusedActivationFunction=RELU6)
+        for kind in ("ADD", "SUB", "MUL")
+    ),
+    *(
+        case(kind, [a, row], f32(2, 3, 4), f"{kind.capitalize()}Options", label="broadcast")
+        for kind in ("ADD", "SUB", "MUL")
+    ),
     *(case(kind, [n, m], i32(2, 3), f"{kind.capitalize()}Options", low=-99, high=99) for kind in ("ADD", "SUB", "MUL")),
     case("ADD", [n, m], i32(2, 3), "AddOptions", FusedActivationFunction=RELU, low=-9, high=9, label="relu"),
     case("ADD", [n, m], i32(2, 3), "AddOptions", FusedActivationFunction=RELU6, low=-9, high=9, label="relu6"),
@@ -44,12 +48,30 @@ ARITHMETIC = [
     case("FLOOR_DIV", [n, const([[3, -4, 7], [-2, 5, -1]])], i32(2, 3), low=-99, high=99),
     case("FLOOR_MOD", [a, row], f32(2, 3, 4), low=1, high=9, within=1e-5),
     case("FLOOR_MOD", [n, const([[3, -4, 7], [-2, 5, -1]])], i32(2, 3), low=-99, high=99),
-]  # fmt: skip
+]
 
 UNARY = [
-    *(case(kind, [a], f32(2, 3, 4)) for kind in
-      ("ABS", "NEG", "EXP", "SIN", "FLOOR", "CEIL", "LOGISTIC", "TANH", "HARD_SWISH", "SQUARE", "ELU", "SIGN", "RELU",
-       "RELU_N1_TO_1", "RELU6", "RELU_0_TO_1")),
+    *(
+        case(kind, [a], f32(2, 3, 4))
+        for kind in (
+            "ABS",
+            "NEG",
+            "EXP",
+            "SIN",
+            "FLOOR",
+            "CEIL",
+            "LOGISTIC",
+            "TANH",
+            "HARD_SWISH",
+            "SQUARE",
+            "ELU",
+            "SIGN",
+            "RELU",
+            "RELU_N1_TO_1",
+            "RELU6",
+            "RELU_0_TO_1",
+        )
+    ),
     case("COS", [a], f32(2, 3, 4), low=-20, high=20),
     *(case(kind, [a], f32(2, 3, 4), low=0.1, label="positive") for kind in ("LOG", "SQRT", "RSQRT")),
     case("ROUND", [a], f32(2, 3, 4)),
@@ -75,7 +97,7 @@ UNARY = [
     case("EXP", [s8(2, 3, 4, scale=0.01)], s8(2, 3, 4, scale=0.02, zero_point=-128)),
     case("RSQRT", [s8(2, 3, 4, scale=0.05, zero_point=-128)], s8(2, 3, 4, scale=0.02, zero_point=-128)),
     case("ABS", [i32(2, 3)], i32(2, 3), low=-99, high=99),
-]  # fmt: skip
+]
 
 LOGIC = [
     *(case(kind, [a, row], flags(2, 3, 4)) for kind in ("LESS", "GREATER_EQUAL")),
@@ -91,7 +113,7 @@ LOGIC = [
     case("SELECT_V2", [flags(3), i32(2, 3), const(5)], i32(2, 3), label="scalar"),
     case("SELECT_V2", [flags(2, 3), flags(2, 3), flags(2, 3)], flags(2, 3), label="booleans"),
     case("SELECT_V2", [flags(2, 3), s8(2, 3), s8(2, 3)], s8(2, 3)),
-]  # fmt: skip
+]
 
 CONVERSIONS = [
     case("QUANTIZE", [a], s8(2, 3, 4)),
@@ -110,7 +132,7 @@ CONVERSIONS = [
     case("CAST", [a], T("INT8", (2, 3, 4)), "CastOptions", low=-99, high=99, codes=0, label="to signed"),
     case("CAST", [n], T("INT64", (2, 3)), "CastOptions", label="to int64"),
     case("FAKE_QUANT", [a], f32(2, 3, 4), "FakeQuantOptions", Min=-2.0, Max=2.5, NumBits=8),
-]  # fmt: skip
+]
 
 
 @pytest.mark.engine
@@ -179,12 +201,17 @@ def test_stablehlo_has_the_same_arithmetic(kind: str, expected: list[float], tmp
 @pytest.mark.parametrize(
     ("kind", "function"),
     [
-        ("STABLEHLO_ABS", np.abs), ("STABLEHLO_NEGATE", np.negative), ("STABLEHLO_EXPONENTIAL", np.exp),
-        ("STABLEHLO_LOG", np.log), ("STABLEHLO_FLOOR", np.floor), ("STABLEHLO_COSINE", np.cos),
-        ("STABLEHLO_TANH", np.tanh), ("STABLEHLO_RSQRT", lambda x: x**-0.5),
+        ("STABLEHLO_ABS", np.abs),
+        ("STABLEHLO_NEGATE", np.negative),
+        ("STABLEHLO_EXPONENTIAL", np.exp),
+        ("STABLEHLO_LOG", np.log),
+        ("STABLEHLO_FLOOR", np.floor),
+        ("STABLEHLO_COSINE", np.cos),
+        ("STABLEHLO_TANH", np.tanh),
+        ("STABLEHLO_RSQRT", lambda x: x**-0.5),
         ("STABLEHLO_LOGISTIC", lambda x: 1 / (1 + np.exp(-x))),
     ],
-)  # fmt: skip
+)
 def test_stablehlo_has_the_same_functions(kind: str, function: Callable[..., Any], tmp_path: Path) -> None:
     x = np.array([0.3, 1.0, 2.7], np.float32)
     found = run(loaded(case(kind, [f32(3)], f32(3)).content(), tmp_path), [x])[0]

@@ -32,7 +32,7 @@ SLICES = [
     strided(i32(5), [2], [3], [1], i32(), "to a scalar", ShrinkAxisMask=1),
     strided(f32(5), [-2], [-1], [1], f32(), "to a scalar", ShrinkAxisMask=1),
     strided(a, [1], [3], [1], f32(2, 5, 6), "short"),
-]  # fmt: skip
+]
 
 GATHERS = [
     *(case("GATHER", [x, const([[3, 0], [1, 1]])], like(x, 2, 2, 5, 6), "GatherOptions") for x in KINDS),
@@ -43,20 +43,40 @@ GATHERS = [
     *(case("GATHER_ND", [x, i32(3, 2)], like(x, 3, 6), low=0, high=3) for x in KINDS),
     case("GATHER_ND", [a, i32(2, 2, 3)], f32(2, 2), low=0, high=3, label="elements"),
     case("GATHER_ND", [a, const([[1], [3]])], f32(2, 5, 6), label="constant"),
-    *(case(kind, [x, const(1)], i32(4, 6), f"{kind.title().replace('_', '')}Options", OutputType=2)
-      for kind in ("ARG_MAX", "ARG_MIN") for x in (f32(4, 5, 6), u8(4, 5, 6))),
+    *(
+        case(kind, [x, const(1)], i32(4, 6), f"{kind.title().replace('_', '')}Options", OutputType=2)
+        for kind in ("ARG_MAX", "ARG_MIN")
+        for x in (f32(4, 5, 6), u8(4, 5, 6))
+    ),
     case("ARG_MAX", [a, const(-1)], T("INT64", (4, 5)), "ArgMaxOptions", OutputType=4, label="int64"),
     case("TOPK_V2", [f32(3, 7), const(2)], [f32(3, 2), i32(3, 2)], "TopKV2Options"),
     case("EMBEDDING_LOOKUP", [i32(3), f32(6, 2, 2).of(rng.uniform(-1, 1, (6, 2, 2)))], f32(3, 2, 2), low=0, high=5),
-    case("EMBEDDING_LOOKUP", [i32(3), s8(6, 4, zero_point=0).of(rng.integers(-9, 9, (6, 4)))], f32(3, 4), low=0,
-         high=5),
-    case("HASHTABLE_LOOKUP", [i32(4), const([1, 3, 5]), const(rng.uniform(-1, 1, (3, 2)), "FLOAT32")],
-         [f32(4, 2), T("UINT8", (4,))], low=0, high=6),
-    case("LSH_PROJECTION", [const(rng.uniform(-1, 1, (3, 4)), "FLOAT32"), i32(5, 2), const(np.ones(5), "FLOAT32")],
-         i32(12), "LSHProjectionOptions", Type=2),
-    case("LSH_PROJECTION", [const(rng.uniform(-1, 1, (3, 4)), "FLOAT32"), i32(5, 2)], i32(3), "LSHProjectionOptions",
-         Type=1, label="sparse"),
-]  # fmt: skip
+    case(
+        "EMBEDDING_LOOKUP", [i32(3), s8(6, 4, zero_point=0).of(rng.integers(-9, 9, (6, 4)))], f32(3, 4), low=0, high=5
+    ),
+    case(
+        "HASHTABLE_LOOKUP",
+        [i32(4), const([1, 3, 5]), const(rng.uniform(-1, 1, (3, 2)), "FLOAT32")],
+        [f32(4, 2), T("UINT8", (4,))],
+        low=0,
+        high=6,
+    ),
+    case(
+        "LSH_PROJECTION",
+        [const(rng.uniform(-1, 1, (3, 4)), "FLOAT32"), i32(5, 2), const(np.ones(5), "FLOAT32")],
+        i32(12),
+        "LSHProjectionOptions",
+        Type=2,
+    ),
+    case(
+        "LSH_PROJECTION",
+        [const(rng.uniform(-1, 1, (3, 4)), "FLOAT32"), i32(5, 2)],
+        i32(3),
+        "LSHProjectionOptions",
+        Type=1,
+        label="sparse",
+    ),
+]
 
 SCATTERS = [
     case("SCATTER_ND", [const([[1, 2], [0, 1], [1, 2]]), f32(3, 4), const([2, 3, 4])], f32(2, 3, 4)),
@@ -64,33 +84,56 @@ SCATTERS = [
     case("SPARSE_TO_DENSE", [const([[0, 1], [1, 2]]), const([2, 3]), i32(2), const(-1)], i32(2, 3)),
     case("SEGMENT_SUM", [f32(4, 2), const([0, 0, 1, 2])], f32(3, 2)),
     case("UNSORTED_SEGMENT_SUM", [f32(4, 2), i32(4), const(3)], f32(3, 2), low=0, high=2),
-    *(case("DYNAMIC_UPDATE_SLICE", [x, like(x, 2, 5, 3), const([start, 0, 2])], like(x, 4, 5, 6), label=str(start))
-      for x in (f32(4, 5, 6), i32(4, 5, 6)) for start in (1, 9)),
+    *(
+        case("DYNAMIC_UPDATE_SLICE", [x, like(x, 2, 5, 3), const([start, 0, 2])], like(x, 4, 5, 6), label=str(start))
+        for x in (f32(4, 5, 6), i32(4, 5, 6))
+        for start in (1, 9)
+    ),
     case("DYNAMIC_UPDATE_SLICE", [f32(4, 3), f32(2, 3), i32(2)], f32(4, 3), low=0, high=2, label="computed"),
-    *(case("REVERSE_SEQUENCE", [x, i32(4)], like(x, 4, 5, 6), "ReverseSequenceOptions", SeqDim=1, BatchDim=0, low=1,
-           high=5) for x in (f32(4, 5, 6), i32(4, 5, 6))),
+    *(
+        case(
+            "REVERSE_SEQUENCE",
+            [x, i32(4)],
+            like(x, 4, 5, 6),
+            "ReverseSequenceOptions",
+            SeqDim=1,
+            BatchDim=0,
+            low=1,
+            high=5,
+        )
+        for x in (f32(4, 5, 6), i32(4, 5, 6))
+    ),
     case("BUCKETIZE", [a], i32(4, 5, 6), "BucketizeOptions", Boundaries=[-1.0, 0.0, 2.5]),
     case("BUCKETIZE", [i32(2, 3)], i32(2, 3), "BucketizeOptions", Boundaries=[-1.0, 0.0, 2.0]),
-]  # fmt: skip
+]
 
 REDUCTIONS = [
-    *(case(kind, [a, const([1, -1])], f32(4), "ReducerOptions") for kind in
-      ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN")),
+    *(
+        case(kind, [a, const([1, -1])], f32(4), "ReducerOptions")
+        for kind in ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN")
+    ),
     case("MEAN", [a, const(1)], f32(4, 1, 6), "ReducerOptions", KeepDims=True, label="kept"),
     case("SUM", [a, const([0, 1, 2])], f32(), "ReducerOptions", label="all", within=1e-5),
     case("MEAN", [s8(4, 5, 6), const([1])], s8(4, 6), "ReducerOptions"),
     case("MEAN", [u8(4, 5, 6), const([1])], u8(4, 6, scale=0.03), "ReducerOptions", label="other scale"),
     *(case(kind, [s8(4, 5, 6), const([1])], s8(4, 6), "ReducerOptions") for kind in ("REDUCE_MAX", "REDUCE_MIN")),
     case("SUM", [s8(4, 5, 6), const([1])], s8(4, 6, scale=0.2), "ReducerOptions"),
-    *(case(kind, [i32(4, 5), const([1])], i32(4), "ReducerOptions", low=-9, high=9) for kind in
-      ("SUM", "REDUCE_MAX", "REDUCE_PROD")),
+    *(
+        case(kind, [i32(4, 5), const([1])], i32(4), "ReducerOptions", low=-9, high=9)
+        for kind in ("SUM", "REDUCE_MAX", "REDUCE_PROD")
+    ),
     *(case(kind, [flags(4, 5), const([0])], flags(5), "ReducerOptions") for kind in ("REDUCE_ANY", "REDUCE_ALL")),
     case("BATCH_MATMUL", [f32(2, 3, 4), f32(2, 4, 5)], f32(2, 3, 5), "BatchMatMulOptions"),
     case("BATCH_MATMUL", [f32(2, 4, 3), f32(2, 5, 4)], f32(2, 3, 5), "BatchMatMulOptions", AdjX=True, AdjY=True),
-    case("BATCH_MATMUL", [f32(2, 2, 3, 4), f32(4, 5).of(rng.uniform(-1, 1, (4, 5)))], f32(2, 2, 3, 5),
-         "BatchMatMulOptions", label="broadcast"),
+    case(
+        "BATCH_MATMUL",
+        [f32(2, 2, 3, 4), f32(4, 5).of(rng.uniform(-1, 1, (4, 5)))],
+        f32(2, 2, 3, 5),
+        "BatchMatMulOptions",
+        label="broadcast",
+    ),
     case("BATCH_MATMUL", [s8(2, 3, 4), s8(2, 4, 5)], s8(2, 3, 5, scale=0.2), "BatchMatMulOptions"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.engine

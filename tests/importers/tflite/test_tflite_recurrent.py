@@ -69,23 +69,63 @@ CASES = [
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS), "peephole", peephole=True),
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, 3), "projected", projection=3),
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS), "normalised", norms=True),
-    case("LSTM", [f32(BATCH, FEATURES), *cell(), state(BATCH, UNITS), state(BATCH, UNITS)], f32(BATCH, UNITS),
-         "LSTMOptions", **lstm_options()),
+    case(
+        "LSTM",
+        [f32(BATCH, FEATURES), *cell(), state(BATCH, UNITS), state(BATCH, UNITS)],
+        f32(BATCH, UNITS),
+        "LSTMOptions",
+        **lstm_options(),
+    ),
     bidirectional(merge=False),
     bidirectional(merge=True),
-    *(case("RNN", [f32(BATCH, FEATURES), *simple(), state(BATCH, UNITS)], f32(BATCH, UNITS), "RNNOptions",
-           FusedActivationFunction=act, label=str(act)) for act in (RELU, TANH)),
-    *(case("UNIDIRECTIONAL_SEQUENCE_RNN", [f32(*shape), *simple(), state(BATCH, UNITS)], f32(*shape[:2], UNITS),
-           "SequenceRNNOptions", FusedActivationFunction=act, TimeMajor=major, label=f"{act}{major}")
-      for act in (RELU, TANH)
-      for major, shape in ((False, (BATCH, STEPS, FEATURES)), (True, (STEPS, BATCH, FEATURES)))),
-    case("BIDIRECTIONAL_SEQUENCE_RNN",
-         [f32(BATCH, STEPS, FEATURES), *simple(), state(BATCH, UNITS), *simple(), state(BATCH, UNITS), *[None] * 3],
-         [f32(BATCH, STEPS, UNITS), f32(BATCH, STEPS, UNITS)], "BidirectionalSequenceRNNOptions",
-         FusedActivationFunction=RELU, MergeOutputs=False, TimeMajor=False),
-    case("SVDF", [f32(BATCH, FEATURES), weights(2 * UNITS, FEATURES), weights(2 * UNITS, 3), weights(UNITS),
-                  state(BATCH, 3 * 2 * UNITS)], f32(BATCH, UNITS), "SVDFOptions", Rank=2, FusedActivationFunction=RELU),
-]  # fmt: skip
+    *(
+        case(
+            "RNN",
+            [f32(BATCH, FEATURES), *simple(), state(BATCH, UNITS)],
+            f32(BATCH, UNITS),
+            "RNNOptions",
+            FusedActivationFunction=act,
+            label=str(act),
+        )
+        for act in (RELU, TANH)
+    ),
+    *(
+        case(
+            "UNIDIRECTIONAL_SEQUENCE_RNN",
+            [f32(*shape), *simple(), state(BATCH, UNITS)],
+            f32(*shape[:2], UNITS),
+            "SequenceRNNOptions",
+            FusedActivationFunction=act,
+            TimeMajor=major,
+            label=f"{act}{major}",
+        )
+        for act in (RELU, TANH)
+        for major, shape in ((False, (BATCH, STEPS, FEATURES)), (True, (STEPS, BATCH, FEATURES)))
+    ),
+    case(
+        "BIDIRECTIONAL_SEQUENCE_RNN",
+        [f32(BATCH, STEPS, FEATURES), *simple(), state(BATCH, UNITS), *simple(), state(BATCH, UNITS), *[None] * 3],
+        [f32(BATCH, STEPS, UNITS), f32(BATCH, STEPS, UNITS)],
+        "BidirectionalSequenceRNNOptions",
+        FusedActivationFunction=RELU,
+        MergeOutputs=False,
+        TimeMajor=False,
+    ),
+    case(
+        "SVDF",
+        [
+            f32(BATCH, FEATURES),
+            weights(2 * UNITS, FEATURES),
+            weights(2 * UNITS, 3),
+            weights(UNITS),
+            state(BATCH, 3 * 2 * UNITS),
+        ],
+        f32(BATCH, UNITS),
+        "SVDFOptions",
+        Rank=2,
+        FusedActivationFunction=RELU,
+    ),
+]
 
 
 @pytest.mark.engine
@@ -104,8 +144,17 @@ def integer_lstm(steps: int) -> Case:
     bias = [T("INT32", (UNITS,), 0.01 * 0.02, data=rng.integers(-900, 900, UNITS)) for _ in range(4)]
     states = [state(BATCH, UNITS, type="INT8", scale=1 / 128), state(BATCH, UNITS, type="INT16", scale=2**-11)]
     entry, recurrent = [codes(UNITS, FEATURES) for _ in range(4)], [codes(UNITS, UNITS) for _ in range(4)]
-    inputs = [s8(BATCH, steps, FEATURES, scale=0.02, zero_point=4), *entry, *recurrent, *[None] * 3, *bias, None, None,
-              *states, *[None] * 4]  # fmt: skip
+    inputs = [
+        s8(BATCH, steps, FEATURES, scale=0.02, zero_point=4),
+        *entry,
+        *recurrent,
+        *[None] * 3,
+        *bias,
+        None,
+        None,
+        *states,
+        *[None] * 4,
+    ]
     scales = [T("INT16", (), 2**-12) for _ in range(4)] + [T("INT8", (), 1 / 128)]
     out = s8(BATCH, steps, UNITS, scale=1 / 128, zero_point=0)
     fields = lstm_options(TimeMajor=False, intermediates=scales)

@@ -29,29 +29,54 @@ SHAPES = [
     *(case("TRANSPOSE", [x, const([2, 0, 1])], like(x, 4, 2, 3)) for x in KINDS),
     *(case("CONCATENATION", [x, like(x, 2, 1, 4)], like(x, 2, 4, 4), "ConcatenationOptions", Axis=-2) for x in KINDS),
     case("CONCATENATION", [i32(2, 4), i32(2, 6)], i32(2, 10), "ConcatenationOptions", Axis=1, label="wider"),
-    case("CONCATENATION", [u8(2, 3), u8(2, 3, scale=0.02)], u8(2, 6, scale=0.04), "ConcatenationOptions", Axis=1,
-         label="rescaled"),
-    *(case("PACK", [x, like(x, 2, 3, 4)], like(x, 2, 3, 2, 4), "PackOptions", Axis=2, ValuesCount=2)
-      for x in KINDS[:4]),
+    case(
+        "CONCATENATION",
+        [u8(2, 3), u8(2, 3, scale=0.02)],
+        u8(2, 6, scale=0.04),
+        "ConcatenationOptions",
+        Axis=1,
+        label="rescaled",
+    ),
+    *(
+        case("PACK", [x, like(x, 2, 3, 4)], like(x, 2, 3, 2, 4), "PackOptions", Axis=2, ValuesCount=2)
+        for x in KINDS[:4]
+    ),
     case("PACK", [i32(), i32(), i32()], i32(3), "PackOptions", Axis=0, ValuesCount=3, label="scalars"),
     *(case("UNPACK", [x], [like(x, 2, 4) for _ in range(3)], "UnpackOptions", Axis=1, Num=3) for x in KINDS),
     case("UNPACK", [f32(2)], [f32(), f32()], "UnpackOptions", Axis=0, Num=2, label="to scalars"),
-    *(case("SPLIT", [const(1), like(x, 2, 6)], [like(x, 2, 3), like(x, 2, 3)], "SplitOptions", NumSplits=2)
-      for x in KINDS[:4]),
-    *(case("SPLIT_V", [like(x, 2, 6), const([1, 5]), const(1)], [like(x, 2, 1), like(x, 2, 5)], "SplitVOptions",
-           NumSplits=2) for x in KINDS[:4]),
+    *(
+        case("SPLIT", [const(1), like(x, 2, 6)], [like(x, 2, 3), like(x, 2, 3)], "SplitOptions", NumSplits=2)
+        for x in KINDS[:4]
+    ),
+    *(
+        case(
+            "SPLIT_V",
+            [like(x, 2, 6), const([1, 5]), const(1)],
+            [like(x, 2, 1), like(x, 2, 5)],
+            "SplitVOptions",
+            NumSplits=2,
+        )
+        for x in KINDS[:4]
+    ),
     *(case("TILE", [x, const([1, 2, 1])], like(x, 2, 6, 4)) for x in KINDS[:4]),
-    *(case("BROADCAST_TO", [like(x, 3, 1), const([2, 3, 4])], like(x, 2, 3, 4))
-      for x in (f32(2, 3, 4), i32(2, 3, 4), flags(2, 3, 4))),
-    *(case("REVERSE_V2", [x, const([1])], like(x, 2, 3, 4))
-      for x in (f32(2, 3, 4), i32(2, 3, 4), u8(2, 3, 4), flags(2, 3, 4))),
+    *(
+        case("BROADCAST_TO", [like(x, 3, 1), const([2, 3, 4])], like(x, 2, 3, 4))
+        for x in (f32(2, 3, 4), i32(2, 3, 4), flags(2, 3, 4))
+    ),
+    *(
+        case("REVERSE_V2", [x, const([1])], like(x, 2, 3, 4))
+        for x in (f32(2, 3, 4), i32(2, 3, 4), u8(2, 3, 4), flags(2, 3, 4))
+    ),
     *(case("PAD", [x, const([[0, 0], [1, 2], [0, 1]])], like(x, 2, 6, 5)) for x in KINDS[:4]),
     case("PADV2", [a, const([[0, 0], [1, 2], [0, 1]]), const([7.5], "FLOAT32")], f32(2, 6, 5)),
     case("PADV2", [i32(2, 2), const([[0, 1], [1, 0]]), const([7])], i32(3, 3)),
     case("PADV2", [s8(2, 2), const([[0, 1], [1, 0]]), s8(1).of([5])], s8(3, 3)),
-    *(case("MIRROR_PAD", [x, const([[0, 0], [1, 2]])], like(x, 2, 6), "MirrorPadOptions", Mode=mode, label=str(mode))
-      for x in (f32(2, 3), i32(2, 3), s8(2, 3)) for mode in (0, 1)),
-]  # fmt: skip
+    *(
+        case("MIRROR_PAD", [x, const([[0, 0], [1, 2]])], like(x, 2, 6), "MirrorPadOptions", Mode=mode, label=str(mode))
+        for x in (f32(2, 3), i32(2, 3), s8(2, 3))
+        for mode in (0, 1)
+    ),
+]
 
 NUMBERS = [
     case("SHAPE", [a], i32(3), "ShapeOptions", OutType=2),
@@ -62,20 +87,53 @@ NUMBERS = [
     case("ZEROS_LIKE", [a], f32(2, 3, 4)),
     case("RANGE", [const(3), const(11), const(2)], i32(4)),
     case("RANGE", [const(3.0, "FLOAT32"), const(1.0, "FLOAT32"), const(-0.5, "FLOAT32")], f32(4)),
-    case("ONE_HOT", [i32(2, 3), const(4), const(2.5, "FLOAT32"), const(-1.0, "FLOAT32")], f32(2, 3, 4), "OneHotOptions",
-         Axis=-1, low=0, high=4),
-    case("ONE_HOT", [i32(2, 3), const(4), const(1), const(0)], i32(2, 4, 3), "OneHotOptions", Axis=1, low=0, high=4,
-         label="middle"),
-    case("ONE_HOT", [i32(3), const(4), T("BOOL", (), data=True), T("BOOL", (), data=False)], flags(3, 4),
-         "OneHotOptions", Axis=-1, low=0, high=4),
+    case(
+        "ONE_HOT",
+        [i32(2, 3), const(4), const(2.5, "FLOAT32"), const(-1.0, "FLOAT32")],
+        f32(2, 3, 4),
+        "OneHotOptions",
+        Axis=-1,
+        low=0,
+        high=4,
+    ),
+    case(
+        "ONE_HOT",
+        [i32(2, 3), const(4), const(1), const(0)],
+        i32(2, 4, 3),
+        "OneHotOptions",
+        Axis=1,
+        low=0,
+        high=4,
+        label="middle",
+    ),
+    case(
+        "ONE_HOT",
+        [i32(3), const(4), T("BOOL", (), data=True), T("BOOL", (), data=False)],
+        flags(3, 4),
+        "OneHotOptions",
+        Axis=-1,
+        low=0,
+        high=4,
+    ),
     case("MATRIX_DIAG", [f32(2, 3)], f32(2, 3, 3)),
     case("MATRIX_SET_DIAG", [f32(2, 3, 3), f32(2, 3)], f32(2, 3, 3)),
     case("BROADCAST_ARGS", [const([3, 1]), const([2, 1, 4])], i32(3)),
-    *(case("CUMSUM", [x, const(axis)], like(x, 2, 3, 4), "CumsumOptions", Exclusive=exclusive, Reverse=reverse,
-           label=f"{axis}{exclusive}{reverse}")
-      for x in (f32(2, 3, 4), i32(2, 3, 4)) for axis in (1, -1) for exclusive in (False, True)
-      for reverse in (False, True)),
-]  # fmt: skip
+    *(
+        case(
+            "CUMSUM",
+            [x, const(axis)],
+            like(x, 2, 3, 4),
+            "CumsumOptions",
+            Exclusive=exclusive,
+            Reverse=reverse,
+            label=f"{axis}{exclusive}{reverse}",
+        )
+        for x in (f32(2, 3, 4), i32(2, 3, 4))
+        for axis in (1, -1)
+        for exclusive in (False, True)
+        for reverse in (False, True)
+    ),
+]
 
 
 @pytest.mark.engine
@@ -123,23 +181,42 @@ A = np.arange(6, dtype=np.float32).reshape(2, 3)
         (case("STABLEHLO_RESHAPE", [f32(2, 3)], f32(3, 2)), A.reshape(3, 2)),
         (case("STABLEHLO_CONCATENATE", [f32(2, 3)], f32(2, 3), "StablehloConcatenateOptions", Dimension=1), A),
         (
-            case("STABLEHLO_SLICE", [f32(2, 3)], f32(1, 2), "StablehloSliceOptions", StartIndices=[1, 0],
-                 LimitIndices=[2, 3], Strides=[1, 2]),
+            case(
+                "STABLEHLO_SLICE",
+                [f32(2, 3)],
+                f32(1, 2),
+                "StablehloSliceOptions",
+                StartIndices=[1, 0],
+                LimitIndices=[2, 3],
+                Strides=[1, 2],
+            ),
             A[1:2, ::2],
         ),
         (
-            case("STABLEHLO_BROADCAST_IN_DIM", [f32(2, 3)], f32(2, 4, 3), "StablehloBroadcastInDimOptions",
-                 BroadcastDimensions=[0, 2]),
+            case(
+                "STABLEHLO_BROADCAST_IN_DIM",
+                [f32(2, 3)],
+                f32(2, 4, 3),
+                "StablehloBroadcastInDimOptions",
+                BroadcastDimensions=[0, 2],
+            ),
             np.repeat(A[:, None], 4, 1),
         ),
         (
-            case("STABLEHLO_PAD", [f32(2, 3), const([9.0], "FLOAT32")], f32(3, 5), "StablehloPadOptions",
-                 EdgePaddingLow=[1, 0], EdgePaddingHigh=[0, 2], InteriorPadding=[0, 0]),
+            case(
+                "STABLEHLO_PAD",
+                [f32(2, 3), const([9.0], "FLOAT32")],
+                f32(3, 5),
+                "StablehloPadOptions",
+                EdgePaddingLow=[1, 0],
+                EdgePaddingHigh=[0, 2],
+                InteriorPadding=[0, 0],
+            ),
             np.pad(A, ((1, 0), (0, 2)), constant_values=9),
         ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_stablehlo_moves(case: Case, expected: np.ndarray, tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(loaded(case.content(), tmp_path), [A])[0], expected)
 

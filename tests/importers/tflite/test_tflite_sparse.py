@@ -12,9 +12,7 @@ from nnapi.testing.tflite_writer import Graph, T, f32, single, write
 
 ROWS = T("FLOAT32", (3, 4), data=[1, 2, 3], sparsity=([0, 1], [], [3, ([0, 2, 2, 3], [1, 3, 0])]))
 """Rows of which the second is empty."""
-BLOCKS = T(
-    "FLOAT32", (4, 4), data=range(1, 9), sparsity=([0, 1, 2, 3], [0, 1], [2, ([0, 1, 2], [1, 0]), 2, 2])
-)  # fmt: skip
+BLOCKS = T("FLOAT32", (4, 4), data=range(1, 9), sparsity=([0, 1, 2, 3], [0, 1], [2, ([0, 1, 2], [1, 0]), 2, 2]))
 """Blocks of 2 by 2."""
 
 

@@ -252,10 +252,16 @@ def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "", "[]", "{", '{"key": 3}', '{"key": {"plan": 0.5}}', '{"key": {"times": {"plan": "soon"}, "disturbed": 0}}',
-        '{"key": {"times": {"plan": 0.5}}}', '{"key": {"times": [0.5], "disturbed": 0}}',
+        "",
+        "[]",
+        "{",
+        '{"key": 3}',
+        '{"key": {"plan": 0.5}}',
+        '{"key": {"times": {"plan": "soon"}, "disturbed": 0}}',
+        '{"key": {"times": {"plan": 0.5}}}',
+        '{"key": {"times": [0.5], "disturbed": 0}}',
     ],
-)  # fmt: skip
+)
 def test_a_damaged_file_counts_as_nothing(tmp_path: Path, content: str) -> None:
     path = tmp_path / "plans.json"
     path.write_text(content)

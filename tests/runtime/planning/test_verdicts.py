@@ -39,9 +39,13 @@ def levels() -> Model:
 
 @pytest.mark.parametrize(
     ("level", "answers"),
-    [(1, [True, False, False, False]), (2, [True, False, True, False]), (3, [True, True, True, False]),
-     (6, [True, True, True, True])],
-)  # fmt: skip
+    [
+        (1, [True, False, False, False]),
+        (2, [True, False, True, False]),
+        (3, [True, True, True, False]),
+        (6, [True, True, True, True]),
+    ],
+)
 def test_a_driver_is_shown_what_its_level_knows(level: int, answers: list[bool]) -> None:
     driver, model = Old(level), levels()
     device = Device(driver)

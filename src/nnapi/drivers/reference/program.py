@@ -141,10 +141,14 @@ class Program:
         if section is None:
             operands = self.model.operands
             section = self._sections[call.number] = Section(
-                Layer.CPU, Phase.COMPUTATION, call.name, operation=call.number, model=self.model.name,
+                Layer.CPU,
+                Phase.COMPUTATION,
+                call.name,
+                operation=call.number,
+                model=self.model.name,
                 inputs=[operands[index].name for index in call.inputs],
                 outputs=[operands[index].name for index in call.outputs],
-            )  # fmt: skip
+            )
         return section
 
     def _run_late(

@@ -97,20 +97,17 @@ LAYOUTS = {
     "ArgMaxOptions": "40: output_type b",
     "ArgMinOptions": "57: output_type b",
     "BatchMatMulOptions": "101: adj_x ?, adj_y ?",
-    "BidirectionalSequenceLSTMOptions":
-        "69: fused_activation_function b, cell_clip f, proj_clip f, merge_outputs ?, time_major ? 1",
+    "BidirectionalSequenceLSTMOptions": "69: fused_activation_function b, cell_clip f, proj_clip f, merge_outputs ?, time_major ? 1",
     "BidirectionalSequenceRNNOptions": "70: time_major ?, fused_activation_function b, merge_outputs ?",
     "BucketizeOptions": "115: boundaries [f]",
     "CallOptions": "16: subgraph I",
     "ConcatenationOptions": "10: axis i, fused_activation_function b",
-    "Conv2DOptions":
-        "1: padding b, stride_w i, stride_h i, fused_activation_function b, dilation_w_factor i 1, "
-        "dilation_h_factor i 1",
+    "Conv2DOptions": "1: padding b, stride_w i, stride_h i, fused_activation_function b, dilation_w_factor i 1, "
+    "dilation_h_factor i 1",
     "CumsumOptions": "102: exclusive ?, reverse ?",
     "DepthToSpaceOptions": "94: block_size i",
-    "DepthwiseConv2DOptions":
-        "2: padding b, stride_w i, stride_h i, depth_multiplier i, fused_activation_function b, dilation_w_factor i 1, "
-        "dilation_h_factor i 1",
+    "DepthwiseConv2DOptions": "2: padding b, stride_w i, stride_h i, depth_multiplier i, fused_activation_function b, dilation_w_factor i 1, "
+    "dilation_h_factor i 1",
     "DivOptions": "29: fused_activation_function b",
     "FakeQuantOptions": "58: min f, max f, num_bits i, narrow_range ?",
     "FullyConnectedOptions": "8: fused_activation_function b, weights_format b, keep_num_dims ?",
@@ -126,8 +123,7 @@ LAYOUTS = {
     "MulOptions": "21: fused_activation_function b",
     "OneHotOptions": "61: axis i",
     "PackOptions": "59: values_count i, axis i",
-    "Pool2DOptions":
-        "5: padding b, stride_w i, stride_h i, filter_width i, filter_height i, fused_activation_function b",
+    "Pool2DOptions": "5: padding b, stride_w i, stride_h i, filter_width i, filter_height i, fused_activation_function b",
     "RNNOptions": "7: fused_activation_function b",
     "RandomOptions": "114: seed q, seed2 q",
     "ReducerOptions": "27: keep_dims ?",
@@ -149,22 +145,37 @@ LAYOUTS = {
     "StablehloPadOptions": "second 10: edge_padding_low [q], edge_padding_high [q], interior_padding [q]",
     "StablehloSliceOptions": "second 3: start_indices [q], limit_indices [q], strides [q]",
     "StablehloTransposeOptions": "second 17: permutation [q]",
-    "StridedSliceOptions":
-        "32: begin_mask i, end_mask i, ellipsis_mask i, new_axis_mask i, shrink_axis_mask i, offset ?",
+    "StridedSliceOptions": "32: begin_mask i, end_mask i, ellipsis_mask i, new_axis_mask i, shrink_axis_mask i, offset ?",
     "SubOptions": "28: fused_activation_function b",
     "TransposeConvOptions": "49: padding b, stride_w i, stride_h i, fused_activation_function b",
-    "UnidirectionalSequenceLSTMOptions":
-        "71: fused_activation_function b, cell_clip f, proj_clip f, time_major ?, asymmetric_quantize_inputs ?, "
-        "diagonal_recurrent_tensors ?",
+    "UnidirectionalSequenceLSTMOptions": "71: fused_activation_function b, cell_clip f, proj_clip f, time_major ?, asymmetric_quantize_inputs ?, "
+    "diagonal_recurrent_tensors ?",
     "UnpackOptions": "64: num i, axis i",
     "WhileOptions": "93: cond_subgraph_index i, body_subgraph_index i",
-}  # fmt: skip
+}
 """Parameters of operations, by the name of their table: number in the union, then the fields."""
 
 TYPES = (
-    "FLOAT32", "FLOAT16", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT64",
-    "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16",
-)  # fmt: skip
+    "FLOAT32",
+    "FLOAT16",
+    "INT32",
+    "UINT8",
+    "INT64",
+    "STRING",
+    "BOOL",
+    "INT16",
+    "COMPLEX64",
+    "INT8",
+    "FLOAT64",
+    "COMPLEX128",
+    "UINT64",
+    "RESOURCE",
+    "VARIANT",
+    "UINT32",
+    "UINT16",
+    "INT4",
+    "BFLOAT16",
+)
 """Names of element types by number."""
 
 _OPERATIONS = """

@@ -66,10 +66,14 @@ OPERATOR_WITH_OPTIONS = Layout(
 )
 OPERATOR_WITH_INTERMEDIATES = Layout(
     {
-        "code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"),
-        "options": (4, REFERENCE), "intermediates": (8, REFERENCE),
+        "code": (0, "I"),
+        "inputs": (1, REFERENCE),
+        "outputs": (2, REFERENCE),
+        "kind": (3, "b"),
+        "options": (4, REFERENCE),
+        "intermediates": (8, REFERENCE),
     }
-)  # fmt: skip
+)
 CUSTOM_OPERATOR = Layout(
     {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "content": (5, REFERENCE)}
 )
@@ -143,9 +147,10 @@ def serialised(graph: Graph) -> bytes:
     writer.vector(subgraph + SUBGRAPH.at["outputs"], [index[tensor] for tensor in graph.outputs])
     index[None] = -1
     writer.children(
-        subgraph + SUBGRAPH.at["operators"], len(graph.operators),
+        subgraph + SUBGRAPH.at["operators"],
+        len(graph.operators),
         lambda: _operators(writer, graph.operators, kinds, index),
-    )  # fmt: skip
+    )
     return _with_buffers(writer, root + MODEL.at["buffers"], constants)
 
 
@@ -174,19 +179,30 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         if isinstance(scale, float):
             if not scale:
                 pack, reach = plain_tensor(len(shape))
-                out += pack(
-                    place - plain, reach, buffer, TYPES[tensor.type], tensor.is_variable, len(shape), *shape
-                )  # fmt: skip
+                out += pack(place - plain, reach, buffer, TYPES[tensor.type], tensor.is_variable, len(shape), *shape)
                 continue
             scales, count = FLOAT(scale), 1
         else:
             scales, count = np.asarray(scale, "<f4").tobytes(), len(scale)
         pack, fixed, table = quantised_tensor(len(shape), count)
         out += pack(
-            place - quantised, fixed[0], buffer, fixed[1], TYPES[tensor.type], tensor.is_variable, len(shape), *shape,
-            place - quantization + table, fixed[2], fixed[3], tensor.axis, count, scales,
-            count, LONG(tensor.zero_point) * count,
-        )  # fmt: skip
+            place - quantised,
+            fixed[0],
+            buffer,
+            fixed[1],
+            TYPES[tensor.type],
+            tensor.is_variable,
+            len(shape),
+            *shape,
+            place - quantization + table,
+            fixed[2],
+            fixed[3],
+            tensor.axis,
+            count,
+            scales,
+            count,
+            LONG(tensor.zero_point) * count,
+        )
     return places
 
 

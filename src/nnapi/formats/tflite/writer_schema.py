@@ -9,17 +9,30 @@ SAME, VALID = 0, 1
 
 _BIN = {"activation": (0, "b")}
 _POOL = {
-    "padding": (0, "b"), "stride_w": (1, "i"), "stride_h": (2, "i"), "filter_w": (3, "i"), "filter_h": (4, "i"),
+    "padding": (0, "b"),
+    "stride_w": (1, "i"),
+    "stride_h": (2, "i"),
+    "filter_w": (3, "i"),
+    "filter_h": (4, "i"),
     "activation": (5, "b"),
-}  # fmt: skip
+}
 _CONV = {
-    "padding": (0, "b"), "stride_w": (1, "i"), "stride_h": (2, "i"), "activation": (3, "b"), "dilation_w": (4, "i"),
+    "padding": (0, "b"),
+    "stride_w": (1, "i"),
+    "stride_h": (2, "i"),
+    "activation": (3, "b"),
+    "dilation_w": (4, "i"),
     "dilation_h": (5, "i"),
-}  # fmt: skip
+}
 _DEPTHWISE = {
-    "padding": (0, "b"), "stride_w": (1, "i"), "stride_h": (2, "i"), "multiplier": (3, "i"), "activation": (4, "b"),
-    "dilation_w": (5, "i"), "dilation_h": (6, "i"),
-}  # fmt: skip
+    "padding": (0, "b"),
+    "stride_w": (1, "i"),
+    "stride_h": (2, "i"),
+    "multiplier": (3, "i"),
+    "activation": (4, "b"),
+    "dilation_w": (5, "i"),
+    "dilation_h": (6, "i"),
+}
 _SLICES = {"begin_mask": (0, "i"), "end_mask": (1, "i"), "shrink_axis_mask": (4, "i")}
 _REDUCE = {"keep_dims": (0, "b")}
 _CELL = {"activation": (0, "b"), "cell_clip": (1, "f"), "proj_clip": (2, "f")}

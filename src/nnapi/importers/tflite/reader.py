@@ -187,9 +187,12 @@ class File:
             raise BadDataError(f"tensor {name!r} lies in buffer {buffer} of none")
         type, quantization = record.number(fields.TYPE, "b"), record.child(fields.QUANTIZATION)
         tensor = Tensor(
-            index, name, schema.TYPES[type] if 0 <= type < len(schema.TYPES) else f"type {type}", shape,
+            index,
+            name,
+            schema.TYPES[type] if 0 <= type < len(schema.TYPES) else f"type {type}",
+            shape,
             regions[buffer] if regions else None,
-        )  # fmt: skip
+        )
         if quantization is not None:
             tensor.scales = quantization.view(schema.QuantizationParameters.SCALE, "f")
             tensor.zero_points = quantization.view(schema.QuantizationParameters.ZERO_POINT, "q")

@@ -14,16 +14,31 @@ from nnapi.importers.tflite.sparse import dense
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 DTYPES: dict[str, np.dtype[Any]] = {
-    "FLOAT32": np.dtype(np.float32), "FLOAT16": np.dtype(np.float16), "INT32": np.dtype(np.int32),
-    "UINT8": np.dtype(np.uint8), "INT64": np.dtype(np.int64), "BOOL": np.dtype(np.uint8), "INT16": np.dtype(np.int16),
-    "INT8": np.dtype(np.int8), "INT4": np.dtype(np.uint8),
-}  # fmt: skip
+    "FLOAT32": np.dtype(np.float32),
+    "FLOAT16": np.dtype(np.float16),
+    "INT32": np.dtype(np.int32),
+    "UINT8": np.dtype(np.uint8),
+    "INT64": np.dtype(np.int64),
+    "BOOL": np.dtype(np.uint8),
+    "INT16": np.dtype(np.int16),
+    "INT8": np.dtype(np.int8),
+    "INT4": np.dtype(np.uint8),
+}
 """Storage in the file, for every type that NNAPI has; two INT4 share a byte."""
 
-PLAIN = {"FLOAT32": O.TENSOR_FLOAT32, "FLOAT16": O.TENSOR_FLOAT16, "INT32": O.TENSOR_INT32, "INT64": O.TENSOR_INT32,
-         "BOOL": O.TENSOR_BOOL8}  # fmt: skip
-QUANTIZED = {"UINT8": O.TENSOR_QUANT8_ASYMM, "INT8": O.TENSOR_QUANT8_ASYMM_SIGNED, "INT16": O.TENSOR_QUANT16_SYMM,
-             "INT4": O.TENSOR_QUANT8_ASYMM_SIGNED}  # fmt: skip
+PLAIN = {
+    "FLOAT32": O.TENSOR_FLOAT32,
+    "FLOAT16": O.TENSOR_FLOAT16,
+    "INT32": O.TENSOR_INT32,
+    "INT64": O.TENSOR_INT32,
+    "BOOL": O.TENSOR_BOOL8,
+}
+QUANTIZED = {
+    "UINT8": O.TENSOR_QUANT8_ASYMM,
+    "INT8": O.TENSOR_QUANT8_ASYMM_SIGNED,
+    "INT16": O.TENSOR_QUANT16_SYMM,
+    "INT4": O.TENSOR_QUANT8_ASYMM_SIGNED,
+}
 
 
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")

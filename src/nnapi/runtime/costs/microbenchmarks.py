@@ -194,12 +194,16 @@ RECIPES: dict[Kind, list[tuple[tuple[int, ...], Body, int]]] = {
         ((49, 128), _product(128), 1),
     ],
     Kind.RECURRENT: [((4, 8), _recurrent(8), 1), ((24, 16), _recurrent(16), 1), ((4, 64), _recurrent(64), 1)],
-    Kind.ELEMENTWISE: [((1, 16), _sum, 1), ((1, 16), _sum, CHAIN), ((1, 32, 32, 64), _sum, 1),
-                       ((1, 32, 32, 64), _sum, CHAIN)],
+    Kind.ELEMENTWISE: [
+        ((1, 16), _sum, 1),
+        ((1, 16), _sum, CHAIN),
+        ((1, 32, 32, 64), _sum, 1),
+        ((1, 32, 32, 64), _sum, CHAIN),
+    ],
     Kind.TRANSCENDENTAL: [((1, 16), _logistic, CHAIN), ((1, 32, 32, 16), _logistic, 1)],
     Kind.REDUCTION: [((1, 4, 4, 8), _pooled, CHAIN), ((1, 32, 32, 32), _pooled, 1)],
     Kind.RESIZE: [((1, 4, 4, 8), _resized, 1), ((1, 32, 32, 16), _resized, 1)],
     Kind.MOVEMENT: [((1, 4, 4, 8), _moved, 2), ((1, 32, 32, 32), _moved, 1)],
     Kind.RESHAPE: [((1, 4, 4, 8), _reshaped, CHAIN), ((1, 32, 32, 32), _reshaped, 1)],
-}  # fmt: skip
+}
 """For each kind: the input's extents, what is done to it, and how many times in a row."""

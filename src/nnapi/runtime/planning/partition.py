@@ -54,10 +54,13 @@ class Problem(NamedTuple):
     def with_devices(self, order: Sequence[int]) -> Problem:
         """The same problem with the devices in another order."""
         return Problem(
-            [[costs[device] for device in order] for costs in self.compute], self.flows,
-            [self.launch[device] for device in order], [self.per_byte[device] for device in order],
-            self.cut, self.cut_byte,
-        )  # fmt: skip
+            [[costs[device] for device in order] for costs in self.compute],
+            self.flows,
+            [self.launch[device] for device in order],
+            [self.per_byte[device] for device in order],
+            self.cut,
+            self.cut_byte,
+        )
 
     def move(self, flow: Flow, source: int, target: int) -> float:
         """Seconds to bring a tensor from one place to another."""

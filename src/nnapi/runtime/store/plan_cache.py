@@ -35,10 +35,15 @@ def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
         for decision in plan.decisions
     ]
     found = {
-        "conditions": conditions, "device": plan.devices[0], "operations": len(columns), "predicted": plan.predicted,
-        "alternatives": [alternative._asdict() for alternative in plan.alternatives], "notes": plan.notes,
-        "measured": plan.measured, "threads": plan.threads,
-    }  # fmt: skip
+        "conditions": conditions,
+        "device": plan.devices[0],
+        "operations": len(columns),
+        "predicted": plan.predicted,
+        "alternatives": [alternative._asdict() for alternative in plan.alternatives],
+        "notes": plan.notes,
+        "measured": plan.measured,
+        "threads": plan.threads,
+    }
     return b"\n".join([json.dumps(found).encode(), json.dumps(columns).encode()])
 
 
@@ -101,6 +106,12 @@ def _plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Plan:
     run = Run(found["device"], model, tuple(range(found["operations"])), model.inputs, model.outputs)
     alternatives = tuple(Alternative(**alternative) for alternative in found["alternatives"])
     return Plan(
-        model, (run,), decisions, found["predicted"], alternatives, tuple(found["notes"]), found["measured"],
+        model,
+        (run,),
+        decisions,
+        found["predicted"],
+        alternatives,
+        tuple(found["notes"]),
+        found["measured"],
         found["threads"],
-    )  # fmt: skip
+    )

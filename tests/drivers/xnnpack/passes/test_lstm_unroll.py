@@ -52,9 +52,13 @@ def _given(net, type, value):
 
 @settings(max_examples=80, deadline=None)
 @given(
-    st.booleans(), st.sampled_from([1, ROWS]), st.sampled_from([5, 40, 127]), st.sampled_from([None, 0.5, 10.0]),
-    st.booleans(), st.integers(0, 2**32 - 1),
-)  # fmt: skip
+    st.booleans(),
+    st.sampled_from([1, ROWS]),
+    st.sampled_from([5, 40, 127]),
+    st.sampled_from([None, 0.5, 10.0]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
 def test_steps_in_integers_are_within_one_code(coupled, batch, reach, clip, zero_states, seed):
     """States of any code, as far as 16 from 0, and weights that drive the gates far out."""
     kind = features("coupled") if coupled else features()

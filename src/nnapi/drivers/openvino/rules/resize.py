@@ -16,9 +16,13 @@ from nnapi.ops.shapes import Pair
 def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
     mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
     y = op.interpolate(
-        input.real(first=True), integers(size), "linear_onnx", "sizes",
-        coordinate_transformation_mode=mode, axes=integers([2, 3]),
-    )  # fmt: skip
+        input.real(first=True),
+        integers(size),
+        "linear_onnx",
+        "sizes",
+        coordinate_transformation_mode=mode,
+        axes=integers([2, 3]),
+    )
     return context.result(y, first=True)
 
 
@@ -34,9 +38,14 @@ def resize_nearest_neighbor(
     picks = [_nearest(extent, out, *how) for extent, out in zip(extents, size, strict=True)]
     if all(_repeats(picked, extent) for picked, extent in zip(picks, extents, strict=True)):
         y = op.interpolate(
-            y, integers(size), "nearest", "sizes",
-            coordinate_transformation_mode="asymmetric", nearest_mode="floor", axes=integers([2, 3]),
-        )  # fmt: skip
+            y,
+            integers(size),
+            "nearest",
+            "sizes",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+            axes=integers([2, 3]),
+        )
         return Value.of(y, context.type(), kind, first=True)
     for axis, extent, picked in zip((2, 3), extents, picks, strict=True):
         if not np.array_equal(picked, np.arange(extent)):

@@ -41,10 +41,13 @@ def packed(compiled: Compiled) -> bytes:
     """What :func:`unpacked` reads."""
     told = json.dumps(
         {
-            "flipped": compiled.flipped, "shapes": compiled.shapes, "origins": compiled.origins, "work": compiled.work,
+            "flipped": compiled.flipped,
+            "shapes": compiled.shapes,
+            "origins": compiled.origins,
+            "work": compiled.work,
             "assumed": compiled.assumed,
         }
-    ).encode()  # fmt: skip
+    ).encode()
     return b"".join([compiled.content, told, TAIL.pack(VERSION, len(told))])
 
 

@@ -31,9 +31,18 @@ def conv_2d(
 ) -> Tensor:
     x, scheme, stride, dilation = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
     return _sum(
-        context, "CONV_2D", x, "filter", 0, context.result(), padding=scheme,
-        stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
-    )  # fmt: skip
+        context,
+        "CONV_2D",
+        x,
+        "filter",
+        0,
+        context.result(),
+        padding=scheme,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h=dilation[0],
+        dilation_w=dilation[1],
+    )
 
 
 @lower(Op.GROUPED_CONV_2D)
@@ -64,10 +73,19 @@ def depthwise_conv_2d(
 ) -> Tensor:
     x, scheme, stride, dilation = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
     return _sum(
-        context, "DEPTHWISE_CONV_2D", x, "filter", 3, context.result(), padding=scheme,
-        stride_h=stride[0], stride_w=stride[1], dilation_h=dilation[0], dilation_w=dilation[1],
+        context,
+        "DEPTHWISE_CONV_2D",
+        x,
+        "filter",
+        3,
+        context.result(),
+        padding=scheme,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h=dilation[0],
+        dilation_w=dilation[1],
         multiplier=multiplier,
-    )  # fmt: skip
+    )
 
 
 @lower(Op.TRANSPOSE_CONV_2D)

@@ -42,12 +42,18 @@ def detection_postprocessing(
         f"max_classes_per_detection is {max_classes_per_detection}: the engine orders labels of equal scores otherwise",
     )
     options = {
-        "max_detections": max_num_detections, "max_classes_per_detection": 1,
-        "detections_per_class": max_detections_per_class, "use_regular_nms": use_regular_nms,
-        "nms_score_threshold": _above(score_threshold), "nms_iou_threshold": float(iou_threshold),
-        "num_classes": scores.shape[2] - 1, "y_scale": float(scale_y), "x_scale": float(scale_x),
-        "h_scale": float(scale_h), "w_scale": float(scale_w),
-    }  # fmt: skip
+        "max_detections": max_num_detections,
+        "max_classes_per_detection": 1,
+        "detections_per_class": max_detections_per_class,
+        "use_regular_nms": use_regular_nms,
+        "nms_score_threshold": _above(score_threshold),
+        "nms_iou_threshold": float(iou_threshold),
+        "num_classes": scores.shape[2] - 1,
+        "y_scale": float(scale_y),
+        "x_scale": float(scale_x),
+        "h_scale": float(scale_h),
+        "w_scale": float(scale_w),
+    }
     found, boxes, labels, count = (context.result(position) for position in range(4))
     raw_boxes, raw_labels, raw_found = boxes.like(), labels.like(type="f32"), found.like()
     raw_count = count.like(type="f32")

@@ -27,7 +27,7 @@ def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
 
 def linked(
     context: Context, input: Tensor, aux: Tensor | None, weighted: bool, time_major: bool
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """What each direction reads, in the order of its time.
 
     An auxiliary input without weights is the backward cell's input; one with weights stands beside the input of both.

@@ -18,9 +18,12 @@ def resize_bilinear(
     context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Tensor:
     return context.emit(
-        "RESIZE_BILINEAR", [input, constant(size)], context.result(),
-        align_corners=align_corners, half_pixel_centers=half_pixel_centers,
-    )  # fmt: skip
+        "RESIZE_BILINEAR",
+        [input, constant(size)],
+        context.result(),
+        align_corners=align_corners,
+        half_pixel_centers=half_pixel_centers,
+    )
 
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
@@ -31,9 +34,12 @@ def resize_nearest(
     if is_plain and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
         return _gathered(context, input, size)
     return context.emit(
-        "RESIZE_NEAREST_NEIGHBOR", [input, constant(size)], context.result(),
-        align_corners=align_corners, half_pixel_centers=half_pixel_centers,
-    )  # fmt: skip
+        "RESIZE_NEAREST_NEIGHBOR",
+        [input, constant(size)],
+        context.result(),
+        align_corners=align_corners,
+        half_pixel_centers=half_pixel_centers,
+    )
 
 
 def _gathered(context: Context, image: Tensor, size: Pair) -> Tensor:

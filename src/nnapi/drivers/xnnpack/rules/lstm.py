@@ -28,9 +28,15 @@ LARGEST_SUM = 2.0**31
 
 @lower(Op.LSTM)
 def lstm(
-    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
-    activation: int, cell_clip: float, proj_clip: float, **operands: Tensor | None,
-) -> Sequence[Tensor]:  # fmt: skip
+    context: Context,
+    input: Tensor,
+    output_state_in: Tensor,
+    cell_state_in: Tensor,
+    activation: int,
+    cell_clip: float,
+    proj_clip: float,
+    **operands: Tensor | None,
+) -> Sequence[Tensor]:
     """The scratch buffer, of which nothing is promised, comes out as zeros."""
     scratch, hidden, cell = (context.result(position) for position in range(3))
     zeros = constant(np.zeros(scratch.shape), "f32")
@@ -43,9 +49,16 @@ def lstm(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor,
-    activation: int, cell_clip: float, proj_clip: float, time_major: bool, **operands: Tensor | None,
-) -> Sequence[Tensor]:  # fmt: skip
+    context: Context,
+    input: Tensor,
+    output_state_in: Tensor,
+    cell_state_in: Tensor,
+    activation: int,
+    cell_clip: float,
+    proj_clip: float,
+    time_major: bool,
+    **operands: Tensor | None,
+) -> Sequence[Tensor]:
     out, cell = context.result(), cell_state_in.like()
     inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
@@ -57,10 +70,16 @@ def sequence_lstm(
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_LSTM)
 def both_directions_lstm(
-    context: Context, input: Tensor, aux_input: Tensor | None,
-    activation: int, cell_clip: float, proj_clip: float, merge_outputs: bool, time_major: bool,
+    context: Context,
+    input: Tensor,
+    aux_input: Tensor | None,
+    activation: int,
+    cell_clip: float,
+    proj_clip: float,
+    merge_outputs: bool,
+    time_major: bool,
     **operands: Tensor | None,
-) -> Sequence[Tensor]:  # fmt: skip
+) -> Sequence[Tensor]:
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
     cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
     inputs = linked(context, input, aux_input, bool(cells[0].aux), time_major)
@@ -109,16 +128,24 @@ def _options(options: Options) -> dict[str, Any]:
         f"activation is {options.activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)",
     )
     return {
-        "activation": options.activation, "cell_clip": float(options.cell_clip), "proj_clip": float(options.proj_clip)
-    }  # fmt: skip
+        "activation": options.activation,
+        "cell_clip": float(options.cell_clip),
+        "proj_clip": float(options.proj_clip),
+    }
 
 
 @lower(Op.QUANTIZED_LSTM)
 def quantized_lstm(
-    context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor,
-    cell_clip: float | None, proj_clip: float | None, hidden_state_zero_point: int, hidden_state_scale: float,
+    context: Context,
+    input: Tensor,
+    output_in: Tensor,
+    cell_state_in: Tensor,
+    cell_clip: float | None,
+    proj_clip: float | None,
+    hidden_state_zero_point: int,
+    hidden_state_scale: float,
     **operands: Any,
-) -> Sequence[Tensor]:  # fmt: skip
+) -> Sequence[Tensor]:
     """The engine's integers are the operation's."""
     cell: Cell[Tensor] = cell_of(operands)
     require(not proj_clip, f"proj_clip is {proj_clip}: the engine clips codes of the projection, not its numbers")

@@ -106,9 +106,13 @@ def strided_slice(
     shape = tuple(1 if shrink_axis_mask >> axis & 1 else next(kept) for axis in range(len(input.shape)))
     taken = out if shape == out.shape else out.like(shape=shape)
     context.emit(
-        "STRIDED_SLICE", [input, constant(begin), constant(end), constant(strides)], taken,
-        begin_mask=begin_mask, end_mask=end_mask, shrink_axis_mask=0,
-    )  # fmt: skip
+        "STRIDED_SLICE",
+        [input, constant(begin), constant(end), constant(strides)],
+        taken,
+        begin_mask=begin_mask,
+        end_mask=end_mask,
+        shrink_axis_mask=0,
+    )
     return taken if taken is out else context.emit("RESHAPE", [taken, constant(out.shape)], out)
 
 

@@ -110,6 +110,13 @@ def _pooled(
     activation: FuseCode | None = None,
 ) -> Tensor:
     return context.emit(
-        kind, [x], out, padding=scheme, stride_h=stride[0], stride_w=stride[1], filter_h=size[0], filter_w=size[1],
+        kind,
+        [x],
+        out,
+        padding=scheme,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        filter_h=size[0],
+        filter_w=size[1],
         activation=context.activation if activation is None else activation,
-    )  # fmt: skip
+    )

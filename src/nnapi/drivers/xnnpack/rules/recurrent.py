@@ -13,9 +13,14 @@ from nnapi.model.operand import OperandType
 
 @lower(Op.RNN)
 def rnn(
-    context: Context, input: Tensor, weights: OperandType, recurrent_weights: Tensor, bias: OperandType,
-    hidden_in: Tensor, activation: int,
-) -> Sequence[Tensor]:  # fmt: skip
+    context: Context,
+    input: Tensor,
+    weights: OperandType,
+    recurrent_weights: Tensor,
+    bias: OperandType,
+    hidden_in: Tensor,
+    activation: int,
+) -> Sequence[Tensor]:
     """Written out: two products and their sum, so that the state is no variable."""
     out = context.result()
     learnt = context.stored_tensor("weights"), context.stored_tensor("bias")
@@ -27,21 +32,32 @@ def rnn(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
 def sequence_rnn(
-    context: Context, input: Tensor, weights: OperandType, recurrent_weights: Tensor, bias: OperandType,
-    hidden_in: Tensor, activation: int, time_major: int,
-) -> Sequence[Tensor]:  # fmt: skip
+    context: Context,
+    input: Tensor,
+    weights: OperandType,
+    recurrent_weights: Tensor,
+    bias: OperandType,
+    hidden_in: Tensor,
+    activation: int,
+    time_major: int,
+) -> Sequence[Tensor]:
     inputs = [input, context.stored_tensor("weights"), recurrent_weights, context.stored_tensor("bias"), hidden_in]
     out = context.emit(
         "UNIDIRECTIONAL_SEQUENCE_RNN", inputs, context.result(), time_major=bool(time_major), activation=activation
-    )  # fmt: skip
+    )
     return (out,) if len(context.call.results) == 1 else (out, step_of(context, out, bool(time_major)))
 
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_RNN)
 def both_directions_rnn(
-    context: Context, input: Tensor, aux_input: Tensor | None, activation: int, time_major: bool, merge_outputs: bool,
+    context: Context,
+    input: Tensor,
+    aux_input: Tensor | None,
+    activation: int,
+    time_major: bool,
+    merge_outputs: bool,
     **operands: Tensor | None,
-) -> Sequence[Tensor]:  # fmt: skip
+) -> Sequence[Tensor]:
     inputs = linked(context, input, aux_input, operands["fw_aux_weights"] is not None, time_major)
     outputs, states = [], []
     for way, x in zip(("fw", "bw"), inputs, strict=True):
@@ -63,21 +79,27 @@ def both_directions_rnn(
 
 @lower(Op.SVDF)
 def svdf(
-    context: Context, input: Tensor, weights_feature: Tensor, weights_time: Tensor, bias: OperandType | None,
-    state_in: Tensor, rank: int, activation: int,
-) -> Sequence[Tensor]:  # fmt: skip
+    context: Context,
+    input: Tensor,
+    weights_feature: Tensor,
+    weights_time: Tensor,
+    bias: OperandType | None,
+    state_in: Tensor,
+    rank: int,
+    activation: int,
+) -> Sequence[Tensor]:
     """Written out: the features of this input take the last place of the state, which moves up afterwards."""
     state_out, out = context.result(0), context.result(1)
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = context.emit(
         "FULLY_CONNECTED", [input, weights_feature, None], input.like(shape=(batch, filters)), activation=0
-    )  # fmt: skip
+    )
     state = context.reshaped(features, (batch, filters, 1))
     if memory > 1:
         earlier = _columns(context, context.reshaped(state_in, (batch, filters, memory)), 0, memory - 1)
         state = context.emit(
             "CONCATENATION", [earlier, state], state.like(shape=(batch, filters, memory)), axis=2, activation=0
-        )  # fmt: skip
+        )
     weighted = context.emit("MUL", [state, weights_time], state.like(), activation=0)
     sums = context.emit("SUM", [weighted, constant([2])], state.like(shape=(batch, filters, 1)), keep_dims=1)
     ranks = context.reshaped(sums, (batch, filters // rank, rank))

@@ -13,9 +13,7 @@ INT32 = 2
 """Type of positions, in the schema's numbers."""
 
 
-@lower(
-    Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM
-)  # fmt: skip
+@lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
 def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
     out = context.result()
     along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})

@@ -42,10 +42,17 @@ def depthwise_conv_2d(node: Node) -> None:
     bias = bias_of(node, 2, x, filter, filter.shape[3])
     multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.depth_multiplier
     node.emit(
-        OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, padding(node, o.padding),
-        node.i32(o.stride_w), node.i32(o.stride_h), node.i32(multiplier),
-        node.activation(o.fused_activation_function), *dilation(node),
-    )  # fmt: skip
+        OperationCode.DEPTHWISE_CONV_2D,
+        x,
+        filter,
+        bias,
+        padding(node, o.padding),
+        node.i32(o.stride_w),
+        node.i32(o.stride_h),
+        node.i32(multiplier),
+        node.activation(o.fused_activation_function),
+        *dilation(node),
+    )
 
 
 @rule("TRANSPOSE_CONV", options="TransposeConvOptions")
@@ -55,9 +62,17 @@ def transpose_conv(node: Node) -> None:
     expressible(filter.rank == 4, "its filter is not of rank 4")
     bias = bias_of(node, 3, x, filter, filter.shape[0])
     node.emit(
-        OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), padding(node, o.padding),
-        node.i32(o.stride_w), node.i32(o.stride_h), node.activation(o.fused_activation_function), node.flag(False),
-    )  # fmt: skip
+        OperationCode.TRANSPOSE_CONV_2D,
+        x,
+        filter,
+        bias,
+        node.input(0),
+        padding(node, o.padding),
+        node.i32(o.stride_w),
+        node.i32(o.stride_h),
+        node.activation(o.fused_activation_function),
+        node.flag(False),
+    )
 
 
 @rule("CUSTOM:Convolution2DTransposeBias")
@@ -74,9 +89,15 @@ def transpose_conv_with_bias(node: Node) -> None:
     overlap = (0, 0) if scheme == PaddingCode.PADDING_SAME else (max(tall - down, 0), max(wide - across, 0))
     shape = np.array([batches, height * down + overlap[0], width * across + overlap[1], units], np.int32)
     node.emit(
-        OperationCode.TRANSPOSE_CONV_2D, x, filter, bias_of(node, 2, x, filter, units), node.graph.constant(shape),
-        *map(node.i32, (scheme, across, down)), node.activation(0), node.flag(False),
-    )  # fmt: skip
+        OperationCode.TRANSPOSE_CONV_2D,
+        x,
+        filter,
+        bias_of(node, 2, x, filter, units),
+        node.graph.constant(shape),
+        *map(node.i32, (scheme, across, down)),
+        node.activation(0),
+        node.flag(False),
+    )
 
 
 @rule("FULLY_CONNECTED", options="FullyConnectedOptions")

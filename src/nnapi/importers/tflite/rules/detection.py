@@ -31,17 +31,26 @@ def detection_postprocess(node: Node) -> None:
     images = scores.shape[0]
     boxes_out, classes_out, scores_out, count_out = node.outputs
     for value, shape in (
-        (boxes_out, (images, found, 4)), (classes_out, (images, found)), (scores_out, (images, found)),
+        (boxes_out, (images, found, 4)),
+        (classes_out, (images, found)),
+        (scores_out, (images, found)),
         (count_out, (images,)),
-    ):  # fmt: skip
+    ):
         value.type = OperandType(FLOAT32, shape)
     labels = node.temporary(OperandType(INT32, (images, found)), "classes")
     count = node.temporary(OperandType(INT32, (images,)), "count")
     node.emit(
-        OperationCode.DETECTION_POSTPROCESSING, scores, deltas, anchors, *scales, node.flag(regular),
-        *map(node.i32, limits), *(node.real(value, scores) for value in thresholds), node.flag(False),
+        OperationCode.DETECTION_POSTPROCESSING,
+        scores,
+        deltas,
+        anchors,
+        *scales,
+        node.flag(regular),
+        *map(node.i32, limits),
+        *(node.real(value, scores) for value in thresholds),
+        node.flag(False),
         to=[scores_out, boxes_out, labels, count],
-    )  # fmt: skip
+    )
     node.emit(OperationCode.CAST, labels, to=classes_out)
     node.emit(OperationCode.CAST, count, to=count_out)
 

@@ -19,31 +19,59 @@ FUSING = {
     "DIV": OperationCode.DIV,
 }
 UNARY = {
-    "ABS": OperationCode.ABS, "NEG": OperationCode.NEG, "EXP": OperationCode.EXP, "LOG": OperationCode.LOG,
-    "SIN": OperationCode.SIN, "SQRT": OperationCode.SQRT, "RSQRT": OperationCode.RSQRT,
-    "FLOOR": OperationCode.FLOOR, "LOGISTIC": OperationCode.LOGISTIC, "TANH": OperationCode.TANH,
-    "HARD_SWISH": OperationCode.HARD_SWISH, "LOGICAL_NOT": OperationCode.LOGICAL_NOT,
-    "STABLEHLO_ABS": OperationCode.ABS, "STABLEHLO_NEGATE": OperationCode.NEG,
-    "STABLEHLO_EXPONENTIAL": OperationCode.EXP, "STABLEHLO_LOG": OperationCode.LOG,
-    "STABLEHLO_RSQRT": OperationCode.RSQRT, "STABLEHLO_FLOOR": OperationCode.FLOOR,
-    "STABLEHLO_LOGISTIC": OperationCode.LOGISTIC, "STABLEHLO_TANH": OperationCode.TANH,
-}  # fmt: skip
+    "ABS": OperationCode.ABS,
+    "NEG": OperationCode.NEG,
+    "EXP": OperationCode.EXP,
+    "LOG": OperationCode.LOG,
+    "SIN": OperationCode.SIN,
+    "SQRT": OperationCode.SQRT,
+    "RSQRT": OperationCode.RSQRT,
+    "FLOOR": OperationCode.FLOOR,
+    "LOGISTIC": OperationCode.LOGISTIC,
+    "TANH": OperationCode.TANH,
+    "HARD_SWISH": OperationCode.HARD_SWISH,
+    "LOGICAL_NOT": OperationCode.LOGICAL_NOT,
+    "STABLEHLO_ABS": OperationCode.ABS,
+    "STABLEHLO_NEGATE": OperationCode.NEG,
+    "STABLEHLO_EXPONENTIAL": OperationCode.EXP,
+    "STABLEHLO_LOG": OperationCode.LOG,
+    "STABLEHLO_RSQRT": OperationCode.RSQRT,
+    "STABLEHLO_FLOOR": OperationCode.FLOOR,
+    "STABLEHLO_LOGISTIC": OperationCode.LOGISTIC,
+    "STABLEHLO_TANH": OperationCode.TANH,
+}
 BINARY = {
-    "EQUAL": OperationCode.EQUAL, "NOT_EQUAL": OperationCode.NOT_EQUAL, "LESS": OperationCode.LESS,
-    "LESS_EQUAL": OperationCode.LESS_EQUAL, "GREATER": OperationCode.GREATER,
-    "GREATER_EQUAL": OperationCode.GREATER_EQUAL, "LOGICAL_AND": OperationCode.LOGICAL_AND,
-    "LOGICAL_OR": OperationCode.LOGICAL_OR, "MAXIMUM": OperationCode.MAXIMUM, "MINIMUM": OperationCode.MINIMUM,
-    "POW": OperationCode.POW, "PRELU": OperationCode.PRELU, "STABLEHLO_AND": OperationCode.LOGICAL_AND,
-    "STABLEHLO_OR": OperationCode.LOGICAL_OR, "STABLEHLO_MAXIMUM": OperationCode.MAXIMUM,
-    "STABLEHLO_MINIMUM": OperationCode.MINIMUM, "STABLEHLO_POWER": OperationCode.POW,
-}  # fmt: skip
+    "EQUAL": OperationCode.EQUAL,
+    "NOT_EQUAL": OperationCode.NOT_EQUAL,
+    "LESS": OperationCode.LESS,
+    "LESS_EQUAL": OperationCode.LESS_EQUAL,
+    "GREATER": OperationCode.GREATER,
+    "GREATER_EQUAL": OperationCode.GREATER_EQUAL,
+    "LOGICAL_AND": OperationCode.LOGICAL_AND,
+    "LOGICAL_OR": OperationCode.LOGICAL_OR,
+    "MAXIMUM": OperationCode.MAXIMUM,
+    "MINIMUM": OperationCode.MINIMUM,
+    "POW": OperationCode.POW,
+    "PRELU": OperationCode.PRELU,
+    "STABLEHLO_AND": OperationCode.LOGICAL_AND,
+    "STABLEHLO_OR": OperationCode.LOGICAL_OR,
+    "STABLEHLO_MAXIMUM": OperationCode.MAXIMUM,
+    "STABLEHLO_MINIMUM": OperationCode.MINIMUM,
+    "STABLEHLO_POWER": OperationCode.POW,
+}
 RECTIFIERS = {
     "RELU": OperationCode.RELU,
     "RELU_N1_TO_1": OperationCode.RELU1,
     "RELU6": OperationCode.RELU6,
 }
-COMPARISONS = [OperationCode.EQUAL, OperationCode.NOT_EQUAL, OperationCode.GREATER_EQUAL, OperationCode.GREATER,
-               OperationCode.LESS_EQUAL, OperationCode.LESS]  # fmt: skip
+COMPARISONS = [
+    OperationCode.EQUAL,
+    OperationCode.NOT_EQUAL,
+    OperationCode.GREATER_EQUAL,
+    OperationCode.GREATER,
+    OperationCode.LESS_EQUAL,
+    OperationCode.LESS,
+]
 """By number of StablehloComparisonDirection."""
 
 

@@ -202,9 +202,9 @@ def flat_places(node: Node, indices: Value, shape: Sequence[int]) -> Value:
         step = math.prod(shape[axis + 1 : depth])
         if step != 1:
             column = node.apply(OperationCode.MUL, column, node.like(column, step), node.i32(0), shape=column.shape)
-        place = column if place is None else node.apply(
-            OperationCode.ADD, place, column, node.i32(0), shape=column.shape
-        )  # fmt: skip
+        place = (
+            column if place is None else node.apply(OperationCode.ADD, place, column, node.i32(0), shape=column.shape)
+        )
     assert place is not None
     return place
 

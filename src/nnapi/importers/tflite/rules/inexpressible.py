@@ -5,14 +5,24 @@ from __future__ import annotations
 BY_REASON = {
     "the extents of its result depend on the data": ("WHERE", "UNIQUE"),
     "NNAPI's suppression of boxes gives boxes, not their indices": (
-        "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5",
+        "NON_MAX_SUPPRESSION_V4",
+        "NON_MAX_SUPPRESSION_V5",
     ),
     "NNAPI models keep nothing between runs": (
-        "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND",
-        "HASHTABLE_IMPORT", "HASHTABLE_SIZE",
+        "VAR_HANDLE",
+        "READ_VARIABLE",
+        "ASSIGN_VARIABLE",
+        "CALL_ONCE",
+        "HASHTABLE",
+        "HASHTABLE_FIND",
+        "HASHTABLE_IMPORT",
+        "HASHTABLE_SIZE",
     ),
     "NNAPI has no scatter other than by adding": (
-        "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN", "STABLEHLO_SCATTER",
+        "UNSORTED_SEGMENT_PROD",
+        "UNSORTED_SEGMENT_MAX",
+        "UNSORTED_SEGMENT_MIN",
+        "STABLEHLO_SCATTER",
         "STABLEHLO_DYNAMIC_UPDATE_SLICE",
     ),
     "NNAPI has no remainder with the sign of the dividend": ("STABLEHLO_REMAINDER",),
@@ -20,15 +30,24 @@ BY_REASON = {
     "NNAPI has no images of rank 5": ("CONV_3D", "CONV_3D_TRANSPOSE"),
     "NNAPI has no operations on bits": ("BITWISE_XOR", "RIGHT_SHIFT", "BITCAST", "STABLEHLO_SHIFT_LEFT"),
     "NNAPI's only random operation draws classes": (
-        "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR",
+        "RANDOM_STANDARD_NORMAL",
+        "RANDOM_UNIFORM",
+        "STABLEHLO_RNG_BIT_GENERATOR",
     ),
     "NNAPI has no inverse trigonometric function": ("ATAN2",),
     "NNAPI stores nothing sparsely": ("EMBEDDING_LOOKUP_SPARSE",),
     "of StableHLO the importer reads arithmetic and moves only": (
-        "STABLEHLO_CBRT", "STABLEHLO_CONVOLUTION", "STABLEHLO_CUSTOM_CALL", "STABLEHLO_DOT_GENERAL",
-        "STABLEHLO_DYNAMIC_SLICE", "STABLEHLO_GATHER", "STABLEHLO_REDUCE", "STABLEHLO_REDUCE_WINDOW",
-        "STABLEHLO_SORT", "STABLEHLO_WHILE",
+        "STABLEHLO_CBRT",
+        "STABLEHLO_CONVOLUTION",
+        "STABLEHLO_CUSTOM_CALL",
+        "STABLEHLO_DOT_GENERAL",
+        "STABLEHLO_DYNAMIC_SLICE",
+        "STABLEHLO_GATHER",
+        "STABLEHLO_REDUCE",
+        "STABLEHLO_REDUCE_WINDOW",
+        "STABLEHLO_SORT",
+        "STABLEHLO_WHILE",
     ),
-}  # fmt: skip
+}
 
 REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds}

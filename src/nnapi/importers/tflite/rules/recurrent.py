@@ -53,9 +53,11 @@ def lstm(node: Node) -> None:
     scratch, state, memory = (
         node.temporary(OperandType(x.type.code, shape), suffix)
         for shape, suffix in (
-            ((x.shape[0], gates * units), "scratch"), (cell[18].shape, "state"), (cell[19].shape, "cell state")
+            ((x.shape[0], gates * units), "scratch"),
+            (cell[18].shape, "state"),
+            (cell[19].shape, "cell state"),
         )
-    )  # fmt: skip
+    )
     norms = _cell(node, range(20, 24)) if node.count > 20 else []
     target = node.output
     out = node.temporary(OperandType(FLOAT32, target.shape), "output") if target.is_quantized else target

@@ -13,10 +13,14 @@ from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 REDUCTIONS = {
-    "SUM": OperationCode.REDUCE_SUM, "REDUCE_PROD": OperationCode.REDUCE_PROD, "REDUCE_MAX": OperationCode.REDUCE_MAX,
-    "REDUCE_MIN": OperationCode.REDUCE_MIN, "REDUCE_ANY": OperationCode.REDUCE_ANY,
-    "REDUCE_ALL": OperationCode.REDUCE_ALL, "MEAN": OperationCode.MEAN,
-}  # fmt: skip
+    "SUM": OperationCode.REDUCE_SUM,
+    "REDUCE_PROD": OperationCode.REDUCE_PROD,
+    "REDUCE_MAX": OperationCode.REDUCE_MAX,
+    "REDUCE_MIN": OperationCode.REDUCE_MIN,
+    "REDUCE_ANY": OperationCode.REDUCE_ANY,
+    "REDUCE_ALL": OperationCode.REDUCE_ALL,
+    "MEAN": OperationCode.MEAN,
+}
 
 
 @rule(*REDUCTIONS, options="ReducerOptions")

@@ -42,9 +42,15 @@ class _TensorType(ctypes.Structure):
 
 class _Event(ctypes.Structure):
     _fields_ = (
-        ("tag", c_char_p), ("type", c_int), ("start", c_uint64), ("microseconds", c_uint64), ("memory", c_size_t * 6),
-        ("operator", c_uint64), ("graph", c_uint64), ("source", c_int),
-    )  # fmt: skip
+        ("tag", c_char_p),
+        ("type", c_int),
+        ("start", c_uint64),
+        ("microseconds", c_uint64),
+        ("memory", c_size_t * 6),
+        ("operator", c_uint64),
+        ("graph", c_uint64),
+        ("source", c_int),
+    )
 
 
 class Event(NamedTuple):

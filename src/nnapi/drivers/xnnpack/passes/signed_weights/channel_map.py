@@ -20,10 +20,20 @@ from nnapi.model.operand import Array
 
 SINGLE = frozenset(
     {
-        "AVERAGE_POOL_2D", "DEQUANTIZE", "HARD_SWISH", "LOGISTIC", "MAX_POOL_2D", "QUANTIZE", "RELU", "RELU6",
-        "RELU_N1_TO_1", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TANH",
+        "AVERAGE_POOL_2D",
+        "DEQUANTIZE",
+        "HARD_SWISH",
+        "LOGISTIC",
+        "MAX_POOL_2D",
+        "QUANTIZE",
+        "RELU",
+        "RELU6",
+        "RELU_N1_TO_1",
+        "RESIZE_BILINEAR",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "TANH",
     }
-)  # fmt: skip
+)
 """Operators of one tensor that treat every channel alike."""
 MOST_SLICES = 3
 """Copies appended one by one at a filter; the engine joins at most five tensors."""
