@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeAlias
 
 import numpy as np
 
-from nnapi.errors import BadDataError, OpFailedError, need, translated
+from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.importers import import_cache
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -19,13 +19,6 @@ from nnapi.trace import Layer, Phase, Section
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO"
 """Where a model is read from: a file by its path, its bytes, or itself, open for reading in binary."""
-OTHERS = {
-    b"PK\x03\x04": "a zip archive (a Keras, PyTorch or .task file?)",
-    b"\x89HDF": "an HDF5 file (a Keras model?)",
-    b"\x1f\x8b": "compressed with gzip",
-    b"\x08": "perhaps ONNX or another protocol buffer",
-}
-"""What a file that no importer knows may be, by its first bytes."""
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
@@ -39,23 +32,7 @@ def load(source: Source) -> Model:
     model, is damaged, or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and
     OpFailedError where the process runs out of memory or of descriptors.
     """
-    memory, path = _opened(source)
-    name = os.path.basename(path)
-    file = import_cache.identity(memory)
-    if file is not None and (found := import_cache.recalled(file, memory, path)):
-        return found
-    try:
-        with translated(path):
-            need(memory.size, "the file is empty", BadDataError)
-            head = memory.view(0, min(8, memory.size)).tobytes()
-            from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
-
-            need(head[4:8] == tflite.IDENTIFIER, f"no model that can be read: {_guess(head)}", BadDataError)
-            model = tflite.read(memory, name)
-    except BadDataError as error:
-        raise (error if error.sentence.startswith(f"{name} ") else error.at(path)) from None
-    model.origin = import_cache.Origin(file, path) if file else None
-    return model
+    return import_cache.load(*_opened(source))
 
 
 def _opened(source: Source) -> tuple[Memory, str]:
@@ -86,8 +63,3 @@ def _opened_file(file: BinaryIO) -> tuple[Memory, str]:
     if stat is None or not S_ISREG(stat.st_mode):
         return Memory.from_array(np.frombuffer(file.read(), np.uint8)), name
     return Memory.from_fd(max(stat.st_size - position, 0), PROT_READ, file.fileno(), position), name
-
-
-def _guess(head: bytes) -> str:
-    found = next((text for start, text in OTHERS.items() if head.startswith(start)), f"it starts with {head!r}")
-    return f"no TFL3 in bytes 4 to 8, {found}"

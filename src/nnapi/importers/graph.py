@@ -16,7 +16,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError
-from nnapi.importers.tflite.tensors import Refused, expressible
+from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.call import UNKNOWN, NotYetKnown, normalise
 from nnapi.model.matching import Fitted, Match
 from nnapi.model.model import Model

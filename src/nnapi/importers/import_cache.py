@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers import file_formats
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -106,10 +107,20 @@ class Origin:
 
 def _loaded(path: str, digest: bytes) -> Model:
     """The model of a file, elsewhere: BadDataError where that is another one there."""
-    from nnapi.importers import load
-
-    model = load(path)
+    model = load(Memory.from_file(path), path)
     need(content_hash(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
+    return model
+
+
+def load(memory: Memory, path: str) -> Model:
+    """The model in a memory: recalled where its file was imported before, else read."""
+    file = identity(memory)
+    if file is None:
+        return file_formats.read(memory, path)
+    model = recalled(file, memory, path)
+    if model is None:
+        model = file_formats.read(memory, path)
+        model.origin = Origin(file, path)
     return model
 
 
@@ -125,21 +136,19 @@ def recalled(file: Identity, memory: Memory, path: str) -> Model | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     name, origin = os.path.basename(path), Origin(file, path, is_kept=True)
-    model = LazyModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(origin, memory, name, digest))
+    model = LazyModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(origin, memory, path, digest))
     model.origin = origin
     take_for(model, digest)
     return model
 
 
-def _read(origin: Origin, memory: Memory, name: str, digest: bytes) -> Model:
+def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
     """The model, read only now; BadDataError where it is another by now."""
-    from nnapi.importers import tflite
-
-    model = tflite.read(memory, name)
+    model = file_formats.read(memory, path)
     now = identity(memory)
     if now != origin.file:
         if now is None or content_hash(model) != digest:
-            raise BadDataError(f"{name} has changed since it was loaded: load it again")
+            raise BadDataError(f"{os.path.basename(path)} has changed since it was loaded: load it again")
         origin.file = now  # the same content, which counts from now on
     return model
 

@@ -12,7 +12,7 @@ import nnapi
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError
 from nnapi.importers import load
-from nnapi.importers.tflite import Refusal, UnsupportedOperationsError
+from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.importers.tflite.rules import rule_for
 from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from nnapi.importers.tflite.convert import Import, Refusal, UnsupportedOperationsError
-from nnapi.importers.tflite.reader import IDENTIFIER, File
+import os
+
+from nnapi.importers.tflite.convert import Import
+from nnapi.importers.tflite.reader import File
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
-__all__ = ["IDENTIFIER", "Refusal", "UnsupportedOperationsError", "read"]
 
-
-def read(memory: Memory, name: str) -> Model:
+def read(memory: Memory, path: str) -> Model:
     """The model in a mapped .tflite file; its constants are views of the mapping.
 
     Raises UnsupportedOperationsError listing the operations that NNAPI cannot express, BadDataError for a damaged file.
     """
-    return Import(File(memory.view().data.toreadonly()), name).model()
+    return Import(File(memory.view().data.toreadonly()), os.path.basename(path)).model()

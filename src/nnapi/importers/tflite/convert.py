@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +14,12 @@ from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.references import CONTROL_FLOW, referred
 from nnapi.importers.tflite.rules import reason_without_rule, rule_for
-from nnapi.importers.tflite.tensors import Refused, expressible, in_blocks, operand_type, stored
+from nnapi.importers.tflite.tensors import in_blocks, operand_type, stored
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -30,22 +30,6 @@ INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.erro
 
 DEEPEST = 50
 """Subgraphs that are called may call others so deep."""
-
-
-class Refusal(NamedTuple):
-    """An operation of the file that NNAPI cannot express: its kind, the tensor it writes, and why not."""
-
-    operation: str
-    name: str
-    reason: str
-
-
-class UnsupportedOperationsError(BadDataError):
-    """A file uses operations that NNAPI cannot express; ``refusals`` has one entry for each of them."""
-
-    def __init__(self, sentence: str, refusals: Sequence[Refusal] = ()) -> None:
-        super().__init__(sentence)
-        self.refusals = tuple(refusals)
 
 
 class Import:
@@ -68,7 +52,7 @@ class Import:
             self._convert(index)
         model = self._convert(0)
         if self.refusals or model is None:
-            raise UnsupportedOperationsError(_sentence(self.name, self.refusals), self.refusals)
+            raise UnsupportedOperationsError.of(self.name, self.refusals)
         return model
 
     def subgraph(self, index: int) -> Model | None:
@@ -156,6 +140,10 @@ class Conversion:
     def note(self, sentence: str) -> None:
         self.whole.notes[sentence] = None
 
+    def model(self, index: int) -> Model | None:
+        """Another subgraph as a finished model; None where something in it was refused."""
+        return self.whole.subgraph(index)
+
     def inline(self, index: int, values: Sequence[Value]) -> list[Value]:
         """Put the operations of another subgraph, applied to ``values``, into this one's graph; gives its outputs."""
         subgraph = self.whole.file.subgraph(index)
@@ -174,7 +162,7 @@ class Conversion:
         try:
             if rule is None:
                 raise Refused(reason_without_rule(operator.kind))
-            node = Node(self, operator, rule.options)
+            node = TfliteNode(self, operator, rule.options)
             rule.function(node)
             for index, value in zip(operator.outputs, node.outputs, strict=True):
                 if value in self.graph.written or value.array is not None:
@@ -273,12 +261,3 @@ def _placeholder(tensor: Tensor) -> Value:
         return Value(operand_type(tensor), tensor.name)
     except (Refused, NnapiError):
         return Value(OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,)), tensor.name)
-
-
-def _sentence(name: str, refusals: Sequence[Refusal]) -> str:
-    """One sentence that lists every refused operation, grouped by kind and reason."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for refusal in refusals:
-        groups.setdefault((refusal.operation, refusal.reason), []).append(refusal.name)
-    parts = [f"{kind} ×{len(names)} ({', '.join(names)}: {reason})" for (kind, reason), names in groups.items()]
-    return f"{name} uses operations that NNAPI cannot express: {', '.join(parts)}"

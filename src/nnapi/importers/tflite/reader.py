@@ -12,13 +12,10 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need
-from nnapi.formats.tflite import schema
+from nnapi.formats.tflite import IDENTIFIER, schema
 from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.tflite.sparse import Sparsity, sparsity
 from nnapi.model.operand import Shape
-
-IDENTIFIER = b"TFL3"
-"""Bytes 4 to 8 of every .tflite file."""
 
 OMITTED = -1
 """Index of an optional input that is not given."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode as O
 from nnapi.errors import BadDataError, need
+from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.reader import Tensor
 from nnapi.importers.tflite.sparse import dense
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
@@ -43,20 +44,6 @@ QUANTIZED = {
 
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
 """Types of constants of which the file may store some elements only."""
-
-
-class Refused(Exception):
-    """An operation of the file cannot be expressed; ``reason`` says why."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-def expressible(condition: object, reason: str) -> None:
-    """Raise Refused unless the condition holds."""
-    if not condition:
-        raise Refused(reason)
 
 
 def operand_type(tensor: Tensor) -> OperandType:

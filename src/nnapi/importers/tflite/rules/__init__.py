@@ -1,6 +1,6 @@
 """The table of rules: for every TFLite operation, how NNAPI expresses it.
 
-A rule is a function of one :class:`~nnapi.importers.tflite.node.Node` that appends NNAPI operations writing the
+A rule is a function of one :class:`~nnapi.importers.tflite.node.TfliteNode` that appends NNAPI operations writing the
 node's outputs, or raises Refused with the reason why they cannot. Rules register themselves by name when their module
 is imported, which happens when a file first has one of its operations.
 """
@@ -11,12 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from nnapi.importers.tflite.node import Node
+from nnapi.importers.tflite.node import TfliteNode
 
-Apply = Callable[["Node"], object]
+Apply = Callable[[TfliteNode], object]
 
 
 @dataclass(frozen=True)

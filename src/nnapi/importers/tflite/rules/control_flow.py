@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.references import referred
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 
 @rule("IF")
-def if_(node: Node) -> None:
+def if_(node: TfliteNode) -> None:
     condition, *values = node.inputs
     expressible(values, "its branches have no inputs, NNAPI's models have at least one")
     _refer(node, OperationCode.IF, [condition], values)
 
 
 @rule("WHILE")
-def while_(node: Node) -> None:
+def while_(node: TfliteNode) -> None:
     _refer(node, OperationCode.WHILE, [], node.inputs)
 
 
-def _refer(node: Node, code: OperationCode, first: list[Value], values: list[Value]) -> None:
+def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: list[Value]) -> None:
     """An operation on two subgraphs; nothing where one of them was refused, which has been recorded."""
-    models = [node.conversion.whole.subgraph(index) for index in referred(node.operator)]
+    models = [node.scope.model(index) for index in referred(node.operator)]
     references = [
         Value(OperandType(OperandCode.MODEL), model.name, model=model) for model in models if model is not None
     ]
@@ -34,18 +34,18 @@ def _refer(node: Node, code: OperationCode, first: list[Value], values: list[Val
 
 
 @rule("STABLEHLO_COMPOSITE")
-def composite(node: Node) -> None:
+def composite(node: TfliteNode) -> None:
     _inline(node)
 
 
 @rule("CALL")
-def call(node: Node) -> None:
+def call(node: TfliteNode) -> None:
     _inline(node)
 
 
-def _inline(node: Node) -> None:
+def _inline(node: TfliteNode) -> None:
     """The operations of a subgraph take the operator's place."""
     (index,) = referred(node.operator)
-    results = node.conversion.inline(index, node.inputs)
+    results = node.scope.inline(index, node.inputs)
     for i, value in enumerate(results[: len(node.outputs)]):
         node.deliver(value, i)

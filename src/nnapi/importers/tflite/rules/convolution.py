@@ -8,9 +8,9 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode, PaddingCode
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.tensors import Refused, expressible
 from nnapi.model.operand import OperandType
 
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
@@ -18,7 +18,7 @@ PADDING = {0: PaddingCode.PADDING_SAME, 1: PaddingCode.PADDING_VALID}
 
 
 @rule("CONV_2D", options="Conv2DOptions")
-def conv_2d(node: Node) -> None:
+def conv_2d(node: TfliteNode) -> None:
     o = node.options
     x, filter = weighted(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
@@ -35,7 +35,7 @@ def conv_2d(node: Node) -> None:
 
 
 @rule("DEPTHWISE_CONV_2D", options="DepthwiseConv2DOptions")
-def depthwise_conv_2d(node: Node) -> None:
+def depthwise_conv_2d(node: TfliteNode) -> None:
     o = node.options
     x, filter = weighted(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
@@ -56,7 +56,7 @@ def depthwise_conv_2d(node: Node) -> None:
 
 
 @rule("TRANSPOSE_CONV", options="TransposeConvOptions")
-def transpose_conv(node: Node) -> None:
+def transpose_conv(node: TfliteNode) -> None:
     o = node.options
     x, filter = weighted(node, 2, 1)
     expressible(filter.rank == 4, "its filter is not of rank 4")
@@ -76,7 +76,7 @@ def transpose_conv(node: Node) -> None:
 
 
 @rule("CUSTOM:Convolution2DTransposeBias")
-def transpose_conv_with_bias(node: Node) -> None:
+def transpose_conv_with_bias(node: TfliteNode) -> None:
     """MediaPipe's, which segments people; its parameters are the scheme, numbered as NNAPI does, and the strides."""
     parameters = node.operator.custom_options
     expressible(len(parameters) >= 12, f"its parameters take {len(parameters)} bytes, must be at least 12")
@@ -101,7 +101,7 @@ def transpose_conv_with_bias(node: Node) -> None:
 
 
 @rule("FULLY_CONNECTED", options="FullyConnectedOptions")
-def fully_connected(node: Node) -> None:
+def fully_connected(node: TfliteNode) -> None:
     """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
     o = node.options
     expressible(o.weights_format == 0, "its weights are shuffled for one kind of processor")
@@ -127,7 +127,7 @@ def fully_connected(node: Node) -> None:
         node.reshape(flat, shape, to=out)
 
 
-def pointwise(node: Node, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
+def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
     """FULLY_CONNECTED with a scale for each unit, as a convolution of single pixels."""
     units, depth = weights.shape
     filter = retyped(weights, weights.type.with_dimensions((units, 1, 1, depth)))
@@ -140,7 +140,7 @@ def pointwise(node: Node, x: Value, weights: Value, bias: Value, act: Value, sha
     node.reshape(out, shape, to=node.output)
 
 
-def weighted(node: Node, i: int, j: int) -> tuple[Value, Value]:
+def weighted(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
     """Input and weights; codes as weights of a float input become the numbers that they stand for."""
     x, weights = node.input(i), node.input(j)
     if x.is_float and weights.is_quantized:
@@ -149,7 +149,7 @@ def weighted(node: Node, i: int, j: int) -> tuple[Value, Value]:
     return x, weights
 
 
-def bias_of(node: Node, i: int, x: Value, weights: Value, channels: int) -> Value:
+def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -> Value:
     """The bias, zeros where there is none; of codes with the scale that NNAPI demands: input times weights."""
     is_quantized = x.is_quantized
     scale = 0.0 if weights.type.channel or not is_quantized else x.type.scale * weights.type.scale
@@ -173,14 +173,14 @@ def retyped(value: Value, type: OperandType) -> Value:
     return Value(type, value.name, value.array.reshape(type.dimensions), value.in_file)
 
 
-def padding(node: Node, code: int) -> Value:
+def padding(node: TfliteNode, code: int) -> Value:
     """The padding scheme as NNAPI numbers it."""
     if code not in PADDING:
         raise Refused(f"its padding scheme is {code}, must be 0 (SAME) or 1 (VALID)")
     return node.i32(PADDING[code])
 
 
-def dilation(node: Node) -> tuple[Value, ...]:
+def dilation(node: TfliteNode) -> tuple[Value, ...]:
     """Layout and dilations, left off where they have their defaults."""
     across, down = node.options.dilation_w_factor, node.options.dilation_h_factor
     return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

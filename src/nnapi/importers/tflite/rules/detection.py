@@ -8,14 +8,14 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.flexbuffer import read_map
 from nnapi.importers.graph import FLOAT32, INT32
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 
 @rule("CUSTOM:TFLite_Detection_PostProcess")
-def detection_postprocess(node: Node) -> None:
+def detection_postprocess(node: TfliteNode) -> None:
     """TFLite gives boxes, classes, scores and count, all float; NNAPI scores, boxes, classes and count."""
     parameters = Parameters(node.operator.custom_options)
     deltas, scores, anchors = node.reals()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.arithmetic import add, broadcast, choose, divide, multiply, subtract
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.arithmetic import add, broadcast, choose, divide, multiply, subtract
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 FUSING = {
@@ -79,8 +79,8 @@ COMPARISONS = [
 @rule("SUB", options="SubOptions")
 @rule("MUL", options="MulOptions")
 @rule("DIV", options="DivOptions")
-def fusing(node: Node) -> None:
-    code = FUSING[node.operator.kind]
+def fusing(node: TfliteNode) -> None:
+    code = FUSING[node.kind]
     x, y = node.inputs
     if code == OperationCode.DIV and x.type.code == INT32:
         truncated_quotient(node, x, y)
@@ -88,7 +88,7 @@ def fusing(node: Node) -> None:
     node.emit(code, x, y, node.activation(node.options.fused_activation_function))
 
 
-def truncated_quotient(node: Node, x: Value, y: Value) -> None:
+def truncated_quotient(node: TfliteNode, x: Value, y: Value) -> None:
     """TFLite's quotient of integers is rounded towards zero, NNAPI's down."""
     size = divide(
         node, node.apply(OperationCode.ABS, x, shape=x.shape), node.apply(OperationCode.ABS, y, shape=y.shape)
@@ -104,10 +104,10 @@ def truncated_quotient(node: Node, x: Value, y: Value) -> None:
 @rule("STABLEHLO_SUBTRACT")
 @rule("STABLEHLO_MULTIPLY")
 @rule("STABLEHLO_DIVIDE")
-def fusing_nothing(node: Node) -> None:
+def fusing_nothing(node: TfliteNode) -> None:
     names = {"STABLEHLO_ADD": "ADD", "STABLEHLO_SUBTRACT": "SUB", "STABLEHLO_MULTIPLY": "MUL"}
     x, y = node.inputs
-    code = FUSING[names.get(node.operator.kind, "DIV")]
+    code = FUSING[names.get(node.kind, "DIV")]
     if code == OperationCode.DIV and x.type.code == INT32:
         truncated_quotient(node, x, y)
     else:
@@ -115,48 +115,48 @@ def fusing_nothing(node: Node) -> None:
 
 
 @rule(*UNARY)
-def unary(node: Node) -> None:
-    node.emit(UNARY[node.operator.kind], node.input(0))
+def unary(node: TfliteNode) -> None:
+    node.emit(UNARY[node.kind], node.input(0))
 
 
 @rule(*BINARY)
-def binary(node: Node) -> None:
-    node.emit(BINARY[node.operator.kind], node.input(0), node.input(1))
+def binary(node: TfliteNode) -> None:
+    node.emit(BINARY[node.kind], node.input(0), node.input(1))
 
 
 @rule("STABLEHLO_COMPARE", options="StablehloCompareOptions")
-def compare(node: Node) -> None:
+def compare(node: TfliteNode) -> None:
     direction = node.options.comparison_direction
     expressible(0 <= direction < len(COMPARISONS), f"its direction {direction} is none")
     node.emit(COMPARISONS[direction], node.input(0), node.input(1))
 
 
 @rule(*RECTIFIERS)
-def rectifier(node: Node) -> None:
-    node.activate(RECTIFIERS[node.operator.kind], node.input(0), node.output)
+def rectifier(node: TfliteNode) -> None:
+    node.activate(RECTIFIERS[node.kind], node.input(0), node.output)
 
 
 @rule("RELU_0_TO_1")
-def relu_0_to_1(node: Node) -> None:
+def relu_0_to_1(node: TfliteNode) -> None:
     x = node.graph.real(node.input(0))
     raised = node.apply(OperationCode.MAXIMUM, x, node.like(x, 0))
     node.deliver(node.apply(OperationCode.MINIMUM, raised, node.like(x, 1)))
 
 
 @rule("STABLEHLO_CLAMP")
-def clamp(node: Node) -> None:
+def clamp(node: TfliteNode) -> None:
     low, x, high = node.inputs
     node.emit(OperationCode.MINIMUM, node.apply(OperationCode.MAXIMUM, x, low), high)
 
 
 @rule("ELU")
-def elu(node: Node) -> None:
+def elu(node: TfliteNode) -> None:
     x = node.input(0)
     node.emit(OperationCode.ELU, x, node.real(1.0, x))
 
 
 @rule("LEAKY_RELU", options="LeakyReluOptions")
-def leaky_relu(node: Node) -> None:
+def leaky_relu(node: TfliteNode) -> None:
     """PRELU with one slope for all; of codes, the slope is one code."""
     x, slope = node.input(0), float(node.options.alpha)
     if not x.is_quantized:
@@ -169,19 +169,19 @@ def leaky_relu(node: Node) -> None:
 
 
 @rule("SOFTMAX", options="SoftmaxOptions")
-def softmax(node: Node) -> None:
+def softmax(node: TfliteNode) -> None:
     x = node.input(0)
     node.emit(OperationCode.SOFTMAX, x, node.real(node.options.beta, x))
 
 
 @rule("LOG_SOFTMAX")
-def log_softmax(node: Node) -> None:
+def log_softmax(node: TfliteNode) -> None:
     x = node.input(0)
     node.emit(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(-1))
 
 
 @rule("ADD_N")
-def add_n(node: Node) -> None:
+def add_n(node: TfliteNode) -> None:
     total, *rest = node.inputs
     if not rest:
         node.bind(0, total)
@@ -192,13 +192,13 @@ def add_n(node: Node) -> None:
 
 
 @rule("SQUARE")
-def square(node: Node) -> None:
+def square(node: TfliteNode) -> None:
     x = node.graph.real(node.input(0))
     node.deliver(multiply(node, x, x))
 
 
 @rule("SQUARED_DIFFERENCE")
-def squared_difference(node: Node) -> None:
+def squared_difference(node: TfliteNode) -> None:
     difference = subtract(node, *node.reals())
     node.deliver(multiply(node, difference, difference))
 
@@ -206,13 +206,13 @@ def squared_difference(node: Node) -> None:
 @rule("SELECT")
 @rule("SELECT_V2")
 @rule("STABLEHLO_SELECT")
-def select(node: Node) -> None:
+def select(node: TfliteNode) -> None:
     """NNAPI's three inputs have one shape; TFLite stretches them."""
     condition, x, y = node.inputs
     shapes = {condition.shape, x.shape, y.shape}
     if len(shapes) > 1:
         known = [node.known(value) for value in (condition, x, y)]
-        if node.operator.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # one condition for each row
+        if node.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # one condition for each row
             condition = node.reshape(condition, (*condition.shape, *(1 for _ in x.shape[1:])))
             known[0] = condition.shape
         shape = np.broadcast_shapes(*known)
@@ -225,7 +225,7 @@ def select(node: Node) -> None:
 
 
 @rule("MULTINOMIAL", options="RandomOptions")
-def multinomial(node: Node) -> None:
+def multinomial(node: TfliteNode) -> None:
     seeds = [int(seed) & 0x7FFFFFFF for seed in (node.options.seed, node.options.seed2)]
     count = node.i32(node.number(1))
     node.emit(OperationCode.RANDOM_MULTINOMIAL, node.input(0), count, node.graph.ints(seeds))

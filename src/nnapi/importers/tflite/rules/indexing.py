@@ -10,15 +10,15 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import BOOL8, INT32, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.movement import split, take, without_axis
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.movement import is_scalar, split, take, without_axis
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 
 @rule("SLICE")
-def slice_block(node: Node) -> None:
+def slice_block(node: TfliteNode) -> None:
     node.emit(OperationCode.SLICE, node.input(0), node.input(1), node.input(2))
 
 
@@ -36,7 +36,7 @@ FULL = Along(None, None, 1, False)
 
 
 @rule("STRIDED_SLICE", options="StridedSliceOptions")
-def strided_slice(node: Node) -> None:
+def strided_slice(node: TfliteNode) -> None:
     """NNAPI has no ellipsis, no new axes, and does not slice int32 or booleans."""
     o, x = node.options, node.input(0)
     computed = any(node.input(i).array is None for i in (1, 2, 3))
@@ -48,7 +48,7 @@ def strided_slice(node: Node) -> None:
     sliced(node, x, *_plan(node, x.rank))
 
 
-def sliced(node: Node, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
+def sliced(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
     """Write the slice of a value, with new axes put in, to the output."""
     if x.type.code in (INT32, BOOL8):
         taken = _by_blocks(node, x, along)
@@ -68,7 +68,7 @@ def sliced(node: Node, x: Value, along: Sequence[Along], new_axes: Sequence[int]
         node.reshape(taken, shape or [1], to=node.output)
 
 
-def _plan(node: Node, rank: int) -> tuple[list[Along], list[int]]:
+def _plan(node: TfliteNode, rank: int) -> tuple[list[Along], list[int]]:
     """What is taken along each axis of the input, and where in the result new axes appear."""
     o = node.options
     begin, end, strides = (node.numbers(i) for i in (1, 2, 3))
@@ -97,7 +97,7 @@ def _plan(node: Node, rank: int) -> tuple[list[Along], list[int]]:
     return along + [FULL] * (rank - len(along)), new_axes
 
 
-def _by_strides(node: Node, x: Value, along: Sequence[Along], to: Value | None) -> Value:
+def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | None) -> Value:
     masks = [
         sum(bool(wanted) << axis for axis, wanted in enumerate(bits))
         for bits in (
@@ -118,7 +118,7 @@ def _by_strides(node: Node, x: Value, along: Sequence[Along], to: Value | None) 
     return node.apply(OperationCode.STRIDED_SLICE, *arguments, shape=())
 
 
-def _by_blocks(node: Node, x: Value, along: Sequence[Along]) -> Value:
+def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
     """The same by SLICE, and GATHER where the stride is not 1; axes to be dropped keep an extent of 1."""
     begin, size = [0] * x.rank, [-1] * x.rank
     places: dict[int, list[int]] = {}
@@ -152,20 +152,20 @@ def _dropped(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
 
 
 @rule("GATHER", options="GatherOptions")
-def gather(node: Node) -> None:
+def gather(node: TfliteNode) -> None:
     x, indices, batch = node.input(0), node.input(1), node.options.batch_dims
     axis = node.axis(node.options.axis, x.rank)
     batch += indices.rank if batch < 0 else 0
     if batch:
         gather_in_batches(node, x, indices, axis, batch)
-    elif is_scalar(node, 1):
+    elif node.is_scalar(1):
         picked = node.apply(OperationCode.GATHER, x, node.i32(axis), indices, shape=())
         node.reshape(picked, without_axis(picked.shape or node.known(x), axis), to=node.output)
     else:
         node.emit(OperationCode.GATHER, x, node.i32(axis), indices)
 
 
-def gather_in_batches(node: Node, x: Value, indices: Value, axis: int, batch: int) -> None:
+def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
     """Indices of each batch, moved on by where its rows begin when all batches are laid one after another."""
     expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
     count, extent = math.prod(node.known(x)[:batch]), x.shape[axis]
@@ -181,7 +181,7 @@ def gather_in_batches(node: Node, x: Value, indices: Value, axis: int, batch: in
 
 
 @rule("GATHER_ND")
-def gather_nd(node: Node) -> None:
+def gather_nd(node: TfliteNode) -> None:
     """Indices of several axes become those of the axes laid flat."""
     x, indices = node.input(0), node.input(1)
     *outer, depth = node.known(indices)
@@ -194,7 +194,7 @@ def gather_nd(node: Node) -> None:
     node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
 
 
-def flat_places(node: Node, indices: Value, shape: Sequence[int]) -> Value:
+def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
     """Coordinates, the last axis of ``indices``, as places when the leading axes of ``shape`` are laid flat."""
     depth = indices.shape[-1]
     place: Value | None = None
@@ -210,7 +210,7 @@ def flat_places(node: Node, indices: Value, shape: Sequence[int]) -> Value:
 
 
 @rule("REVERSE_SEQUENCE", options="ReverseSequenceOptions")
-def reverse_sequence(node: Node) -> None:
+def reverse_sequence(node: TfliteNode) -> None:
     """The beginning of each row, as long as its length says, is read backwards."""
     o, x, lengths = node.options, node.input(0), node.input(1)
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
@@ -234,19 +234,19 @@ def reverse_sequence(node: Node) -> None:
 
 @rule("ARG_MAX", options="ArgMaxOptions")
 @rule("ARG_MIN", options="ArgMinOptions")
-def arg(node: Node) -> None:
-    code = OperationCode.ARGMAX if node.operator.kind == "ARG_MAX" else OperationCode.ARGMIN
+def arg(node: TfliteNode) -> None:
+    code = OperationCode.ARGMAX if node.kind == "ARG_MAX" else OperationCode.ARGMIN
     x = node.input(0)
     node.emit(code, x, node.i32(node.axis(node.number(1), x.rank)))
 
 
 @rule("TOPK_V2")
-def top_k(node: Node) -> None:
+def top_k(node: TfliteNode) -> None:
     node.emit(OperationCode.TOPK_V2, node.input(0), node.i32(node.number(1)), to=node.outputs)
 
 
 @rule("EMBEDDING_LOOKUP")
-def embedding_lookup(node: Node) -> None:
+def embedding_lookup(node: TfliteNode) -> None:
     """Codes in a table of a float result are the numbers that they stand for."""
     lookups, values = node.inputs
     if node.output.is_float and values.is_quantized:
@@ -255,12 +255,12 @@ def embedding_lookup(node: Node) -> None:
 
 
 @rule("HASHTABLE_LOOKUP")
-def hashtable_lookup(node: Node) -> None:
+def hashtable_lookup(node: TfliteNode) -> None:
     node.emit(OperationCode.HASHTABLE_LOOKUP, *node.inputs, to=node.outputs)
 
 
 @rule("LSH_PROJECTION", options="LSHProjectionOptions")
-def lsh_projection(node: Node) -> None:
+def lsh_projection(node: TfliteNode) -> None:
     kinds = {1: 3, 2: 2}  # SPARSE and DENSE in TFLite's numbers and in NNAPI's
     kind = node.options.type
     expressible(kind in kinds, f"its type is {kind}, must be 1 (SPARSE) or 2 (DENSE)")

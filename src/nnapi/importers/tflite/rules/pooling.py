@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.convolution import padding
-from nnapi.importers.tflite.tensors import expressible
 
 POOLS = {
     "AVERAGE_POOL_2D": OperationCode.AVERAGE_POOL_2D,
@@ -16,29 +16,29 @@ POOLS = {
 
 
 @rule(*POOLS, options="Pool2DOptions")
-def pool(node: Node) -> None:
+def pool(node: TfliteNode) -> None:
     o = node.options
     sizes = (o.stride_w, o.stride_h, o.filter_width, o.filter_height)
     act = node.activation(o.fused_activation_function)
-    node.emit(POOLS[node.operator.kind], node.input(0), padding(node, o.padding), *map(node.i32, sizes), act)
+    node.emit(POOLS[node.kind], node.input(0), padding(node, o.padding), *map(node.i32, sizes), act)
 
 
 @rule("LOCAL_RESPONSE_NORMALIZATION", options="LocalResponseNormalizationOptions")
-def local_response_normalization(node: Node) -> None:
+def local_response_normalization(node: TfliteNode) -> None:
     o, x = node.options, node.input(0)
     factors = (node.real(value, x) for value in (o.bias, o.alpha, o.beta))
     node.emit(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(o.radius), *factors)
 
 
 @rule("L2_NORMALIZATION", options="L2NormOptions")
-def l2_normalization(node: Node) -> None:
+def l2_normalization(node: TfliteNode) -> None:
     act = node.options.fused_activation_function
     expressible(act == 0, f"NNAPI's L2_NORMALIZATION has no fused activation, the file wants {act}")
     node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
 
 
 @rule("RESIZE_BILINEAR", options="ResizeBilinearOptions")
-def resize_bilinear(node: Node) -> None:
+def resize_bilinear(node: TfliteNode) -> None:
     height, width = node.numbers(1)
     flags = (node.options.align_corners, node.options.half_pixel_centers)
     tail = [node.flag(flag) for flag in (False, *flags)] if any(flags) else []
@@ -46,7 +46,7 @@ def resize_bilinear(node: Node) -> None:
 
 
 @rule("RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighborOptions")
-def resize_nearest_neighbor(node: Node) -> None:
+def resize_nearest_neighbor(node: TfliteNode) -> None:
     height, width = node.numbers(1)
     flags = (node.options.align_corners, node.options.half_pixel_centers)
     tail = [node.flag(flag) for flag in flags] if any(flags) else []
@@ -55,17 +55,17 @@ def resize_nearest_neighbor(node: Node) -> None:
 
 
 @rule("SPACE_TO_DEPTH", options="SpaceToDepthOptions")
-def space_to_depth(node: Node) -> None:
+def space_to_depth(node: TfliteNode) -> None:
     node.emit(OperationCode.SPACE_TO_DEPTH, node.input(0), node.i32(node.options.block_size))
 
 
 @rule("DEPTH_TO_SPACE", options="DepthToSpaceOptions")
-def depth_to_space(node: Node) -> None:
+def depth_to_space(node: TfliteNode) -> None:
     node.emit(OperationCode.DEPTH_TO_SPACE, node.input(0), node.i32(node.options.block_size))
 
 
 @rule("SPACE_TO_BATCH_ND")
-def space_to_batch(node: Node) -> None:
+def space_to_batch(node: TfliteNode) -> None:
     """NNAPI has images only; rank 3 is an image of width 1."""
     x, block, pads = node.input(0), node.numbers(1), node.numbers(2)
     if x.rank == 4:
@@ -81,7 +81,7 @@ def space_to_batch(node: Node) -> None:
 
 
 @rule("BATCH_TO_SPACE_ND")
-def batch_to_space(node: Node) -> None:
+def batch_to_space(node: TfliteNode) -> None:
     """NNAPI does not crop: that is a SLICE of its own."""
     x, block, crops = node.input(0), node.numbers(1), node.numbers(2)
     if x.rank == 4 and not any(crops):

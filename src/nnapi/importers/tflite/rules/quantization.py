@@ -6,16 +6,16 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
 @rule("QUANTIZE")
-def quantize(node: Node) -> None:
+def quantize(node: TfliteNode) -> None:
     """From real numbers, or from codes to codes of another scale."""
     x = node.input(0)
     expressible(x.is_float or x.is_quantized, f"its input is {x.type.name}")
@@ -23,7 +23,7 @@ def quantize(node: Node) -> None:
 
 
 @rule("DEQUANTIZE")
-def dequantize(node: Node) -> None:
+def dequantize(node: TfliteNode) -> None:
     """Weights stored as float16 or codes become float32 here; values that are computed, when the model runs."""
     x = node.input(0)
     if x.is_float:
@@ -36,7 +36,7 @@ def dequantize(node: Node) -> None:
 
 
 @rule("CAST", "STABLEHLO_CONVERT")
-def cast(node: Node) -> None:
+def cast(node: TfliteNode) -> None:
     """Stored numbers; NNAPI's CAST knows neither booleans nor signed bytes, which take detours."""
     x, out = node.input(0), node.output
     source, target = x.type.code, out.type.code
@@ -71,19 +71,19 @@ def _stored(code: int, like: Value) -> OperandType:
     return OperandType(code, like.shape, *((1.0, 0) if code in (QUANT8, QUANT8_SIGNED) else ()))
 
 
-def _as_bytes(node: Node, out: Value) -> Value:
+def _as_bytes(node: TfliteNode, out: Value) -> Value:
     expressible((out.type.scale, out.type.zero_point) == (1.0, 0), "it casts to signed codes with a scale")
     return out
 
 
 @rule("DENSIFY")
-def densify(node: Node) -> None:
+def densify(node: TfliteNode) -> None:
     """What the file stores sparsely is whole as soon as it is read."""
     node.bind(0, node.input(0))
 
 
 @rule("FAKE_QUANT", options="FakeQuantOptions")
-def fake_quant(node: Node) -> None:
+def fake_quant(node: TfliteNode) -> None:
     """Round to the codes of an 8-bit range, and back."""
     o, x = node.options, node.input(0)
     expressible(o.num_bits == 8 and not o.narrow_range, "NNAPI has codes of the full 8 bits only")

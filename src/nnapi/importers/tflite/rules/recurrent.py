@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.movement import split
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.convolution import retyped
-from nnapi.importers.tflite.rules.movement import split
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType, Shape
 
 QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT16_SYMM
@@ -26,7 +26,7 @@ MOST_STEPS = 256
 
 
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM", options="UnidirectionalSequenceLSTMOptions")
-def sequence_lstm(node: Node) -> None:
+def sequence_lstm(node: TfliteNode) -> None:
     o, x = node.options, node.input(0)
     expressible(not o.diagonal_recurrent_tensors, "NNAPI has no diagonal recurrent weights")
     time_axis = 0 if o.time_major else 1
@@ -40,7 +40,7 @@ def sequence_lstm(node: Node) -> None:
 
 
 @rule("LSTM", options="LSTMOptions")
-def lstm(node: Node) -> None:
+def lstm(node: TfliteNode) -> None:
     """One time step. Old files join all weights into one matrix: see :func:`basic_lstm`."""
     o = node.options
     if o.kernel_type == 1:
@@ -66,7 +66,7 @@ def lstm(node: Node) -> None:
         node.deliver(out)
 
 
-def basic_lstm(node: Node) -> None:
+def basic_lstm(node: TfliteNode) -> None:
     """Gates from one product of the weights with input and last output: input, candidate, forget, output."""
     o = node.options
     x, last, weights, bias, state = node.inputs[:5]
@@ -92,7 +92,7 @@ def basic_lstm(node: Node) -> None:
 
 
 @rule("BIDIRECTIONAL_SEQUENCE_LSTM", options="BidirectionalSequenceLSTMOptions")
-def bidirectional_lstm(node: Node) -> None:
+def bidirectional_lstm(node: TfliteNode) -> None:
     o = node.options
     cell = _cell(node, range(48))
     x = cell[0]
@@ -103,7 +103,7 @@ def bidirectional_lstm(node: Node) -> None:
 
 
 @rule("RNN", options="RNNOptions")
-def rnn(node: Node) -> None:
+def rnn(node: TfliteNode) -> None:
     """NNAPI's cell squashes by RELUs only; TANH is written out."""
     cell, act = _cell(node, range(5)), node.options.fused_activation_function
     if act == TANH:
@@ -115,7 +115,7 @@ def rnn(node: Node) -> None:
     node.deliver(out)
 
 
-def _tanh_step(node: Node, x: Value, weights: Value, recurrent: Value, bias: Value, state: Value) -> Value:
+def _tanh_step(node: TfliteNode, x: Value, weights: Value, recurrent: Value, bias: Value, state: Value) -> Value:
     none, code = node.i32(0), OperationCode.FULLY_CONNECTED
     zeros = node.graph.filled(bias.type)
     seen = node.apply(code, x, weights, bias, none, shape=state.shape)
@@ -125,7 +125,7 @@ def _tanh_step(node: Node, x: Value, weights: Value, recurrent: Value, bias: Val
 
 
 @rule("UNIDIRECTIONAL_SEQUENCE_RNN", options="SequenceRNNOptions")
-def sequence_rnn(node: Node) -> None:
+def sequence_rnn(node: TfliteNode) -> None:
     o, cell = node.options, _cell(node, range(5))
     act = o.fused_activation_function
     if act != TANH:
@@ -144,7 +144,7 @@ def sequence_rnn(node: Node) -> None:
 
 
 @rule("BIDIRECTIONAL_SEQUENCE_RNN", options="BidirectionalSequenceRNNOptions")
-def bidirectional_rnn(node: Node) -> None:
+def bidirectional_rnn(node: TfliteNode) -> None:
     o = node.options
     expressible(o.fused_activation_function != TANH, "NNAPI's cell squashes by RELUs only, not by TANH")
     act = node.i32(o.fused_activation_function)
@@ -154,7 +154,7 @@ def bidirectional_rnn(node: Node) -> None:
 
 
 @rule("SVDF", options="SVDFOptions")
-def svdf(node: Node) -> None:
+def svdf(node: TfliteNode) -> None:
     o = node.options
     x, feature, time, bias, state = _cell(node, (0, 1, 2, 3, 4))
     target = node.output
@@ -169,7 +169,7 @@ def svdf(node: Node) -> None:
 # Operands of cells
 
 
-def _cell(node: Node, positions: Sequence[int]) -> list[Value]:
+def _cell(node: TfliteNode, positions: Sequence[int]) -> list[Value]:
     """Inputs of a cell in real numbers, omitted ones as such."""
     values = []
     for i in positions:
@@ -186,7 +186,7 @@ def _cell(node: Node, positions: Sequence[int]) -> list[Value]:
     return values
 
 
-def _scalars(node: Node, x: Value) -> tuple[Value, ...]:
+def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
     """Activation, which has the same numbers in both, and clips."""
     o = node.options
     return (node.i32(o.fused_activation_function), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
@@ -195,7 +195,7 @@ def _scalars(node: Node, x: Value) -> tuple[Value, ...]:
 # An LSTM in integers
 
 
-def _is_integer_cell(node: Node) -> bool:
+def _is_integer_cell(node: TfliteNode) -> bool:
     """Whether it is the cell of QUANTIZED_LSTM: signed 8-bit activations and weights, 16-bit state."""
     weights = (*range(1, 9), 16)
     return (
@@ -208,7 +208,7 @@ def _is_integer_cell(node: Node) -> bool:
     )
 
 
-def integer_steps(node: Node, x: Value, time_axis: int) -> None:
+def integer_steps(node: TfliteNode, x: Value, time_axis: int) -> None:
     """QUANTIZED_LSTM for each time step."""
     o = node.options
     fixed = [_integer_operand(node, i) for i in range(1, 18)]
@@ -231,7 +231,7 @@ def integer_steps(node: Node, x: Value, time_axis: int) -> None:
     node.deliver(_joined(node, outputs, time_axis))
 
 
-def _integer_operand(node: Node, i: int) -> Value:
+def _integer_operand(node: TfliteNode, i: int) -> Value:
     codes = {9: QUANT16_SYMM, 10: QUANT16_SYMM, 11: QUANT16_SYMM, **dict.fromkeys(BIASES, INT32)}
     code = codes.get(i, QUANT16_SYMM if i >= 20 else QUANT8_SYMM)
     if not node.has(i):
@@ -242,9 +242,9 @@ def _integer_operand(node: Node, i: int) -> Value:
     return retyped(value, OperandType(code, value.shape, scale))
 
 
-def _intermediate_scales(node: Node, hidden: Value) -> list[Value]:
+def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
     """Scales of the gates before normalisation, zero point and scale of the hidden state before projection."""
-    tensors = [node.conversion.subgraph.tensors[i] for i in node.operator.intermediates if i >= 0]
+    tensors = [node.scope.subgraph.tensors[i] for i in node.operator.intermediates if i >= 0]
     scales = [tensor.scales[0] if tensor.scales else 0.0 for tensor in tensors[:4]]
     scales += [0.0] * (4 - len(scales))
     last = tensors[4] if len(tensors) > 4 and tensors[4].scales else None
@@ -257,13 +257,13 @@ def _intermediate_scales(node: Node, hidden: Value) -> list[Value]:
 # Time
 
 
-def _steps(node: Node, x: Value, axis: int) -> list[Value]:
+def _steps(node: TfliteNode, x: Value, axis: int) -> list[Value]:
     """The input of each time step, [batch, features]."""
     shape: Shape = (x.shape[1 - axis], x.shape[2])
     return [node.reshape(piece, shape) for piece in split(node, x, axis, x.shape[axis])]
 
 
-def _joined(node: Node, steps: Sequence[Value], axis: int) -> Value:
+def _joined(node: TfliteNode, steps: Sequence[Value], axis: int) -> Value:
     """The outputs of all time steps, along an axis of time."""
     shape = (*steps[0].shape[:axis], len(steps), *steps[0].shape[axis:])
     return node.apply(OperationCode.PACK, node.i32(axis), *steps, shape=shape, type=steps[0].type)

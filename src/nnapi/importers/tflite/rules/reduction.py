@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.arithmetic import broadcast
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.arithmetic import broadcast
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 REDUCTIONS = {
@@ -24,9 +24,9 @@ REDUCTIONS = {
 
 
 @rule(*REDUCTIONS, options="ReducerOptions")
-def reduce(node: Node) -> None:
+def reduce(node: TfliteNode) -> None:
     """Integers are reduced as float32, which is exact up to 2**24."""
-    code, x, keep = REDUCTIONS[node.operator.kind], node.input(0), bool(node.options.keep_dims)
+    code, x, keep = REDUCTIONS[node.kind], node.input(0), bool(node.options.keep_dims)
     if node.input(1).array is not None and not node.numbers(1):
         node.deliver(x)  # TFLite reduces nothing along no axes
         return
@@ -42,7 +42,7 @@ def reduce(node: Node) -> None:
 
 
 @rule("BUCKETIZE", options="BucketizeOptions")
-def bucketize(node: Node) -> None:
+def bucketize(node: TfliteNode) -> None:
     """How many of the boundaries are not above each element."""
     x, boundaries = node.input(0), node.options.boundaries
     expressible(boundaries, "it has no boundaries")
@@ -62,7 +62,7 @@ def bucketize(node: Node) -> None:
 
 
 @rule("BATCH_MATMUL", options="BatchMatMulOptions")
-def batch_matmul(node: Node) -> None:
+def batch_matmul(node: TfliteNode) -> None:
     """NNAPI stretches no batches."""
     x, y = node.input(0), node.input(1)
     if x.is_float and y.is_quantized:

@@ -7,24 +7,24 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.arithmetic import add, choose, subtract, truth
 from nnapi.importers.graph import BOOL8, INT32, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.arithmetic import add, choose, subtract, truth
 from nnapi.importers.tflite.rules.indexing import flat_places
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 
 @rule("SCATTER_ND")
-def scatter_nd(node: Node) -> None:
+def scatter_nd(node: TfliteNode) -> None:
     """Updates of the same place are added up."""
     indices, updates, shape = node.input(0), node.graph.real(node.input(1)), node.numbers(2)
     node.deliver(_added(node, indices, updates, shape))
 
 
 @rule("SPARSE_TO_DENSE")
-def sparse_to_dense(node: Node) -> None:
+def sparse_to_dense(node: TfliteNode) -> None:
     """What lies between the values is the default, so the values are added as what they differ by."""
     indices, shape = node.input(0), node.numbers(1)
     values, default = node.input(2), node.input(3)
@@ -38,20 +38,20 @@ def sparse_to_dense(node: Node) -> None:
 
 
 @rule("UNSORTED_SEGMENT_SUM")
-def unsorted_segment_sum(node: Node) -> None:
+def unsorted_segment_sum(node: TfliteNode) -> None:
     data, ids, count = node.graph.real(node.input(0)), node.input(1), node.number(2)
     places = node.reshape(ids, (*node.known(ids), 1))
     node.deliver(_added(node, places, data, [count, *data.shape[ids.rank :]]))
 
 
 @rule("SEGMENT_SUM")
-def segment_sum(node: Node) -> None:
+def segment_sum(node: TfliteNode) -> None:
     data, ids = node.graph.real(node.input(0)), node.numbers(1)
     places = node.reshape(node.input(1), (len(ids), 1))
     node.deliver(_added(node, places, data, [max(ids) + 1, *data.shape[1:]]))
 
 
-def _added(node: Node, indices: Value, updates: Value, shape: list[int]) -> Value:
+def _added(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
     """Zeros of ``shape`` with the updates added at their indices, the last axis of which are coordinates."""
     *outer, depth = node.known(indices)
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
@@ -70,7 +70,7 @@ def _added(node: Node, indices: Value, updates: Value, shape: list[int]) -> Valu
 
 
 @rule("DYNAMIC_UPDATE_SLICE")
-def dynamic_update_slice(node: Node) -> None:
+def dynamic_update_slice(node: TfliteNode) -> None:
     """Along each axis the update is stretched to where it goes; a mask then chooses between it and the input."""
     x, update, start = node.input(0), node.input(1), node.input(2)
     shape = node.known(x)
@@ -97,7 +97,7 @@ def dynamic_update_slice(node: Node) -> None:
     node.deliver(choose(node, truth(node, OperationCode.LOGICAL_AND, mask, whole), update, x))
 
 
-def _between(node: Node, value: Value, low: int, high: int) -> Value:
+def _between(node: TfliteNode, value: Value, low: int, high: int) -> Value:
     """Integers held between two bounds."""
     assert value.type.code == INT32
     raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low), shape=value.shape)

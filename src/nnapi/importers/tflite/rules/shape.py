@@ -9,17 +9,17 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers.arithmetic import broadcast, choose, multiply, truth
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.movement import concatenate, split, take, transpose, without_axis
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.arithmetic import broadcast, choose, multiply, truth
-from nnapi.importers.tflite.rules.movement import concatenate, is_scalar, split, take, transpose, without_axis
-from nnapi.importers.tflite.tensors import expressible
 from nnapi.model.operand import OperandType
 
 
 @rule("RESHAPE", options="ReshapeOptions")
-def reshape(node: Node) -> None:
+def reshape(node: TfliteNode) -> None:
     x = node.input(0)
     if node.has(1):
         shape = node.input(1)
@@ -35,7 +35,7 @@ def _extents(shape: Sequence[int]) -> list[int]:
 
 
 @rule("SQUEEZE", options="SqueezeOptions")
-def squeeze(node: Node) -> None:
+def squeeze(node: TfliteNode) -> None:
     x = node.input(0)
     axes = {node.axis(axis, x.rank) for axis in node.options.squeeze_dims}
     axes = axes or {axis for axis, extent in enumerate(x.shape) if extent == 1}
@@ -48,23 +48,23 @@ def squeeze(node: Node) -> None:
 
 
 @rule("EXPAND_DIMS")
-def expand_dims(node: Node) -> None:
+def expand_dims(node: TfliteNode) -> None:
     x = node.input(0)
-    if is_scalar(node, 0):
+    if node.is_scalar(0):
         node.deliver(x)
     else:
         node.emit(OperationCode.EXPAND_DIMS, x, node.i32(node.axis(node.number(1), x.rank + 1)))
 
 
 @rule("TRANSPOSE")
-def transpose_axes(node: Node) -> None:
+def transpose_axes(node: TfliteNode) -> None:
     x, order = node.input(0), [node.axis(axis, node.input(0).rank) for axis in node.numbers(1)]
     expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
 
 @rule("CONCATENATION", options="ConcatenationOptions")
-def concatenation(node: Node) -> None:
+def concatenation(node: TfliteNode) -> None:
     values = node.inputs
     axis = node.axis(node.options.axis, values[0].rank)
     if act := node.options.fused_activation_function:
@@ -73,17 +73,17 @@ def concatenation(node: Node) -> None:
 
 
 @rule("PACK", options="PackOptions")
-def pack(node: Node) -> None:
+def pack(node: TfliteNode) -> None:
     values = node.inputs
-    axis = node.axis(node.options.axis, values[0].rank + (not is_scalar(node, 0)))
-    if is_scalar(node, 0):
+    axis = node.axis(node.options.axis, values[0].rank + (not node.is_scalar(0)))
+    if node.is_scalar(0):
         concatenate(node, values, 0, to=node.output)
     else:
         node.emit(OperationCode.PACK, node.i32(axis), *values)
 
 
 @rule("UNPACK", options="UnpackOptions")
-def unpack(node: Node) -> None:
+def unpack(node: TfliteNode) -> None:
     x = node.input(0)
     axis = node.axis(node.options.axis, x.rank)
     count = len(node.outputs)
@@ -93,14 +93,14 @@ def unpack(node: Node) -> None:
 
 
 @rule("SPLIT", options="SplitOptions")
-def split_evenly(node: Node) -> None:
+def split_evenly(node: TfliteNode) -> None:
     x, count = node.input(1), len(node.outputs)
     axis = node.axis(node.number(0), x.rank)
     node.emit(OperationCode.SPLIT, x, node.i32(axis), node.i32(count), to=node.outputs)
 
 
 @rule("SPLIT_V")
-def split_unevenly(node: Node) -> None:
+def split_unevenly(node: TfliteNode) -> None:
     x, sizes = node.input(0), node.numbers(1)
     axis = node.axis(node.number(2), x.rank)
     need(len(sizes) == len(node.outputs), f"{len(sizes)} sizes for {len(node.outputs)} outputs", BadDataError)
@@ -115,17 +115,17 @@ def split_unevenly(node: Node) -> None:
 
 
 @rule("TILE")
-def tile(node: Node) -> None:
+def tile(node: TfliteNode) -> None:
     node.emit(OperationCode.TILE, node.input(0), node.input(1))
 
 
 @rule("BROADCAST_TO")
-def broadcast_to(node: Node) -> None:
+def broadcast_to(node: TfliteNode) -> None:
     node.deliver(broadcast(node, node.input(0), tuple(node.numbers(1))))
 
 
 @rule("REVERSE_V2")
-def reverse(node: Node) -> None:
+def reverse(node: TfliteNode) -> None:
     value = node.input(0)
     axes = [node.axis(axis, value.rank) for axis in node.numbers(1)]
     for axis in axes[:-1]:
@@ -137,7 +137,7 @@ def reverse(node: Node) -> None:
 
 
 @rule("PAD")
-def pad(node: Node) -> None:
+def pad(node: TfliteNode) -> None:
     x = node.input(0)
     if x.type.code == INT32:
         pad_integers(node, x, 0)
@@ -146,7 +146,7 @@ def pad(node: Node) -> None:
 
 
 @rule("PADV2")
-def pad_with(node: Node) -> None:
+def pad_with(node: TfliteNode) -> None:
     x, value = node.input(0), node.input(2)
     expressible(value.array is not None, f"{value.name} is computed, NNAPI needs a constant")
     assert value.array is not None
@@ -158,7 +158,7 @@ def pad_with(node: Node) -> None:
         node.emit(OperationCode.PAD_V2, x, node.input(1), filler)
 
 
-def pad_integers(node: Node, x: Value, number: int) -> None:
+def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
     """NNAPI pads no int32: constants are joined to both ends."""
     pads = np.array(node.numbers(1)).reshape(-1, 2)
     for axis, (before, after) in enumerate(pads.tolist()):
@@ -174,7 +174,7 @@ def pad_integers(node: Node, x: Value, number: int) -> None:
 
 
 @rule("MIRROR_PAD", options="MirrorPadOptions")
-def mirror_pad(node: Node) -> None:
+def mirror_pad(node: TfliteNode) -> None:
     node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.mode))
 
 
@@ -182,22 +182,22 @@ def mirror_pad(node: Node) -> None:
 
 
 @rule("SHAPE")
-def shape(node: Node) -> None:
+def shape(node: TfliteNode) -> None:
     """The extents are constants; those that are open stay open."""
     x = node.input(0)
-    expressible(not is_scalar(node, 0), "it asks for the extents of a scalar, of which there are none")
+    expressible(not node.is_scalar(0), "it asks for the extents of a scalar, of which there are none")
     extents = node.graph.ints([extent or -1 for extent in x.shape])
     extents.open_extents = 0 in x.shape
     node.deliver(extents)
 
 
 @rule("RANK")
-def rank(node: Node) -> None:
-    node.deliver(node.graph.ints([0 if is_scalar(node, 0) else node.input(0).rank]))
+def rank(node: TfliteNode) -> None:
+    node.deliver(node.graph.ints([0 if node.is_scalar(0) else node.input(0).rank]))
 
 
 @rule("FILL")
-def fill(node: Node) -> None:
+def fill(node: TfliteNode) -> None:
     dims, value = node.input(0), node.input(1)
     code = value.type.code
     if value.array is None or code not in (FLOAT32, OperandCode.TENSOR_FLOAT16, INT32):
@@ -208,13 +208,13 @@ def fill(node: Node) -> None:
 
 
 @rule("ZEROS_LIKE")
-def zeros_like(node: Node) -> None:
+def zeros_like(node: TfliteNode) -> None:
     type = node.output.type.with_dimensions(node.known(node.input(0)))
     node.deliver(node.graph.filled(type, type.zero_point, node.output.name))
 
 
 @rule("RANGE")
-def number_range(node: Node) -> None:
+def number_range(node: TfliteNode) -> None:
     parts = [node.input(i).array for i in range(3)]
     expressible(all(part is not None for part in parts), "its length depends on the data")
     start, limit, step = (part.reshape(-1)[0].item() for part in parts if part is not None)
@@ -225,17 +225,17 @@ def number_range(node: Node) -> None:
 
 
 @rule("BROADCAST_ARGS")
-def broadcast_args(node: Node) -> None:
+def broadcast_args(node: TfliteNode) -> None:
     node.deliver(node.graph.ints(np.broadcast_shapes(node.numbers(0), node.numbers(1))))
 
 
 @rule("ONE_HOT", options="OneHotOptions")
-def one_hot(node: Node) -> None:
+def one_hot(node: TfliteNode) -> None:
     """Where an index equals the place along the new axis."""
     indices, depth = node.input(0), node.number(1)
     expressible(depth > 0, f"its depth is {depth}")
     node.graph.reserve(4 * depth)
-    scalar = is_scalar(node, 0)
+    scalar = node.is_scalar(0)
     rank = indices.rank + (not scalar)
     axis = node.axis(node.options.axis, rank)
     places = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
@@ -252,7 +252,7 @@ def one_hot(node: Node) -> None:
 
 
 @rule("MATRIX_DIAG")
-def matrix_diag(node: Node) -> None:
+def matrix_diag(node: TfliteNode) -> None:
     """Each row times a unit matrix."""
     x = node.graph.real(node.input(0))
     n = node.known(x)[-1]
@@ -262,7 +262,7 @@ def matrix_diag(node: Node) -> None:
 
 
 @rule("MATRIX_SET_DIAG")
-def matrix_set_diag(node: Node) -> None:
+def matrix_set_diag(node: TfliteNode) -> None:
     """A matrix where the unit matrix has zeros, the diagonal where it has ones."""
     x, diagonal = node.reals()
     *batch, rows, columns = node.known(x)
@@ -280,5 +280,5 @@ def matrix_set_diag(node: Node) -> None:
     node.deliver(choose(node, mask, lines, x))
 
 
-def multiply_into(node: Node, x: Value, y: Value, shape: tuple[int, ...]) -> Value:
+def multiply_into(node: TfliteNode, x: Value, y: Value, shape: tuple[int, ...]) -> Value:
     return node.apply(OperationCode.MUL, x, y, node.i32(0), shape=shape)

@@ -5,33 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.tflite.node import Node
+from nnapi.importers.arithmetic import broadcast
+from nnapi.importers.movement import concatenate, transpose
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.arithmetic import broadcast
 from nnapi.importers.tflite.rules.indexing import Along, sliced
-from nnapi.importers.tflite.rules.movement import concatenate, transpose
-from nnapi.importers.tflite.tensors import expressible
 
 
 @rule("STABLEHLO_CONCATENATE", options="StablehloConcatenateOptions")
-def stablehlo_concatenate(node: Node) -> None:
+def stablehlo_concatenate(node: TfliteNode) -> None:
     concatenate(node, node.inputs, node.axis(node.options.dimension, node.input(0).rank), to=node.output)
 
 
 @rule("STABLEHLO_RESHAPE")
-def stablehlo_reshape(node: Node) -> None:
+def stablehlo_reshape(node: TfliteNode) -> None:
     node.reshape(node.input(0), node.output.shape, to=node.output)
 
 
 @rule("STABLEHLO_TRANSPOSE", options="StablehloTransposeOptions")
-def stablehlo_transpose(node: Node) -> None:
+def stablehlo_transpose(node: TfliteNode) -> None:
     x, order = node.input(0), list(node.options.permutation)
     expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
 
 @rule("STABLEHLO_SLICE", options="StablehloSliceOptions")
-def stablehlo_slice(node: Node) -> None:
+def stablehlo_slice(node: TfliteNode) -> None:
     o = node.options
     bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
     along = [Along(begin, end, stride, False) for begin, end, stride in bounds]
@@ -39,7 +39,7 @@ def stablehlo_slice(node: Node) -> None:
 
 
 @rule("STABLEHLO_BROADCAST_IN_DIM", options="StablehloBroadcastInDimOptions")
-def stablehlo_broadcast(node: Node) -> None:
+def stablehlo_broadcast(node: TfliteNode) -> None:
     x, shape = node.input(0), node.known(node.output)
     own = [1] * len(shape)
     for axis, extent in zip(node.options.broadcast_dimensions, node.known(x), strict=False):
@@ -48,7 +48,7 @@ def stablehlo_broadcast(node: Node) -> None:
 
 
 @rule("STABLEHLO_IOTA", options="StablehloIotaOptions")
-def stablehlo_iota(node: Node) -> None:
+def stablehlo_iota(node: TfliteNode) -> None:
     out = node.output
     shape, axis = node.known(out), node.axis(node.options.iota_dimension, out.rank)
     node.graph.reserve(8 * shape[axis])
@@ -57,7 +57,7 @@ def stablehlo_iota(node: Node) -> None:
 
 
 @rule("STABLEHLO_PAD", options="StablehloPadOptions")
-def stablehlo_pad(node: Node) -> None:
+def stablehlo_pad(node: TfliteNode) -> None:
     o, x, value = node.options, node.input(0), node.input(1)
     pads = list(zip(o.edge_padding_low, o.edge_padding_high, strict=True))
     cuts = any(cells < 0 for pair in pads for cells in pair)

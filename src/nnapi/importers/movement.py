@@ -1,4 +1,4 @@
-"""Moving elements, in whatever type they come: what several rules need beyond NNAPI's signatures.
+"""Moving elements, in whatever type they come: what rules need beyond NNAPI's signatures.
 
 NNAPI's TRANSPOSE and CONCATENATION do not take int32; PACK, SPLIT, GATHER and RESHAPE do.
 """
@@ -12,8 +12,8 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.tflite.node import Node
-from nnapi.importers.tflite.tensors import expressible
+from nnapi.importers.node import Node
+from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape
 
 MOST_PIECES = 1024
@@ -75,8 +75,3 @@ def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to
 
 def without_axis(shape: Shape, axis: int) -> Shape:
     return shape[:axis] + shape[axis + 1 :] or (1,)
-
-
-def is_scalar(node: Node, i: int) -> bool:
-    """Whether input ``i`` has no axes in the file (in NNAPI it then has one element)."""
-    return node.tensor(i).shape == () and node.input(i).shape == (1,)

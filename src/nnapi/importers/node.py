@@ -1,0 +1,179 @@
+"""One operation of a file on its way into the graph: what rules of every format say.
+
+A format derives its own node, which knows how its files name inputs and parameters.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.graph import FLOAT32, INT32, SAME_SCALE, Graph, Value
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import OperandType, Shape
+from nnapi.ops.shapes import axis_of
+
+FLOAT16 = OperandCode.TENSOR_FLOAT16
+I32, FLAG, REAL, HALF = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32, OperandCode.FLOAT16
+LIMIT = 2**31
+
+
+class Node(ABC):
+    """An operation of a file. ``outputs`` are the values that it is to write; its temporaries are named after the first
+    of them, or ``kind`` where there is none."""
+
+    def __init__(self, graph: Graph, kind: str, outputs: list[Value]) -> None:
+        self.graph = graph
+        self.kind = kind
+        self.outputs = outputs
+
+    # What the file says
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Number of inputs, omitted ones included."""
+
+    @abstractmethod
+    def has(self, i: int) -> bool:
+        """Whether input ``i`` is given."""
+
+    @abstractmethod
+    def input(self, i: int) -> Value:
+        """Input ``i``; Refused where it is not given."""
+
+    @abstractmethod
+    def bind(self, i: int, value: Value) -> None:
+        """Let output ``i`` be a value that exists already."""
+
+    @abstractmethod
+    def note(self, sentence: str) -> None:
+        """Record something about the import that the user of the model should know."""
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [self.input(i) for i in range(self.count)]
+
+    def optional(self, i: int, code: OperandCode = FLOAT32) -> Value:
+        """Input ``i``, or a value that is omitted."""
+        return self.input(i) if self.has(i) else self.graph.omitted(code)
+
+    def numbers(self, i: int) -> list[int]:
+        """The integers of a constant input; Refused where it is computed."""
+        value = self.input(i)
+        if value.array is None:
+            raise Refused(f"{value.name} is computed, NNAPI needs a constant")
+        expressible(not value.open_extents, f"{value.name} depends on extents that only a run knows")
+        expressible(value.array.dtype.kind in "iu", f"{value.name} is not of integers")
+        numbers: list[int] = value.array.reshape(-1).tolist()
+        return numbers
+
+    def number(self, i: int) -> int:
+        """The one integer of a constant input."""
+        found = self.numbers(i)
+        expressible(len(found) == 1, f"{self.input(i).name} holds {len(found)} numbers, must be 1")
+        return found[0]
+
+    def axis(self, axis: int, rank: int) -> int:
+        """A possibly negative axis as 0 to ``rank`` - 1; Refused outside."""
+        expressible(-rank <= axis < rank, f"axis {axis} is outside rank {rank}")
+        return axis_of(axis, rank)
+
+    @property
+    def output(self) -> Value:
+        if not self.outputs:
+            raise Refused("it has no output")
+        return self.outputs[0]
+
+    # Scalars
+
+    def i32(self, value: int) -> Value:
+        if not -LIMIT < value < LIMIT:
+            raise Refused(f"{value} does not fit 32 bits")
+        return self.graph.scalar(I32, int(value))
+
+    def flag(self, value: object) -> Value:
+        return self.graph.scalar(FLAG, bool(value))
+
+    def real(self, value: float, like: Value) -> Value:
+        """A float scalar beside a tensor: FLOAT16 beside float16."""
+        return self.graph.scalar(HALF if like.type.code == FLOAT16 else REAL, float(value))
+
+    # Tensors
+
+    def like(self, value: Value, number: float) -> Value:
+        """A constant of one number in the type of a float or int32 tensor."""
+        type = OperandType(value.type.code, (1,))
+        return self.graph.constant(np.full(1, number, type.dtype), type)
+
+    def temporary(self, type: OperandType, suffix: str = "step") -> Value:
+        name = self.outputs[0].name if self.outputs else self.kind
+        return Value(type, f"{name}:{suffix}")
+
+    # Operations
+
+    def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
+        """Append an operation that writes ``to``, else the first output; gives what is written first."""
+        targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
+        self.graph.emit(code, inputs, targets)
+        return targets[0]
+
+    def activate(self, code: OperationCode, value: Value, to: Value) -> None:
+        """Apply RELU, RELU1, RELU6 or TANH."""
+        if value.type.code != INT32:
+            self.graph.emit(code, [value], [to])
+            return
+        low, high = {OperationCode.RELU: (0, None), OperationCode.RELU1: (-1, 1), OperationCode.RELU6: (0, 6)}[code]
+        raised = value if high is None else self.temporary(to.type, "raised")
+        self.graph.emit(OperationCode.MAXIMUM, [value, self.like(value, low)], [to if high is None else raised])
+        if high is not None:
+            self.graph.emit(OperationCode.MINIMUM, [raised, self.like(value, high)], [to])
+
+    def apply(
+        self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
+    ) -> Value:
+        """The result of an operation in between: of the first input's type, or ``type``; ``shape`` where it is not
+        that of the operator's output."""
+        leader = type or inputs[0].type
+        if shape is None:
+            shape = self.output.shape
+        result = self.temporary(OperandType(leader.code, shape, leader.scale, leader.zero_point))
+        self.graph.emit(code, inputs, [result])
+        return result
+
+    def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
+        """The same elements under other extents, of which one may be open (0)."""
+        if list(shape).count(0) > 1:
+            raise Refused(f"several extents of {list(shape)} are open")
+        wanted = self.graph.ints([extent or -1 for extent in shape])
+        if to is None:
+            if tuple(shape) == value.shape:
+                return value
+            return self.apply(OperationCode.RESHAPE, value, wanted, shape=tuple(shape))
+        return self.emit(OperationCode.RESHAPE, value, wanted, to=to)
+
+    def known(self, value: Value) -> Shape:
+        """The extents of a value; Refused where one is open."""
+        if not value.type.is_known:
+            raise Refused(f"{value.name} has open extents {list(value.shape)}")
+        return value.shape
+
+    def deliver(self, value: Value, i: int = 0) -> None:
+        """Let output ``i`` be a value: itself where it has the output's type, else converted to it."""
+        target = self.outputs[i]
+        same = (value.type.code, value.type.zero_point) == (target.type.code, target.type.zero_point)
+        if same and abs(value.type.scale - target.type.scale) <= SAME_SCALE * target.type.scale:
+            if value.name.startswith(f"{self.outputs[0].name}:"):
+                value.name = target.name
+            self.bind(i, value)
+        elif target.type.is_quantized:
+            self.graph.quantize(self.graph.real(value), target)
+        else:
+            self.graph.emit(OperationCode.CAST, [value], [target])
+
+    def reals(self) -> list[Value]:
+        """All inputs, codes as the real numbers that they stand for."""
+        return [self.graph.real(value) for value in self.inputs]

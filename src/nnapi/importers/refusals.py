@@ -1,0 +1,47 @@
+"""What a file asks for and NNAPI cannot express: how rules say it, and the one error that lists all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nnapi.errors import BadDataError
+
+
+class Refused(Exception):
+    """An operation of the file cannot be expressed; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def expressible(condition: object, reason: str) -> None:
+    """Raise Refused unless the condition holds."""
+    if not condition:
+        raise Refused(reason)
+
+
+class Refusal(NamedTuple):
+    """An operation of the file that NNAPI cannot express: its kind, the tensor it writes, and why not."""
+
+    operation: str
+    name: str
+    reason: str
+
+
+class UnsupportedOperationsError(BadDataError):
+    """A file uses operations that NNAPI cannot express; ``refusals`` has one entry for each of them."""
+
+    def __init__(self, sentence: str, refusals: Sequence[Refusal] = ()) -> None:
+        super().__init__(sentence)
+        self.refusals = tuple(refusals)
+
+    @classmethod
+    def of(cls, name: str, refusals: Sequence[Refusal]) -> UnsupportedOperationsError:
+        """The error of the file ``name``: its message groups the operations by kind and reason."""
+        groups: dict[tuple[str, str], list[str]] = {}
+        for refusal in refusals:
+            groups.setdefault((refusal.operation, refusal.reason), []).append(refusal.name)
+        parts = [f"{kind} ×{len(names)} ({', '.join(names)}: {reason})" for (kind, reason), names in groups.items()]
+        return cls(f"{name} uses operations that NNAPI cannot express: {', '.join(parts)}", refusals)
