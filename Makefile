@@ -34,7 +34,7 @@ lint: $(READY)
 # Random changes of the source that tests should notice: NUMBER of them, drawn from SEED, in JOBS copies of the tree.
 mutants: $(READY)
 	$(PIP) -e '.[mutants]' --no-build-isolation
-	$(BIN)/python tools/mutants.py --number $(or $(NUMBER),200) --seed $(or $(SEED),0) --jobs $(JOBS)
+	$(BIN)/python -m tools.mutants --number $(or $(NUMBER),200) --seed $(or $(SEED),0) --jobs $(JOBS)
 
 # uv is needed here alone: it knows how to write one file for every Python and platform.
 lock: $(READY)
@@ -43,7 +43,7 @@ lock: $(READY)
 		--no-annotate --no-emit-index-url --custom-compile-command "make lock" pyproject.toml -o constraints.txt
 
 size: $(READY)
-	$(BIN)/python tools/size.py
+	$(BIN)/python -m tools.size
 
 bench: $(READY)
 	$(BIN)/python benchmarks/readme.py $(or $(MODELS),examples/digits)
@@ -52,10 +52,10 @@ bench: $(READY)
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3),$(PYTHON))
 
 wheel: $(READY)
-	$(BIN)/python tools/wheels.py $(PYTHONS)
+	$(BIN)/python -m tools.wheels $(PYTHONS)
 
 aarch64: $(READY)
-	$(BIN)/python tools/aarch64.py
+	$(BIN)/python -m tools.aarch64
 
 clean:
 	rm -rf .venv .venv-* build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -25,15 +25,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "runtime"))
-
-from device_cases import GIVEN, REFERENCE, limited
-from fault_cases import MODEL, WAYS, faulty
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import nnapi.runtime.compilation
 from nnapi import Compilation, NnapiError, compile
 from nnapi.drivers.faulty import Fault, Phase
+from tests.runtime.device_cases import GIVEN, REFERENCE, limited
+from tests.runtime.fault_cases import MODEL, WAYS, faulty
 
 ALLOWED_BYTES = 1 << 20
 ALLOWED_THREADS = 3

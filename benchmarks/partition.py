@@ -17,11 +17,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "runtime"))
-
-from partition_cases import best_single, cheapest, random_problem
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nnapi.runtime.planning.partition import partition
+from tests.runtime.partition_cases import best_single, cheapest, random_problem
 
 LARGEST = 12
 TOLERANCE = 1e-6

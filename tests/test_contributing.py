@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import size
+from tools import size
 
 PAGE = (size.REPOSITORY / "CONTRIBUTING.md").read_text()
 WORDS = sorted({word for quoted in re.findall(r"`([^`\n]+)`", PAGE) for word in quoted.split()})

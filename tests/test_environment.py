@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-import size
+from tools import size
 
 PAGE = (size.REPOSITORY / "docs" / "environment.md").read_text()
 SOURCES = sorted((size.REPOSITORY / "src").rglob("*.py"))

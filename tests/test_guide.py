@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graphs import number
 
 import nnapi
 from nnapi import Compilation, Execution, Memory, Model, OperationCode, tensor
 from nnapi.model.operand import Array
+from tests.graphs import number
 
 MATRIX = tensor("float32", (3, 4))
 SIZE = MATRIX.nbytes

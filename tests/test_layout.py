@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import size
+from tools import size
 
 SRC = size.REPOSITORY / "src"
 MODULES = sorted((SRC / "nnapi").rglob("*.py"))

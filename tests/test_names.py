@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import size
+from tools import size
 
 SRC, TESTS = size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"
 MODULES = sorted(path.relative_to(SRC) for path in SRC.rglob("*.py") if not path.stem.startswith("__"))

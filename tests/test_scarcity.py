@@ -9,11 +9,11 @@ from errno import EMFILE
 from pathlib import Path
 
 import pytest
-from cache_cases import Slow
 
 import nnapi
 from nnapi.errors import NnapiError, OpFailedError, OutOfMemoryError
 from nnapi.importers import tflite
+from tests.runtime.cache_cases import Slow
 
 FILE = Path(__file__).parents[1] / "examples" / "digits" / "digits_float.tflite"
 PROGRAM = """

@@ -1,6 +1,6 @@
 """Prove nnapi on aarch64 from an x86 machine with Debian, without root: an arm64 Python under qemu.
 
-    python tools/aarch64.py [--folder FOLDER] [--device NAME …] [--filter NAME]
+    python -m tools.aarch64 [--folder FOLDER] [--device NAME …] [--filter NAME]
 
 Fetches Debian's arm64 Python, its compiler for arm64 and qemu (about 130 MB) and the aarch64 wheels of what nnapi needs
 (about 90 MB) into the folder, builds nnapi's own wheel there, and runs the demo, the programs in C, a start from the
@@ -23,7 +23,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from debian import Packages, codename
+from tools.debian import Packages, codename
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DEVICES = ("nnapi-reference", "xnnpack-cpu")

@@ -125,7 +125,7 @@ class Hints:
 
 def nearest(path: Path) -> list[str]:
     """The tests of a module, relative to the repository; those of its folder where no name leads to some."""
-    from test_names import find_tests
+    from tests.test_names import find_tests
 
     return [str(test.relative_to(REPOSITORY)) for test in find_tests(path.relative_to(SOURCE))] or [wider(path)]
 
@@ -269,7 +269,6 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    sys.path.insert(0, str(REPOSITORY / "tests"))
     if (shared := REPOSITORY.parent / "shared").is_dir():
         os.environ.setdefault("NNAPI_SHARED", str(shared))  # the copies lie elsewhere
     FORK.set_forkserver_preload(["__main__", "numpy", "scipy.special", "pytest"])

@@ -1,4 +1,4 @@
-"""A picture of what a command prints: ``python tools/picture.py docs/demo.svg make demo``."""
+"""A picture of what a command prints: ``python -m tools.picture docs/demo.svg make demo``."""
 
 import os
 import subprocess

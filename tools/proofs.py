@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from environment import Environment, FailedError, output
+from tools.environment import Environment, FailedError, output
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"

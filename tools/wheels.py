@@ -1,6 +1,6 @@
 """Build the source distribution and a wheel for each Python into dist/, and prove them on this machine.
 
-    python tools/wheels.py [PYTHON …]
+    python -m tools.wheels [PYTHON …]
 
 Each Python gets a wheel of its own: the bridge starts interpreters with PyConfig, whose layout is each version's own
 and no part of the stable ABI. Exit code 1, and what went wrong, if a wheel asks for a newer glibc than it should, or
@@ -17,8 +17,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-import proofs
-from environment import Environment, FailedError, output
+from tools import proofs
+from tools.environment import Environment, FailedError, output
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DIST = REPOSITORY / "dist"

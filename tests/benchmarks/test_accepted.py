@@ -1,30 +1,17 @@
 """The page of what devices accept counts examples, and names the commonest refusal."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from testing_cases import add, relu
 
+from benchmarks import accepted
 from nnapi.codes import OperationCode
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.device import Device, device
+from tests.testing.testing_cases import add, relu
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def accepted(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("accepted", REPOSITORY / "benchmarks" / "accepted.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "accepted", module)  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 def picky(*reasons: str) -> Device:
@@ -37,7 +24,7 @@ def picky(*reasons: str) -> Device:
     return Device(Limited(device("nnapi-reference").driver, "picky", refuses))
 
 
-def test_counts_and_reasons(accepted: ModuleType) -> None:
+def test_counts_and_reasons() -> None:
     reasons = [
         "RELU (#0): op1 is TENSOR_FLOAT16, which it lacks",
         "RELU (#0): too | long",
@@ -64,7 +51,7 @@ def test_counts_and_reasons(accepted: ModuleType) -> None:
         ("it computes in TENSOR_FLOAT32[1, 2], not 3.5e-5 wide", "it computes in TENSOR_FLOAT32…, not … wide"),
     ],
 )
-def test_what_belongs_to_one_call_is_left_out(accepted: ModuleType, reason: str, expected: str) -> None:
+def test_what_belongs_to_one_call_is_left_out(reason: str, expected: str) -> None:
     assert accepted.general(reason) == expected
 
 

@@ -1,15 +1,14 @@
 """The comparison of engines measures what it says, and names what is slow, far away or impossible."""
 
-import importlib.util
 import json
 import math
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
+from benchmarks import engines
 from nnapi.model.operand import tensor
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
@@ -17,17 +16,7 @@ pytestmark = pytest.mark.engine
 REPOSITORY = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def engines() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_engines", REPOSITORY / "benchmarks" / "engines.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_digits(engines: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     output = tmp_path / "times.json"
     options = ["--devices", "nnapi-reference", "--threads", "1", "--seconds", "0.02", "--only", "quant"]
     folder = str(REPOSITORY / "examples" / "digits")
@@ -45,7 +34,7 @@ def test_digits(engines: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert f"{row['ratio']:.3f} (1)" in capsys.readouterr().out
 
 
-def test_engines_take_turns_in_changing_order(engines: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_take_turns_in_changing_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "TURN", 0)
     called: list[str] = []
     runs = {name: lambda _, name=name: called.append(name) for name in "ab"}
@@ -54,7 +43,7 @@ def test_engines_take_turns_in_changing_order(engines: ModuleType, monkeypatch: 
     assert [len(found) for found in times.values()] == [3, 3]
 
 
-def test_ratios_are_to_the_best_and_to_litert(engines: ModuleType) -> None:
+def test_ratios_are_to_the_best_and_to_litert() -> None:
     found = engines._ratios({"ours": 2.0, "litert": 6.0, "openvino": 3.0}, "ours")
     assert found == {"best": "openvino", "ratio": 1.5, "ratio_litert": 3.0}
     assert engines._ratios({"ours": 2.0, "openvino": 3.0}, "ours") == {"best": "openvino", "ratio": 1.5}
@@ -63,7 +52,7 @@ def test_ratios_are_to_the_best_and_to_litert(engines: ModuleType) -> None:
     assert engines.mean([0.5, 2.0, 8.0]) == "2.000 (3)"
 
 
-def test_distance_is_a_share_of_the_range(engines: ModuleType) -> None:
+def test_distance_is_a_share_of_the_range() -> None:
     theirs = [np.uint8([0, 200]), np.float32([[1], [3]])]
     assert engines.apart([np.uint8([0, 200]), np.float32([1, 3])], theirs) == 0
     assert engines.apart([np.uint8([10, 200]), np.float32([1, 4.5])], theirs) == 0.5
@@ -72,7 +61,7 @@ def test_distance_is_a_share_of_the_range(engines: ModuleType) -> None:
     assert engines.apart([np.uint8([0, 200])], theirs) == math.inf
 
 
-def test_remarks(engines: ModuleType) -> None:
+def test_remarks() -> None:
     row = {
         "model": "m",
         "threads": 2,
@@ -90,7 +79,7 @@ def test_remarks(engines: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("kind", ["float32", "uint8", "int8", "int32", "bool8"])
-def test_inputs_are_within_what_a_model_may_be_given(engines: ModuleType, kind: str) -> None:
+def test_inputs_are_within_what_a_model_may_be_given(kind: str) -> None:
     type = tensor(kind, (0, 1000), *((0.5, 3) if kind in ("uint8", "int8") else ()))
     values = engines._random(type, np.random.default_rng(0))
     assert (values.shape, values.dtype) == ((1, 1000), type.dtype)
@@ -99,7 +88,7 @@ def test_inputs_are_within_what_a_model_may_be_given(engines: ModuleType, kind: 
     assert float(values.max()) - float(values.min()) >= 0.9 * (high - low)
 
 
-def test_a_file_that_is_no_model(engines: ModuleType, tmp_path: Path) -> None:
+def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "text.tflite"
     path.write_text("no model")
     ours = engines.Nnapi("nnapi.importers:load", ("nnapi-reference",))

@@ -1,36 +1,25 @@
 """Behind every number of README.md is a benchmark that exists and takes the options that it is given."""
 
-import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from benchmarks import readme
 
 REPOSITORY = Path(__file__).parents[2]
 DIGITS = REPOSITORY / "examples" / "digits"
 
 
-@pytest.fixture(scope="module")
-def readme() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_readme", REPOSITORY / "benchmarks" / "readme.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_benchmark_that_the_readme_names_is_run(readme: ModuleType) -> None:
+def test_every_benchmark_that_the_readme_names_is_run() -> None:
     named = set(re.findall(r"`benchmarks/(\w+\.py)", (REPOSITORY / "README.md").read_text()))
     assert named
     assert named <= {*(part.command[0] for part in readme.parts(DIGITS, 1.0)), *readme.NEED_LITERT}
 
 
-def test_its_parts_know_their_options(readme: ModuleType) -> None:
+def test_its_parts_know_their_options() -> None:
     for part in readme.parts(DIGITS, 1.0):
         first, *rest = part.command
         if first == "-m":

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from capi_world import SIZE, P, World
-
 from nnapi.capi.client import ADDRESS, ChannelStruct, OperandTypeStruct, call, made, uint32s
 from nnapi.codes import OperandCode, OperationCode
+from tests.capi.capi_world import SIZE, P, World
 
 Arguments = dict[str, Any]
 Break = Callable[[World, Arguments], Any]

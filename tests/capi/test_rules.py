@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capi_rules import CASES, Arguments
-from capi_world import P, World
 
 from nnapi.capi import installation
 from nnapi.capi.client import library
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.prototype import Function
 from nnapi.codes import ResultCode
+from tests.capi.capi_rules import CASES, Arguments
+from tests.capi.capi_world import P, World
 
 pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graphs import finished_sum
 
 import nnapi
 from nnapi.cli.accuracy import detector, judge
 from nnapi.cli.failure import Mistake
 from nnapi.report.accuracy import Boxes
 from nnapi.report.dataset import Example
+from tests.graphs import finished_sum
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 NO_BOX = Boxes(np.zeros((0, 4)), np.zeros(0, int), np.zeros(0))

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_cases import benchmark, measurement, model_result
 from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.report.result import to_data
+from tests.report.report_cases import benchmark, measurement, model_result
 
 
 def written(file: Path, milliseconds: float, seed: int = 0) -> Path:

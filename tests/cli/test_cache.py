@@ -5,13 +5,13 @@ import os
 from pathlib import Path
 
 import pytest
-from cache_cases import TOKEN, Slow, doubled
 from typer.testing import CliRunner
 
 from nnapi import Device, compile
 from nnapi.cli import app
 from nnapi.cli.cache import parse_size
 from nnapi.cli.failure import Mistake
+from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 
 def said(*arguments: str | Path) -> str:

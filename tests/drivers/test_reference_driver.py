@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import finished
 
 from nnapi import Model, OperandCode, OperandType, OperationCode, device, tensor
 from nnapi.codes import DeviceTypeCode
@@ -16,6 +15,7 @@ from nnapi.drivers.reference import program as program_module
 from nnapi.drivers.reference.program import PROGRAMS_KEPT, PreparedReference
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, MissedDeadlineTransientError, OpFailedError
 from nnapi.model.builder import Builder
+from tests.graphs import finished
 
 OPEN = tensor("float32", (0, 2))
 PAIR = tensor("float32", (2,))

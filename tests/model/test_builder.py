@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import on_reference
 
 from nnapi import (
     ChannelQuantization,
@@ -16,6 +15,7 @@ from nnapi import (
 )
 from nnapi.errors import BadDataError, BadStateError
 from nnapi.model.builder import Builder
+from tests.graphs import on_reference
 
 IMAGE = tensor("float32", (1, 5, 5, 2))
 FILTER, BIAS = np.ones((3, 2, 2, 2), np.float32), np.zeros(3, np.float32)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import FLOATS, add, finished, finished_sum, on_reference, open_sum, sum_with
 
 from nnapi import Memory, Model, OperandCode, OperandType, OperationCode, device, tensor
 from nnapi.codes import OEM_OPERATION
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError
 from nnapi.model.extension import MAX_PREFIX, Extensions
+from tests.graphs import FLOATS, add, finished, finished_sum, on_reference, open_sum, sum_with
 
 NONE: Any = None
 BOOL, INT, FLOAT = (OperandType(code) for code in (OperandCode.BOOL, OperandCode.INT32, OperandCode.FLOAT32))

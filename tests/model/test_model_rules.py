@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graphs import FLOATS, add, finished, finished_sum, number, on_reference, open_sum, sum_with
 
 from nnapi import Memory, Model, OperandCode, OperandType, OperationCode, tensor
 from nnapi.codes import OEM_OPERATION, OEM_SCALAR, TENSOR_OEM_BYTE
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError, UnmappableError
+from tests.graphs import FLOATS, add, finished, finished_sum, number, on_reference, open_sum, sum_with
 
 PER_CHANNEL = tensor("quant8_symm_per_channel", (2, 1, 1, 1))
 ZEROS = np.zeros((2, 2), np.float32)

@@ -1,8 +1,7 @@
 """Models that refer to models, deeper than calls of Python go."""
 
-from nest_cases import DEEP, nest
-
 from nnapi.model.nesting import depths, inner_first, nested
+from tests.nest_cases import DEEP, nest
 
 
 def test_each_is_found_once_and_after_what_it_refers_to() -> None:

@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-from graphs import FLOATS, finished_sum, number, open_sum
 
 import nnapi
 from nnapi import Execution, Memory, Model, OperandCode, OperandType, OperationCode, tensor
@@ -20,6 +19,7 @@ from nnapi.errors import (
     error_for,
 )
 from nnapi.runtime.compilation import Compilation, execute
+from tests.graphs import FLOATS, finished_sum, number, open_sum
 
 NONE = None
 

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 from hypothesis import strategies as st
-from tensor_cases import flag, int32, reals, stored
 
 from nnapi.model.operand import ChannelQuantization, tensor
+from tests.ops.tensor_cases import flag, int32, reals, stored
 
 SAME, VALID = 1, 2
 NONE, RELU, RELU1, RELU6 = range(4)

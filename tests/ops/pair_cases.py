@@ -2,7 +2,8 @@
 
 import numpy as np
 from hypothesis import strategies as st
-from tensor_cases import reals, shapes, stored
+
+from tests.ops.tensor_cases import reals, shapes, stored
 
 
 @st.composite

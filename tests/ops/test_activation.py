@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+from tests.ops.tensor_cases import (
     FLOATS,
     REALS,
     assert_stores,
@@ -22,11 +27,6 @@ from tensor_cases import (
     tensors,
     unknown,
 )
-
-from nnapi.codes import OperandCode
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 
 RELUS = {Op.RELU, Op.RELU1, Op.RELU6}
 MEANING = {

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_same,
     floats,
@@ -18,10 +22,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError
-from nnapi.model.operand import tensor
 
 ARGMAX, ARGMIN = OperationCode.ARGMAX, OperationCode.ARGMIN
 INDEX = tensor("int32")

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from detection_cases import FAMILIES, assert_close, reals, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single
+from tests.ops.detection_cases import FAMILIES, assert_close, reals, stored
 
 CODE = OperationCode.AXIS_ALIGNED_BBOX_TRANSFORM
 

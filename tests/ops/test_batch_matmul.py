@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     FLOATS,
     INT32,
     assert_stores,
@@ -19,9 +22,6 @@ from tensor_cases import (
     run,
     stored,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 MATMUL = OperationCode.BATCH_MATMUL
 SIGNED = {"quant8_signed": tensor("int8", (), 0.25, -5)}

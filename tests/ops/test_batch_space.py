@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     REALS,
     assert_same,
     flag,
@@ -16,9 +19,6 @@ from tensor_cases import (
     run,
     stored,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND = OperationCode.BATCH_TO_SPACE_ND, OperationCode.SPACE_TO_BATCH_ND
 NO_PADDING = ints([0, 0], [0, 0])

@@ -5,7 +5,6 @@ from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
-from detection_cases import FAMILIES, Race, assert_close, stored
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single, scalar
+from tests.ops.detection_cases import FAMILIES, Race, assert_close, stored
 
 CODE = OperationCode.BOX_WITH_NMS_LIMIT
 HARD, LINEAR, GAUSSIAN = range(3)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from detection_cases import Race, overlap
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.ops import boxes as b
+from tests.ops.detection_cases import Race, overlap
 
 
 def array(*rows):

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from image_cases import NONE, RELU, RELU1, RELU6, activations, clamped
-from pair_cases import assert_pairs, pairs
-from tensor_cases import (
+
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from tests.ops.image_cases import NONE, RELU, RELU1, RELU6, activations, clamped
+from tests.ops.pair_cases import assert_pairs, pairs
+from tests.ops.tensor_cases import (
     FLOATS,
     INT32,
     NUMBERS,
@@ -22,9 +25,6 @@ from tensor_cases import (
     run,
     unknown,
 )
-
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import tensor
 
 PLAIN = int32(NONE)
 MEANING = {Op.ADD: lambda x, y: x + y, Op.SUB: lambda x, y: x - y, Op.MUL: lambda x, y: x * y}

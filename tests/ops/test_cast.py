@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import assert_same, floats, ints, level, quickly, refuses_to_add, run, shapes
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import assert_same, floats, ints, level, quickly, refuses_to_add, run, shapes
 
 CAST = OperationCode.CAST
 CODES = {"uint8": tensor("uint8", (), 0.5, 10)}

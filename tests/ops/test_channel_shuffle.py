@@ -3,7 +3,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from tests.ops.tensor_cases import (
     REALS,
     assert_same,
     floats,
@@ -17,8 +19,6 @@ from tensor_cases import (
     shapes,
     stored,
 )
-
-from nnapi.codes import OperationCode
 
 CHANNEL_SHUFFLE = OperationCode.CHANNEL_SHUFFLE
 

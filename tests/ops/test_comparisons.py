@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pair_cases import assert_pairs, pairs
-from tensor_cases import (
+
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from tests.ops.pair_cases import assert_pairs, pairs
+from tests.ops.tensor_cases import (
     BOOL8,
     NUMBERS,
     assert_same,
@@ -19,9 +22,6 @@ from tensor_cases import (
     refuses_to_compute,
     run,
 )
-
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import tensor
 
 TRUTH = tensor("bool8")
 MEANING = {

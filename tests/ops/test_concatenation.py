@@ -3,8 +3,14 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from pair_cases import type_of
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.call import normalise
+from nnapi.model.operand import OperandType, tensor
+from nnapi.model.operation import REGISTRY
+from nnapi.ops.evaluate import evaluate
+from tests.ops.pair_cases import type_of
+from tests.ops.tensor_cases import (
     REALS,
     assert_same,
     assert_stores,
@@ -20,12 +26,6 @@ from tensor_cases import (
     stored,
     unknown,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.call import normalise
-from nnapi.model.operand import OperandType, tensor
-from nnapi.model.operation import REGISTRY
-from nnapi.ops.evaluate import evaluate
 
 CONCATENATION = OperationCode.CONCATENATION
 

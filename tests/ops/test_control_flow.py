@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import finished, on_reference
 
 from nnapi import Execution, Model, OperandCode, OperandType, OperationCode, tensor
 from nnapi.errors import BadDataError, BadStateError, MissedDeadlineTransientError, OpFailedError
 from nnapi.model.builder import Builder
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT
+from tests.graphs import finished, on_reference
 
 TRUTH = tensor("bool8", (1,))
 PAIR = tensor("float32", (2,))

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import ChannelQuantization, tensor
+from nnapi.ops import conv_2d
+from tests.ops.image_cases import (
     KINDS,
     NONE,
     RELU,
@@ -26,11 +30,7 @@ from image_cases import (
     to_nchw,
     window,
 )
-from tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.ops import conv_2d
+from tests.ops.tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
 
 CONV_2D = OperationCode.CONV_2D
 IMAGE = floats(np.arange(1, 10).reshape(1, 3, 3, 1))

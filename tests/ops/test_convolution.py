@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import extents, pairs, window
-from tensor_cases import quickly
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.ops.convolution import check_bias, pad_image, patches
+from tests.ops.image_cases import extents, pairs, window
+from tests.ops.tensor_cases import quickly
 
 NONE = ((0, 0), (0, 0))
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     REALS,
     assert_moved,
     assert_same,
@@ -17,9 +20,6 @@ from tensor_cases import (
     run,
     stored,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 DEPTH_TO_SPACE, SPACE_TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH
 

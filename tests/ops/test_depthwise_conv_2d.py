@@ -3,7 +3,12 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import ChannelQuantization, tensor
+from nnapi.model.operation import REGISTRY
+from nnapi.ops.convolution import patches
+from tests.ops.image_cases import (
     KINDS,
     NONE,
     RELU6,
@@ -24,12 +29,7 @@ from image_cases import (
     to_nchw,
     window,
 )
-from tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.model.operation import REGISTRY
-from nnapi.ops.convolution import patches
+from tests.ops.tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
 
 DEPTHWISE = OperationCode.DEPTHWISE_CONV_2D
 IMAGE = floats([[[[1, 10], [2, 20]], [[3, 30], [4, 40]]]])

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from detection_cases import FAMILIES, LEAST, Race, assert_close, stored
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single, scalar
+from tests.ops.detection_cases import FAMILIES, LEAST, Race, assert_close, stored
 
 CODE = OperationCode.DETECTION_POSTPROCESSING
 INT32, BOOL = OperandCode.INT32, OperandCode.BOOL

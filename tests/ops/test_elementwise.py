@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     FLOATS,
     INT32,
     QUANTIZED,
@@ -21,9 +24,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import tensor
 
 INTEGERS = {Op.ABS, Op.NEG}
 POSITIVE = {Op.LOG, Op.RSQRT, Op.SQRT}

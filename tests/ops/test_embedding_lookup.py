@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import quickly
 
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single, single
+from tests.ops.recurrent_cases import quickly
 
 TYPES = {
     "float32": ("float32", 0, 0, 1),

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from image_cases import NONE, RELU6, SAME, VALID, floats, numbers, operands, tail, to_nchw
-from tensor_cases import FLOATS, int32, unknown
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
@@ -12,6 +10,8 @@ from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY, Kernel
 from nnapi.ops.evaluate import evaluate, specialise
 from nnapi.testing.single import scalar, single
+from tests.ops.image_cases import NONE, RELU6, SAME, VALID, floats, numbers, operands, tail, to_nchw
+from tests.ops.tensor_cases import FLOATS, int32, unknown
 
 
 def prepared(code, *inputs, out=None, constant=False):

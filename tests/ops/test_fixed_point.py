@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import quickly
 
 from nnapi.ops.fixed_point import (
     ONE,
@@ -23,6 +22,7 @@ from nnapi.ops.fixed_point import (
     tanh,
     times,
 )
+from tests.ops.recurrent_cases import quickly
 
 INT16 = np.arange(-(2**15), 2**15)
 int32s = st.integers(-(2**31), 2**31 - 1)

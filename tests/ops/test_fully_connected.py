@@ -3,11 +3,21 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import NONE, RELU, activations, clamped, floats, numbers, operands, random_seeds, real_operands
-from tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import tensor
+from tests.ops.image_cases import (
+    NONE,
+    RELU,
+    activations,
+    clamped,
+    floats,
+    numbers,
+    operands,
+    random_seeds,
+    real_operands,
+)
+from tests.ops.tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
 
 FULLY = OperationCode.FULLY_CONNECTED
 INPUT = floats([[1, 2], [3, 4]])

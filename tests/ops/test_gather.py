@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_moved,
     floats,
@@ -19,8 +21,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
 
 GATHER = OperationCode.GATHER
 SIX = floats([[1, 2, 3], [4, 5, 6]])

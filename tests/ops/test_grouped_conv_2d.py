@@ -3,7 +3,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import (
+
+from nnapi.codes import OperationCode
+from tests.ops.image_cases import (
     KINDS,
     NONE,
     SAME,
@@ -23,9 +25,7 @@ from image_cases import (
     to_nchw,
     window,
 )
-from tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
-
-from nnapi.codes import OperationCode
+from tests.ops.tensor_cases import assert_stores, level, quickly, refuses_to_add, refuses_to_compute, run, unknown
 
 GROUPED = OperationCode.GROUPED_CONV_2D
 IMAGE = floats([[[[1, 10], [2, 20], [3, 30]]]])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from detection_cases import FAMILIES, assert_close, stored
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single, scalar
+from tests.ops.detection_cases import FAMILIES, assert_close, stored
 
 CODE = OperationCode.HEATMAP_MAX_KEYPOINT
 

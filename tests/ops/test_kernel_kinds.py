@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import on_reference
 
 from nnapi import FuseCode, OperationCode, tensor
 from nnapi.model.builder import Builder
@@ -14,6 +13,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several, Tensor
 from nnapi.ops.evaluate import specialise
 from nnapi.ops.types import numbers
+from tests.graphs import on_reference
 
 CODES = tensor("uint8", (2, 2), 0.5, 3)
 STORED = np.array([[0, 3], [4, 255]], np.uint8)

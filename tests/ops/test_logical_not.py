@@ -2,10 +2,10 @@
 
 import numpy as np
 from hypothesis import given
-from tensor_cases import BOOL8, assert_same, quickly, run, shapes, tensors
 
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import BOOL8, assert_same, quickly, run, shapes, tensors
 
 
 def test_logical_not():

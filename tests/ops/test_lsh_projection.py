@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import quickly
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
@@ -15,6 +14,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.farmhash import fingerprint64
 from nnapi.testing.single import run_single, scalar
+from tests.ops.recurrent_cases import quickly
 
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
 HASH = np.float32([[0.123, 0.456], [-0.321, -0.654]])

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import (
+
+from nnapi.codes import OperationCode as Op
+from nnapi.errors import BadDataError
+from tests.ops.recurrent_cases import (
     assert_near,
     kinds,
     lstm_by_hand,
@@ -16,9 +19,6 @@ from recurrent_cases import (
     stored,
     weights,
 )
-
-from nnapi.codes import OperationCode as Op
-from nnapi.errors import BadDataError
 
 ONE_UNIT = {
     "input": [[1]],

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from recurrent_cases import options, refuses, run_named, weights
 
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operation import REGISTRY
+from tests.ops.recurrent_cases import options, refuses, run_named, weights
 
 CELL = [
     "input_to_input_weights",

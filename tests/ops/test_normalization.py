@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import floats, to_nchw
-from tensor_cases import (
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+from tests.ops.image_cases import floats, to_nchw
+from tests.ops.tensor_cases import (
     FLOATS,
     REALS,
     assert_stores,
@@ -20,11 +25,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperandCode
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 
 L2, LRN, INSTANCE = Op.L2_NORMALIZATION, Op.LOCAL_RESPONSE_NORMALIZATION, Op.INSTANCE_NORMALIZATION
 UNIT = {"uint8": tensor("uint8", (), 1 / 128, 128), "int8": tensor("int8", (), 1 / 128, 0)}

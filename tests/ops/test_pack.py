@@ -3,7 +3,10 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_same,
     floats,
@@ -18,9 +21,6 @@ from tensor_cases import (
     stored,
     unknown,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 PACK = OperationCode.PACK
 FLOAT32 = tensor("float32")

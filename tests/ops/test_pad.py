@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,
     assert_moved,
@@ -21,10 +25,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperandCode, OperationCode
-from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 
 PAD, PAD_V2, MIRROR_PAD = OperationCode.PAD, OperationCode.PAD_V2, OperationCode.MIRROR_PAD
 REFLECT, SYMMETRIC = int32(0), int32(1)

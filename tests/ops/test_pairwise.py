@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pair_cases import assert_pairs, pairs
-from tensor_cases import (
+
+from nnapi.codes import OperationCode as Op
+from nnapi.errors import BadDataError
+from nnapi.model.operand import tensor
+from tests.ops.pair_cases import assert_pairs, pairs
+from tests.ops.tensor_cases import (
     BOOL8,
     FLOATS,
     NUMBERS,
@@ -22,10 +26,6 @@ from tensor_cases import (
     refuses_to_compute,
     run,
 )
-
-from nnapi.codes import OperationCode as Op
-from nnapi.errors import BadDataError
-from nnapi.model.operand import tensor
 
 
 def test_literal():

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.image_cases import (
     NONE,
     RELU1,
     RELU6,
@@ -23,10 +26,18 @@ from image_cases import (
     to_nchw,
     window,
 )
-from tensor_cases import FLOATS, REALS, assert_stores, level, quickly, reals, refuses_to_compute, run, stored, unknown
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
+    FLOATS,
+    REALS,
+    assert_stores,
+    level,
+    quickly,
+    reals,
+    refuses_to_compute,
+    run,
+    stored,
+    unknown,
+)
 
 AVERAGE, MAX, L2 = OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D, OperationCode.L2_POOL_2D
 MEANING = {

@@ -2,11 +2,11 @@
 
 import numpy as np
 from hypothesis import given
-from pair_cases import assert_pairs, pairs
-from tensor_cases import REALS, assert_stores, floats, level, quickly, refuses_to_compute, run, unknown
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import tensor
+from tests.ops.pair_cases import assert_pairs, pairs
+from tests.ops.tensor_cases import REALS, assert_stores, floats, level, quickly, refuses_to_compute, run, unknown
 
 PRELU = OperationCode.PRELU
 

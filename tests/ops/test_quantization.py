@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import quickly
 
 from nnapi.codes import FuseCode
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.ops.quantization import code_bounds, dequantize, offset, requantizer, round_half_away
+from tests.ops.tensor_cases import quickly
 
 NONE, RELU, RELU1, RELU6 = FuseCode.FUSED_NONE, FuseCode.FUSED_RELU, FuseCode.FUSED_RELU1, FuseCode.FUSED_RELU6
 UINT8 = tensor("uint8", (), 0.5, 10)

@@ -4,10 +4,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import FLOATS, assert_same, floats, ints, level, quickly, refuses_to_add, run, shapes, stored, tensors
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
+from tests.ops.tensor_cases import (
+    FLOATS,
+    assert_same,
+    floats,
+    ints,
+    level,
+    quickly,
+    refuses_to_add,
+    run,
+    shapes,
+    stored,
+    tensors,
+)
 
 QUANTIZE, DEQUANTIZE = OperationCode.QUANTIZE, OperationCode.DEQUANTIZE
 

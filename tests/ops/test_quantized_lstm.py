@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import quickly
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
@@ -15,6 +14,7 @@ from nnapi.model.operand import OperandType, tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import ScalarParameter
 from nnapi.testing.single import run_single
+from tests.ops.recurrent_cases import quickly
 
 GATES = ("input", "forget", "cell", "output")
 INPUT, OUTPUT, STATE = (1 / 64, 5), (1 / 100, -7), (2.0**-11, 0)

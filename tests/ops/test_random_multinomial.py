@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import quickly
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.testing.single import run_single, scalar
+from tests.ops.recurrent_cases import quickly
 
 
 def draw(logits, count, seeds=(1, 2), dtype="float32"):

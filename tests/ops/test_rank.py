@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tensor_cases import BOOL8, NUMBERS, assert_same, floats, level, refuses_to_add, run
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+from tests.ops.tensor_cases import BOOL8, NUMBERS, assert_same, floats, level, refuses_to_add, run
 
 RANK = OperationCode.RANK
 COUNT = OperandType(OperandCode.INT32)

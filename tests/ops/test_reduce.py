@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode as Op
+from nnapi.errors import BadDataError
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     BOOL8,
     FLOATS,
     QUANTIZED,
@@ -26,10 +30,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode as Op
-from nnapi.errors import BadDataError
-from nnapi.model.operand import tensor
 
 
 def truth(values):

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError
+from nnapi.model.operand import tensor
+from nnapi.testing.single import run_single
+from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,
     assert_same,
@@ -21,11 +26,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError
-from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single
 
 RESHAPE, SQUEEZE, EXPAND_DIMS = OperationCode.RESHAPE, OperationCode.SQUEEZE, OperationCode.EXPAND_DIMS
 OMITTED = (tensor("int32", (0,)), None)

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import floats, numbers, random_seeds, to_nchw
-from tensor_cases import (
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+from tests.ops.image_cases import floats, numbers, random_seeds, to_nchw
+from tests.ops.tensor_cases import (
     REALS,
     assert_stores,
     flag,
@@ -20,10 +24,6 @@ from tensor_cases import (
     run,
     stored,
 )
-
-from nnapi.codes import OperandCode, OperationCode
-from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 
 BILINEAR, NEAREST = OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR
 LINE = floats([[[[0], [10]]]])

@@ -3,7 +3,10 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_moved,
     floats,
@@ -17,9 +20,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 REVERSE = OperationCode.REVERSE
 SIX = floats([[1, 2, 3], [4, 5, 6]])

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pair_cases import type_of
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.pair_cases import type_of
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_stores,
     floats,
@@ -20,9 +23,6 @@ from tensor_cases import (
     tensors,
     unknown,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 SELECT = OperationCode.SELECT
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import assert_near, kinds, lstm_over_time, options, quickly, refuses, run_named, weights
 
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import BadDataError
 from nnapi.model.operation import REGISTRY
+from tests.ops.recurrent_cases import assert_near, kinds, lstm_over_time, options, quickly, refuses, run_named, weights
 
 DTYPES = st.sampled_from(["float32", "float16"])
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import quickly
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.ops.shapes import axis_of, broadcast, need_image, same_padding, slide, spatial, windows
+from tests.ops.tensor_cases import quickly
 
 small = st.integers(1, 6)
 NAMES = ("x", "y")

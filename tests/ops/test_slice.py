@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, OpFailedError
+from nnapi.model.model import Model
+from nnapi.model.operand import tensor
+from nnapi.runtime.compilation import compile
+from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,
     assert_moved,
@@ -21,12 +27,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, OpFailedError
-from nnapi.model.model import Model
-from nnapi.model.operand import tensor
-from nnapi.runtime.compilation import compile
 
 SLICE, STRIDED_SLICE = OperationCode.SLICE, OperationCode.STRIDED_SLICE
 NINE = floats([[1, 2, 3], [4, 5, 6], [7, 8, 9]])

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.operand import tensor
+from nnapi.testing.single import scalar
+from tests.ops.tensor_cases import (
     REALS,
     assert_stores,
     floats,
@@ -21,10 +25,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperandCode, OperationCode
-from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 
 SOFTMAX, LOG_SOFTMAX = OperationCode.SOFTMAX, OperationCode.LOG_SOFTMAX
 UNIT = {"uint8": tensor("uint8", (), 1 / 256, 0), "int8": tensor("int8", (), 1 / 256, -128)}

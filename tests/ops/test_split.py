@@ -3,7 +3,11 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_same,
     floats,
@@ -18,10 +22,6 @@ from tensor_cases import (
     stored,
     unknown,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError
-from nnapi.model.operand import tensor
 
 SPLIT = OperationCode.SPLIT
 SIX = floats([[1, 2, 3], [4, 5, 6]])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recurrent_cases import assert_near, dot, quickly, refuses, run_named, stored
 
 from nnapi.codes import OperationCode as Op
+from tests.ops.recurrent_cases import assert_near, dot, quickly, refuses, run_named, stored
 
 VALUES = {
     "input": [[3, 1]],

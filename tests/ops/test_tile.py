@@ -2,7 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_moved,
     floats,
@@ -15,8 +17,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
 
 TILE = OperationCode.TILE
 

@@ -3,7 +3,11 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from nnapi.model.operation import REGISTRY
+from tests.ops.tensor_cases import (
     NUMBERS,
     assert_same,
     floats,
@@ -17,10 +21,6 @@ from tensor_cases import (
     tensors,
     unknown,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
-from nnapi.model.operation import REGISTRY
 
 TOPK_V2 = OperationCode.TOPK_V2
 INDEX = tensor("int32")

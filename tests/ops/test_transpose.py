@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import (
+
+from nnapi.codes import OperationCode
+from nnapi.model.operand import tensor
+from tests.ops.tensor_cases import (
     REALS,
     assert_moved,
     floats,
@@ -17,9 +20,6 @@ from tensor_cases import (
     shapes,
     tensors,
 )
-
-from nnapi.codes import OperationCode
-from nnapi.model.operand import tensor
 
 TRANSPOSE = OperationCode.TRANSPOSE
 OMITTED = tensor("int32", (0,)), None

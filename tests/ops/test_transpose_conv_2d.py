@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import (
+
+from nnapi.codes import OperationCode
+from tests.ops.image_cases import (
     KINDS,
     SAME,
     VALID,
@@ -20,9 +22,7 @@ from image_cases import (
     tail,
     to_nchw,
 )
-from tensor_cases import assert_stores, ints, level, quickly, refuses_to_compute, run, unknown
-
-from nnapi.codes import OperationCode
+from tests.ops.tensor_cases import assert_stores, ints, level, quickly, refuses_to_compute, run, unknown
 
 TRANSPOSE = OperationCode.TRANSPOSE_CONV_2D
 IMAGE = floats([[[[1], [2]]]])

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tensor_cases import quickly
 
 from nnapi.ops.windows import reduce_windows, taps
+from tests.ops.tensor_cases import quickly
 
 
 def test_literal():

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from graphs import add, finished
 
 import nnapi
 from nnapi.drivers.base import Capabilities, Performance
@@ -20,6 +19,7 @@ from nnapi.report.timeline import timeline_data
 from nnapi.runtime.device import Device
 from nnapi.trace import Layer, Phase, Span
 from nnapi.trace.labels import Label
+from tests.graphs import add, finished
 
 REASON = "the third is refused & <b>that</b> is said"
 

@@ -4,10 +4,10 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from report_cases import measurement, model_result
 
 from nnapi.report import charts
 from nnapi.report.result import Measurement
+from tests.report.report_cases import measurement, model_result
 
 ROWS = [measurement("nnapi <x>", 2.0), measurement("litert", 200.0), Measurement("none", failure="no")]
 COLOUR = charts.colours([row.engine for row in ROWS])

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from report_cases import benchmark, measurement, model_result
 
 from nnapi.report.compare import Change, Verdict, compare, interval
 from nnapi.report.result import Benchmark, Measurement
+from tests.report.report_cases import benchmark, measurement, model_result
 
 
 def run(*measurements: Measurement) -> Benchmark:

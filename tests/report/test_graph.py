@@ -2,10 +2,9 @@
 
 import json
 
-from report_cases import REASON, chain, fast, graph
-
 import nnapi
 from nnapi.report.graph import devices, graph_data
+from tests.report.report_cases import REASON, chain, fast, graph
 
 
 def test_a_plan_of_two_devices() -> None:

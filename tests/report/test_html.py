@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import ask
-from report_cases import REASON, graph, whole
 
 from nnapi.report.html import benchmark_page, explain_page, metric, rate, seconds, size
 from nnapi.report.result import Benchmark
+from tests.report.browser import ask
+from tests.report.report_cases import REASON, graph, whole
 
 PAGE = benchmark_page(whole())
 EXPLAINED = explain_page(graph())

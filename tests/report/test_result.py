@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from report_cases import measurement, model_result, whole
 
 from nnapi.report.result import Measurement, NotAResultError, from_data, percentile, to_data
+from tests.report.report_cases import measurement, model_result, whole
 
 
 def test_there_and_back() -> None:

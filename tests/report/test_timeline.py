@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from report_cases import spans
-
 from nnapi.report import timeline
 from nnapi.report.timeline import timeline_data
+from tests.report.report_cases import spans
 
 
 def test_times_begin_at_zero() -> None:

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from browser import ask
 
 from nnapi.report.trace_page import median_execution, operations, trace_page
 from nnapi.trace import Layer, Phase, Span
 from nnapi.trace.labels import Label
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
+from tests.report.browser import ask
 
 
 def one(layer: Layer, phase: Phase, name: str, start: int, end: int, depth: int, **args: object) -> Span:

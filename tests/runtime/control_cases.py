@@ -1,9 +1,8 @@
 """Models with IF and WHILE."""
 
-from device_cases import ABS, NEG
-from graphs import finished
-
 from nnapi import Builder, Model, OperandCode, OperandType, OperationCode, tensor
+from tests.graphs import finished
+from tests.runtime.device_cases import ABS, NEG
 
 PAIR = tensor("float32", (2,))
 TRUTH = tensor("bool8", (1,))

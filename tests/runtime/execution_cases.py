@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from graphs import finished_sum, on_reference
 
 from nnapi import Execution, OperandType, tensor
 from nnapi.model.builder import Builder
+from tests.graphs import finished_sum, on_reference
 
 SUM = on_reference(finished_sum())
 ONES = np.ones((2, 2), np.float32)

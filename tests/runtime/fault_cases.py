@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from device_cases import GIVEN, REFERENCE, chain, limited
 
 from nnapi import Compilation, Device, Event, Execution
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.errors import DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.model.operand import Array
+from tests.runtime.device_cases import GIVEN, REFERENCE, chain, limited
 
 MODEL = chain()
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from device_cases import Scripted, as_it_is
-
 from nnapi import Compilation, DeviceMemory, MemoryDesc, Model, OperandType
 from nnapi.drivers.base import HostBuffer, Verdict
 from nnapi.errors import ResourceExhaustedPersistentError
+from tests.runtime.device_cases import Scripted, as_it_is
 
 
 def described(*roles: tuple[Compilation, str, int]) -> MemoryDesc:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from execution_cases import ONES, SUM, blank, completed, prepared, slicing
 
 from nnapi import Execution, Memory, OperandType, tensor
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError
+from tests.runtime.execution_cases import ONES, SUM, blank, completed, prepared, slicing
 
 NONE: Any = None
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, Scripted, as_it_is, chain, chained
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor
 from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import OpFailedError, need
 from nnapi.runtime.compilation import Compilation
+from tests.runtime.device_cases import GIVEN, Scripted, as_it_is, chain, chained
 
 
 class Closing(Scripted):

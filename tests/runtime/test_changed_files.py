@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cache_cases import TOKEN, Slow
 
 import nnapi
 from nnapi import Device, Memory, Model, OperandCode, OperandType, OperationCode, tensor
@@ -19,6 +18,7 @@ from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
 from nnapi.runtime.store.compilation_cache import entries
+from tests.runtime.cache_cases import TOKEN, Slow
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TRUNCATED = """

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited
-from graphs import finished_sum, open_sum, sum_with
 
 from nnapi import Burst, Compilation, Device, Execution, Memory, PreferenceCode, PriorityCode, compile, devices
 from nnapi.drivers.base import Prepared, PrepareOptions
@@ -28,6 +26,8 @@ from nnapi.errors import (
 )
 from nnapi.model.model import Model
 from nnapi.runtime.executors.deadline import PATIENCE
+from tests.graphs import finished_sum, open_sum, sum_with
+from tests.runtime.device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited
 
 TOKEN = bytes(range(32))
 

@@ -5,8 +5,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from execution_cases import ONES, blank, prepared
-from graphs import finished_sum
 
 import nnapi
 from nnapi import Device, Event, FeatureLevelCode, NnapiError, ResultCode, compile, device, devices
@@ -24,6 +22,8 @@ from nnapi.errors import (
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several
+from tests.graphs import finished_sum
+from tests.runtime.execution_cases import ONES, blank, prepared
 
 
 class Broken:

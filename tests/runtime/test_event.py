@@ -12,14 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, Scripted, chain, chained
-from execution_cases import ONES, blank, prepared
 
 from nnapi import Device, Event, Execution, compile
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
 from nnapi.runtime.executors import workers
 from nnapi.runtime.executors.workers import MOST_IDLE, run_in_background
+from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, chain, chained
+from tests.runtime.execution_cases import ONES, blank, prepared
 
 
 def readable(fd: int, seconds: float = 0.0) -> bool:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from execution_cases import ONES, SUM, blank, completed, prepared, sliced
-from graphs import FLOATS, on_reference, open_sum
 
 from nnapi import Execution, Memory, Model, OperationCode, tensor
 from nnapi.errors import (
@@ -18,6 +16,8 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.model.builder import Builder
+from tests.graphs import FLOATS, on_reference, open_sum
+from tests.runtime.execution_cases import ONES, SUM, blank, completed, prepared, sliced
 
 
 def test_rule_113_a_computation_runs_once() -> None:

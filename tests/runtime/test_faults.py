@@ -11,8 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, chained, limited
-from fault_cases import (
+
+from nnapi import Compilation, Device, OperationCode, compile
+from nnapi.codes import ResultCode
+from nnapi.drivers.base import Request
+from nnapi.drivers.faulty import Fault, Faulty, Phase
+from nnapi.errors import MissedDeadlineError, MissedDeadlineTransientError, NnapiError, OpFailedError, error_for
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import execute
+from nnapi.runtime.event import COLLAPSED
+from tests.runtime.device_cases import GIVEN, REFERENCE, chained, limited
+from tests.runtime.fault_cases import (
     ERRORS,
     IN_BACKGROUND,
     MODEL,
@@ -26,15 +35,6 @@ from fault_cases import (
     start_compute,
     without_deadlock,
 )
-
-from nnapi import Compilation, Device, OperationCode, compile
-from nnapi.codes import ResultCode
-from nnapi.drivers.base import Request
-from nnapi.drivers.faulty import Fault, Faulty, Phase
-from nnapi.errors import MissedDeadlineError, MissedDeadlineTransientError, NnapiError, OpFailedError, error_for
-from nnapi.model.operand import Array
-from nnapi.runtime.compilation import execute
-from nnapi.runtime.event import COLLAPSED
 
 Way = Callable[[Compilation], Array]
 

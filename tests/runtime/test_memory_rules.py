@@ -7,10 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, SQUARE, chain, chained
-from execution_cases import ONES, SUM, blank, prepared
-from graphs import FLOATS, finished_sum, on_reference, sum_with
-from memory_cases import Allocating, described, opaque
 
 from nnapi import (
     Builder,
@@ -36,6 +32,10 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.runtime.memory import HardwareBufferFormat
+from tests.graphs import FLOATS, finished_sum, on_reference, sum_with
+from tests.runtime.device_cases import GIVEN, REFERENCE, SQUARE, chain, chained
+from tests.runtime.execution_cases import ONES, SUM, blank, prepared
+from tests.runtime.memory_cases import Allocating, described, opaque
 
 OPEN = on_reference(finished_sum(tensor("float32", (0, 2))))
 

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from device_cases import ABS, NEG, REFERENCE, limited
-from nest_cases import DEEP, nest
 
 import nnapi
 from nnapi.codes import PreferenceCode
@@ -16,6 +14,8 @@ from nnapi.runtime.planning.plan import If, Plan
 from nnapi.runtime.planning.planner import DIVIDED, make_plan
 from nnapi.runtime.store.digest import content_hash
 from nnapi.testing.record import example_of
+from tests.nest_cases import DEEP, nest
+from tests.runtime.device_cases import ABS, NEG, REFERENCE, limited
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 TRUE, FALSE = np.array([1], np.uint8), np.array([0], np.uint8)

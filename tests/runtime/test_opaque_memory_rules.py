@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from execution_cases import ONES, SUM, blank, prepared, slicing
-from graphs import finished_sum
 
 from nnapi import (
     Compilation,
@@ -20,6 +18,8 @@ from nnapi import (
 )
 from nnapi.drivers.base import HostBuffer
 from nnapi.errors import BadDataError, OpFailedError
+from tests.graphs import finished_sum
+from tests.runtime.execution_cases import ONES, SUM, blank, prepared, slicing
 
 
 def opaque(*roles: tuple[Compilation, str, int], dimensions: tuple[int, ...] = ()) -> DeviceMemory:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from execution_cases import ONES, SUM, blank, prepared, slicing
-from graphs import finished_sum
 
 from nnapi import Burst, Compilation, DurationCode, Event, Execution, Memory, compile, device, devices
 from nnapi.errors import (
@@ -20,6 +18,8 @@ from nnapi.errors import (
     OpFailedError,
     UnexpectedNullError,
 )
+from tests.graphs import finished_sum
+from tests.runtime.execution_cases import ONES, SUM, blank, prepared, slicing
 
 NONE: Any = None
 AUTOMATIC = compile(finished_sum())

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from control_cases import PAIR, branch, counting
-from device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, capabilities, chain, chained, limited
-from graphs import finished
 
 import nnapi
 from nnapi import (
@@ -40,6 +37,20 @@ from nnapi.errors import (
 from nnapi.runtime.costs.prices import Prices
 from nnapi.runtime.planning.plan import If, Run, While
 from nnapi.runtime.planning.planner import make_plan
+from tests.graphs import finished
+from tests.runtime.control_cases import PAIR, branch, counting
+from tests.runtime.device_cases import (
+    ABS,
+    GIVEN,
+    NEG,
+    REFERENCE,
+    Scripted,
+    as_it_is,
+    capabilities,
+    chain,
+    chained,
+    limited,
+)
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 LOW_POWER = PreferenceCode.PREFER_LOW_POWER
@@ -71,6 +82,8 @@ def test_rule_059_control_flow_on_unknown_extents_runs_on_the_cpu() -> None:
     assert compilation.plan.devices == ("nnapi-reference",)
     assert isinstance(compilation.plan.steps[0], Run)
     assert compilation.run(np.array([0], np.uint8), np.float32([1, -2]))[0].tolist() == [-1, 2]
+    cpu = limited("other-cpu", type=DeviceTypeCode.DEVICE_CPU)
+    assert compile(model, cpu).plan.devices == ("other-cpu",)
 
 
 def test_rule_060_what_is_inside_goes_to_the_best_device() -> None:
@@ -385,8 +398,3 @@ def test_rule_140_old_devices_get_known_shapes(dimensions: tuple[int, ...]) -> N
         assert compilation.plan.devices == (devices,)
     with pytest.raises(BadDataError, match="unknown extents, which a device of level 1 or 2 does not understand"):
         compile(model, limited("old", level=2))
-
-
-def test_types_of_devices() -> None:
-    cpu = limited("other-cpu", type=DeviceTypeCode.DEVICE_CPU)
-    assert compile(branch(tensor("float32", (0,))), cpu).plan.devices == ("other-cpu",)

@@ -4,10 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, chained, limited
-from execution_cases import ONES, blank
-from graphs import FLOATS, finished
-from memory_cases import Allocating, described, opaque
 
 from nnapi import (
     Device,
@@ -22,6 +18,10 @@ from nnapi import (
     copy_memory,
 )
 from nnapi.drivers.base import Outcome, Prepared, Request
+from tests.graphs import FLOATS, finished
+from tests.runtime.device_cases import GIVEN, REFERENCE, chained, limited
+from tests.runtime.execution_cases import ONES, blank
+from tests.runtime.memory_cases import Allocating, described, opaque
 
 
 def accumulator() -> Model:

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import add, constant, endless, given, taken, tensor
 
 from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime
 from nnapi.testing.build import ALIGNMENT, build, describe
 from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec, Source
+from tests.testing.testing_cases import add, constant, endless, given, taken, tensor
 
 
 def test_a_model_is_what_the_example_describes() -> None:

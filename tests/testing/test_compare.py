@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testing_cases import given, taken, tensor
 
 from nnapi.testing.compare import SINGLE, STEP, Tolerance, compare, judge, tolerance_for
 from nnapi.testing.example import Criterion, Example, Graph, OperationSpec
+from tests.testing.testing_cases import given, taken, tensor
 
 FP32, FP16, LOOSE = Criterion("fp32"), Criterion("fp16"), Criterion("fp32", 3)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testing_cases import EVERYTHING, REFERENCE, add, relu, spoilt
 
 from nnapi.errors import UnavailableDeviceError
 from nnapi.testing.conformance import Result, Status, check, named, run
 from nnapi.testing.corpus import Corpus, Entry, write
 from nnapi.testing.variants import Setting, Skip, Variant
+from tests.testing.testing_cases import EVERYTHING, REFERENCE, add, relu, spoilt
 
 WRONG = add(name="wrong", outputs={3: np.array([11, 23], np.float32)})
 

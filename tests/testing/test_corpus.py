@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testing_cases import add, constant, endless, given, relu, taken, tensor
 
 from nnapi.testing.corpus import INDEX, Corpus, CorpusError, entry_of, write
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from tests.testing.testing_cases import add, constant, endless, given, relu, taken, tensor
 
 
 def rich() -> Example:

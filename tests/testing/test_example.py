@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import add, endless, relu
 
 from nnapi.testing.example import Example, dynamic, signed
+from tests.testing.testing_cases import add, endless, relu
 
 
 @pytest.mark.parametrize(

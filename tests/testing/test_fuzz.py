@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import REFERENCE, add, refusing, spoilt
 
 import nnapi
 from nnapi.codes import OperationCode
@@ -23,6 +22,7 @@ from nnapi.testing.fuzz import (
     random_attempt,
     random_call,
 )
+from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
 DRAWS, CALLS = 30, 2

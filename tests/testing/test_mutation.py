@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import REFERENCE, add, constant, endless, relu
 
 from nnapi.testing.conformance import Status, check
 from nnapi.testing.corpus import Corpus
@@ -13,6 +12,7 @@ from nnapi.testing.example import Example
 from nnapi.testing.fuzz import NoCall
 from nnapi.testing.mutation import mutate, with_other_data, with_other_extents, with_other_types, with_shuffled_data
 from nnapi.testing.variants import VARIANTS, Setting
+from tests.testing.testing_cases import REFERENCE, add, constant, endless, relu
 
 HERE = Setting((REFERENCE,))
 

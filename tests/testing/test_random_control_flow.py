@@ -4,12 +4,12 @@ import operator
 
 import numpy as np
 import pytest
-from testing_cases import REFERENCE
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.fuzz import computed
 from nnapi.testing.random_control_flow import MOST_TURNS, random_control_flow
+from tests.testing.testing_cases import REFERENCE
 
 MEANING = {"ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul}
 

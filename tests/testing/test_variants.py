@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import REFERENCE, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
 
 from nnapi.testing.compare import Difference
 from nnapi.testing.example import Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 from nnapi.testing.variants import VARIANTS, Setting, Skip
+from tests.testing.testing_cases import REFERENCE, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
 
 HERE = Setting((REFERENCE,))
 COMPUTING = ("plain", "dynamic", "memory", "fenced", "async", "burst", "cached")

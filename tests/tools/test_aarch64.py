@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import aarch64
+from tools import aarch64
 
 EMULATOR = """
 import pathlib, sys

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import debian
+from tools import debian
 
 LISTED = """\
 'http://mirror.example/security/dists/bookworm-security/InRelease' a 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from environment import Environment, FailedError, output
+from tools.environment import Environment, FailedError, output
 
 
 def test_programs_see_only_what_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:

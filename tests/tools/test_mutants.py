@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import mutants
+from tools import mutants
 
 SOURCE = """
 def half(number: int | None = 3) -> int | float:
@@ -45,17 +45,16 @@ def test_each_module_meets_tests(mutant_file: str) -> None:
 def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
     """As its own process: what forks for it should not have the tests' modules loaded."""
     code = (
-        "import sys; from functools import partial; from pathlib import Path; import mutants\n"
+        "import sys; from functools import partial; from pathlib import Path; from tools import mutants\n"
         "if __name__ == '__main__':\n"
         "    print([bool(mutants.failure(Path(sys.argv[1]), partial(int, number))) for number in ('0', '1')])\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)
     (tmp_path / "copy").mkdir()
-    tools = str(mutants.REPOSITORY / "tools")
     done = subprocess.run(
         [sys.executable, script, tmp_path / "copy"],
-        env=os.environ | {"PYTHONPATH": tools},
+        env=os.environ | {"PYTHONPATH": str(mutants.REPOSITORY)},
         capture_output=True,
         text=True,
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
-import wheels
-from environment import FailedError
+from tools import wheels
+from tools.environment import FailedError
 
 
 def test_oldest_glibc_of_a_name() -> None:

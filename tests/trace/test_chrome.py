@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from span_cases import recorded
 
 from nnapi.errors import BadDataError
 from nnapi.trace.chrome import from_chrome, to_chrome, to_json
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
 from nnapi.trace.systrace import to_ftrace
+from tests.trace.span_cases import recorded
 
 COMMON = {"name": str, "ph": str, "pid": int, "tid": int}
 """What every event has."""

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from trace_cases import HEADER, line, trace
 
 from nnapi.errors import BadDataError
 from nnapi.trace.marks import ORIGIN, from_ftrace, read_trace
+from tests.trace.trace_cases import HEADER, line, trace
 
 LINES = [
     ("  NeuralNetworks-5143  ( 5143) [005] ...1   142.924145: tracing_mark_write: B|5143|[NN_LR_PP]x", 5143, 5143),

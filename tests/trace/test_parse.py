@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_cases import HEADER, line, report, trace
 
 from nnapi.errors import BadDataError
 from nnapi.trace.chrome import from_chrome
@@ -14,6 +13,7 @@ from nnapi.trace.labels import Layer, Phase
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.table import detail, table, to_json
+from tests.trace.trace_cases import HEADER, line, report, trace
 
 RUN = """
 1 1 B [NN_LA_PO]first

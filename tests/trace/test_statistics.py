@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from trace_cases import report
 
 from nnapi.trace.labels import Layer, Phase
 from nnapi.trace.statistics import TOTAL, Statistics
+from tests.trace.trace_cases import report
 
 A, R, IPC, D, C = Layer.APPLICATION, Layer.RUNTIME, Layer.IPC, Layer.DRIVER, Layer.CPU
 

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
-from span_cases import recorded
 
 from nnapi.trace.labels import Label, Layer, Phase
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
 from nnapi.trace.spans import Span, recording, section
 from nnapi.trace.systrace import to_ftrace, trace_data
+from tests.trace.span_cases import recorded
 
 
 def spans_of(text: str) -> list[tuple[int, float, float, str]]:

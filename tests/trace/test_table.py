@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from trace_cases import report
 
 from nnapi.trace.parse import Run
 from nnapi.trace.table import STAR, detail, table, to_json, values
+from tests.trace.trace_cases import report
 
 TRACE = """
 1 1 B [NN_LA_PO]po

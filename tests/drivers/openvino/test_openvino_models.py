@@ -4,7 +4,6 @@ import platform
 
 import numpy as np
 import pytest
-from growing import GRAPHS, KINDS, judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ import nnapi
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device, device
+from tests.drivers.xnnpack.growing import GRAPHS, KINDS, judge
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from stacks import convolutions
 
 import nnapi
 from nnapi import trace
 from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device
+from tests.stacks import convolutions
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 

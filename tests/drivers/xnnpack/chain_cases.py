@@ -1,12 +1,24 @@
 """Cells whose steps are operations of a net, one after the other."""
 
 import numpy as np
-from cell_cases import HIDDEN, INPUT, SIZE, STATE, UNITS, features, inputs_of, integers, quant_of, reals, shapes
-from engine_cases import both
 
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
+from tests.drivers.xnnpack.cell_cases import (
+    HIDDEN,
+    INPUT,
+    SIZE,
+    STATE,
+    UNITS,
+    features,
+    inputs_of,
+    integers,
+    quant_of,
+    reals,
+    shapes,
+)
+from tests.drivers.xnnpack.engine_cases import both
 
 TANH, BATCH, TIME = 4, 2, 5
 PLAIN = features()

@@ -3,12 +3,12 @@
 import os
 
 import numpy as np
-from engine_cases import Net, reference
 
 from nnapi import compile
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.runtime.planning.plan import submodel
+from tests.drivers.xnnpack.engine_cases import Net, reference
 
 GRAPHS = int(os.environ.get("NNAPI_GRAPHS", "60"))
 """How many are tried; NNAPI_GRAPHS=2000 takes a minute or two."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_cases import Net
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
@@ -18,6 +17,7 @@ from nnapi.drivers.xnnpack.engine import artifact as entries
 from nnapi.model.operand import tensor
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device
+from tests.drivers.xnnpack.engine_cases import Net
 
 TOKEN = bytes(32)
 OPTIONS = PrepareOptions()

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
 from nnapi.testing.compare import HALF, compare
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 SHAPE = (1, 4, 4, 3)
 HALVES, SINGLES, CODES = tensor("float16", SHAPE), tensor("float32", SHAPE), tensor("uint8", SHAPE, 0.05, 100)

@@ -1,9 +1,10 @@
 """Random graphs of several operations, on the engine and on the reference."""
 
-from engine_cases import engine
-from growing import GRAPHS, KINDS, judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.drivers.xnnpack.engine_cases import engine
+from tests.drivers.xnnpack.growing import GRAPHS, KINDS, judge
 
 
 @settings(max_examples=GRAPHS, deadline=None)

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cell_cases import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnapi.codes import OperationCode as Op
+from nnapi.model.operand import tensor
+from nnapi.model.operation import REGISTRY
+from nnapi.testing.single import run_single, single
+from tests.drivers.xnnpack.cell_cases import (
     BATCH,
     FEATURES,
     OUTPUTS,
@@ -19,14 +26,7 @@ from cell_cases import (
     reals,
     shapes,
 )
-from engine_cases import Net, agree, engine, reference, refusal
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import tensor
-from nnapi.model.operation import REGISTRY
-from nnapi.testing.single import run_single, single
+from tests.drivers.xnnpack.engine_cases import Net, agree, engine, reference, refusal
 
 FLOAT = tensor("float32")
 NONE, RELU, RELU6, TANH, SIGMOID = 0, 1, 3, 4, 6

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, engine, refusal
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.testing.single import scalar, single
+from tests.drivers.xnnpack.engine_cases import Net, engine, refusal
 
 FLOATS = tensor("float32", (1, 4, 4, 2))
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_cases import Net, agree
-from filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.compile import lowered
 from nnapi.drivers.xnnpack.rules import RULES
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.testing.single import scalar
+from tests.drivers.xnnpack.engine_cases import Net, agree
+from tests.drivers.xnnpack.filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
 
 SAME, VALID = 1, 2
 TYPES = {"float32": FLOAT, "uint8": UNSIGNED, "int8": SIGNED}

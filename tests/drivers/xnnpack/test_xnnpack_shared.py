@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from engine_cases import both, engine
 
 from nnapi.importers import load
+from tests.drivers.xnnpack.engine_cases import both, engine
 
 pytestmark = [pytest.mark.shared, pytest.mark.engine]
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine_cases import engine, reference, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.model.operand import tensor
 from nnapi.testing.compare import SINGLE, compare
 from nnapi.testing.single import single
+from tests.drivers.xnnpack.engine_cases import engine, reference, refusal
 
 LARGEST, NORMAL, LEAST = (float(x) for x in np.array([3.4028235e38, 2.0**-126, 2.0**-149], np.float32))
 MAGNITUDES = [

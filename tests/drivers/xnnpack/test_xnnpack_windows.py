@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from engine_cases import agree, engine
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import tensor
 from nnapi.testing.single import scalar, single
+from tests.drivers.xnnpack.engine_cases import agree, engine
 
 pytestmark = pytest.mark.engine
 

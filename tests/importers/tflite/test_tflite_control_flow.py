@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_litert import litert, loaded, run
 from flatbuffers import flexbuffers
 
 import nnapi
 from nnapi.codes import OperationCode
 from nnapi.testing.tflite_writer import Graph, T, const, f32, flags, i32, write
+from tests.importers.tflite.against_litert import litert, loaded, run
 
 
 def branch(kind: str, number: float) -> Graph:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_litert import Case, case, check, loaded, run
 
 import nnapi
 from nnapi.codes import OperationCode
 from nnapi.testing.tflite_writer import Graph, T, const, f32, s8, u8, write
+from tests.importers.tflite.against_litert import Case, case, check, loaded, run
 
 rng = np.random.default_rng(1)
 SAME, VALID = 0, 1

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_litert import Case, case, check, loaded, run
 
 from nnapi.codes import OperationCode
 from nnapi.testing.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
+from tests.importers.tflite.against_litert import Case, case, check, loaded, run
 
 rng = np.random.default_rng(3)
 a = f32(4, 5, 6)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_litert import Case, case, check, loaded, run
 
 from nnapi import NnapiError
 from nnapi.codes import OperationCode
 from nnapi.testing.tflite_writer import T, f32, s8
+from tests.importers.tflite.against_litert import Case, case, check, loaded, run
 
 rng = np.random.default_rng(5)
 BATCH, STEPS, FEATURES, UNITS = 2, 3, 4, 5

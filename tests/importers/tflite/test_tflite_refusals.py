@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tflite
-from against_litert import case, loaded, run
 
 import nnapi
 from nnapi.codes import OperandCode
@@ -17,6 +16,7 @@ from nnapi.importers.tflite.rules import rule_for
 from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime
 from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, s8, single, u8, write
+from tests.importers.tflite.against_litert import case, loaded, run
 
 
 def named(name: str, *shape: int, type: str = "FLOAT32") -> T:

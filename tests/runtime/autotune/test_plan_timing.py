@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 
 import pytest
-from device_cases import REFERENCE
-from device_cases import chain as some_model
 
 from nnapi.drivers.base import Outcome, Request
 from nnapi.errors import OpFailedError
 from nnapi.runtime.autotune import plan_timing
 from nnapi.runtime.autotune.plan_timing import BUDGET, HOPELESS, MARGIN, SURE, TIE, TURNS, Trial, compare, ranking
 from nnapi.runtime.planning.plan import Decision, Plan, Run
+from tests.runtime.device_cases import REFERENCE
+from tests.runtime.device_cases import chain as some_model
 
 
 class Clock:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from cost_cases import BYTE, LAUNCH, Clock, exact
 
 from nnapi import device
 from nnapi.runtime.costs import calibration
@@ -11,6 +10,7 @@ from nnapi.runtime.costs.calibration import BASE, calibrate, measure_all
 from nnapi.runtime.costs.cost_tables import Cost, Costs, Table
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind
+from tests.runtime.cost_cases import BYTE, LAUNCH, Clock, exact
 
 CONVOLUTION = Kind.CONVOLUTION, Element.UNSIGNED
 COSTS = {

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from cost_cases import Clock, exact
 
 from nnapi import Device
 from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, default_directory, known_costs
 from nnapi.runtime.costs.workload import Element, Kind
+from tests.runtime.cost_cases import Clock, exact
 
 CLASS = Kind.DEPTHWISE, Element.SIGNED
 TABLE = Table(1e-6, 2e-11, {CLASS: Cost(1e-6, 2e-12, 3e-11), (Kind.OTHER, Element.OTHER): None})

@@ -1,8 +1,6 @@
 """Prices: what is measured counts before what is declared."""
 
 import pytest
-from control_cases import branch
-from device_cases import REFERENCE, chain, limited
 
 from nnapi import OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
@@ -12,6 +10,8 @@ from nnapi.runtime.costs.prices import NOMINAL, Prices
 from nnapi.runtime.costs.workload import Element, Kind, work_of
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import CUT, make_plan
+from tests.runtime.control_cases import branch
+from tests.runtime.device_cases import REFERENCE, chain, limited
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 CLASS = Kind.ELEMENTWISE, Element.FLOAT32

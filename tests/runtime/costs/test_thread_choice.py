@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from cost_cases import Clock, Exact, exact
-from device_cases import REFERENCE, chain
 
 from nnapi import Device, DeviceTypeCode, Model, PreferenceCode, compile, settings
 from nnapi.drivers.base import PrepareOptions
@@ -13,6 +11,8 @@ from nnapi.runtime.costs import calibration, thread_choice
 from nnapi.runtime.costs.cost_tables import Cost, Table, known_costs
 from nnapi.runtime.costs.thread_choice import WORTH_SHARING, priced
 from nnapi.runtime.costs.workload import Element, Kind
+from tests.runtime.cost_cases import Clock, Exact, exact
+from tests.runtime.device_cases import REFERENCE, chain
 
 OPERATIONS = 40
 CLASS = Kind.ELEMENTWISE, Element.FLOAT32

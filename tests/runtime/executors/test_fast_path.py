@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
 
 from nnapi import Builder, Device, Model, compile, tensor, trace
 from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.queue import Turnstile
+from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
 
 
 class Short(Scripted):

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from device_cases import GIVEN, REFERENCE, Scripted, chain, chained
 
 from nnapi import Builder, Device, Event, Execution, PriorityCode, compile, tensor
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import MissedDeadlinePersistentError
 from nnapi.runtime.executors.queue import Turnstile
+from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, chain, chained
 
 LOW, MEDIUM, HIGH = PriorityCode
 

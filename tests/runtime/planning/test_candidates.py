@@ -2,10 +2,9 @@
 
 import random
 
-from partition_cases import random_problem
-
 from nnapi.runtime.planning.candidates import DEAR, DIVIDED, NEAR, candidates
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
+from tests.runtime.partition_cases import random_problem
 
 NO = FORBIDDEN
 

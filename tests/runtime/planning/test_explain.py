@@ -4,12 +4,12 @@ import json
 import logging
 
 import pytest
-from control_cases import branch, counting
-from device_cases import ABS, NEG, REFERENCE, capabilities, chain, limited
 
 from nnapi import Device, OperationCode, PreferenceCode, compile
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.runtime.planning.explain import as_data, summary
+from tests.runtime.control_cases import branch, counting
+from tests.runtime.device_cases import ABS, NEG, REFERENCE, capabilities, chain, limited
 
 
 def messages(caplog: pytest.LogCaptureFixture) -> list[str]:

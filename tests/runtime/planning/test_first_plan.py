@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from device_cases import ABS, NEG, REFERENCE, chain, limited
 
 from nnapi import Device, Model, compile, settings
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.errors import OpFailedError
 from nnapi.runtime.costs import calibration, thread_choice
 from nnapi.runtime.planning.plan import OnlyPlan
+from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
 
 X = np.float32([[1, -2], [-3, 4]])
 

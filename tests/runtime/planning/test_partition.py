@@ -5,10 +5,10 @@ import random
 
 import numpy as np
 import pytest
-from partition_cases import best_single, cheapest, random_problem
 
 from nnapi.runtime.planning import partition as partitioning
 from nnapi.runtime.planning.partition import FORBIDDEN, HOST, Flow, Problem, partition
+from tests.runtime.partition_cases import best_single, cheapest, random_problem
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from device_cases import REFERENCE, Scripted, as_it_is, limited
-from memory_cases import Allocating
 
 from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCode, tensor
 from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.operand import OperandType
 from nnapi.runtime.planning.verdicts import verdicts_of
+from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, limited
+from tests.runtime.memory_cases import Allocating
 
 FLAT = tensor("float32", (2, 2))
 

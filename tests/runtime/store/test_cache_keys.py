@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cache_cases import TOKEN, Slow, doubled
 
 from nnapi import Builder, Device, Model, compile, tensor
+from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cache_cases import TOKEN, Slow, doubled
-from device_cases import ABS, NEG, chain
-from graphs import finished_sum
 
 from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, device, tensor
 from nnapi.drivers.base import PrepareOptions
@@ -23,6 +20,9 @@ from nnapi.drivers.limited import Limited
 from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.store.compilation_cache import LIMIT, MAGIC, TAIL, Cache, content_hash, entries, prune
 from nnapi.runtime.store.files import ABANDONED
+from tests.graphs import finished_sum
+from tests.runtime.cache_cases import TOKEN, Slow, doubled
+from tests.runtime.device_cases import ABS, NEG, chain
 
 TWO = np.float32([1, 2])
 

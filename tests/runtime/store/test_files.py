@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cache_cases import TOKEN, Slow, doubled
 
 from nnapi import Device, compile
 from nnapi.importers import import_cache
 from nnapi.runtime.autotune.autotune import Memory, Outcome
 from nnapi.runtime.costs.cost_tables import Costs, Table
 from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replacing, write_json
+from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 
 @contextmanager

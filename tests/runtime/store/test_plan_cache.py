@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cache_cases import TOKEN, Slow, doubled
 
 from nnapi import Compilation, Device, Model, PreferenceCode, compile, device
 from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
 from nnapi.runtime.settings import settings
 from nnapi.runtime.store import plan_cache
 from nnapi.runtime.store.compilation_cache import Cache, entries, read_entry
+from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 REFERENCE = device("nnapi-reference")
 

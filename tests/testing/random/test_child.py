@@ -4,11 +4,10 @@ import os
 import time
 from typing import Any
 
-from testing_cases import add
-
 from nnapi.testing.example import Example
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.judging import Outcome
+from tests.testing.testing_cases import add
 
 
 class Deadly(Example):

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import F32, Q8, constant, given, taken, tensor
 
 from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source
 from nnapi.testing.random.deviation import Computation
+from tests.testing.testing_cases import F32, Q8, constant, given, taken, tensor
 
 
 def chain(*steps: tuple[str, OperandSpec], x: OperandSpec, data: np.ndarray, shown: bool = False) -> Example:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import REFERENCE
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
@@ -14,6 +13,7 @@ from nnapi.testing.random import judging
 from nnapi.testing.random.forms import OTHER_WORDS, other_forms
 from nnapi.testing.random.judging import Outcome, judge
 from nnapi.testing.random.rephrasing import with_other_layouts, with_own_activations, with_padding_in_numbers
+from tests.testing.testing_cases import REFERENCE
 
 
 def calls(code: str, count: int = 25) -> list[Example]:

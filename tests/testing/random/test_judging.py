@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testing_cases import F32, REFERENCE, Borrowed, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import Verdict
@@ -17,6 +16,20 @@ from nnapi.testing.random import judging
 from nnapi.testing.random.judging import Outcome, judge
 from nnapi.testing.random.session import replayable
 from nnapi.testing.variants import VARIANTS, Setting
+from tests.testing.testing_cases import (
+    F32,
+    REFERENCE,
+    Borrowed,
+    add,
+    constant,
+    endless,
+    given,
+    refusing,
+    relu,
+    spoilt,
+    taken,
+    tensor,
+)
 
 
 @pytest.mark.parametrize("example", [add(), relu()], ids=lambda example: example.name)

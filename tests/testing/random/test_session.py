@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testing_cases import spoilt
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
@@ -16,6 +15,7 @@ from nnapi.testing.random import session
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.judging import Judgement, Outcome, judge
 from nnapi.testing.random.session import example_of, run
+from tests.testing.testing_cases import spoilt
 
 RELU = (REGISTRY[OperationCode.RELU],)
 

@@ -1,11 +1,11 @@
 """What is left of a failure."""
 
 import numpy as np
-from testing_cases import add
 
 from nnapi.testing.example import Example
 from nnapi.testing.random.graphs import random_graph
 from nnapi.testing.random.shrinking import resized, shrink
+from tests.testing.testing_cases import add
 
 
 def test_operations_that_do_not_matter_go() -> None:

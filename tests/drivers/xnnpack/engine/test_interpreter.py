@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-from engine_cases import Net, engine
 
 from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
@@ -14,6 +13,7 @@ from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.engine.interpreter import Instance, Pool, Program
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import OperandType, tensor
+from tests.drivers.xnnpack.engine_cases import Net, engine
 
 FLOATS, CODES = tensor("float32", (2, 3)), tensor("uint8", (2, 3), 0.5, 7)
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.compile import lowered
 from nnapi.drivers.xnnpack.passes.fuse_mean import of_codes
 from nnapi.model.operand import tensor
 from nnapi.testing.compare import SINGLE, STEP, compare
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 X = tensor("uint8", (2, 7, 5, 6), 0.05, 90)
 

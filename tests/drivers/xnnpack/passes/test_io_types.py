@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both, engine
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.xnnpack.passes.io_types import left_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net, both, engine
 
 CODES, NUMBERS = tensor("uint8", (2, 3), 0.5, 7), tensor("float32", (2, 3))
 SIGNED = tensor("int8", (2, 3), 0.5, 7)

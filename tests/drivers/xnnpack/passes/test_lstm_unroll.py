@@ -2,11 +2,6 @@
 
 import numpy as np
 import pytest
-from cell_cases import BATCH as ROWS
-from cell_cases import HIDDEN, INPUT, OUTPUTS, SIZE, UNITS, features, inputs_of, integers, quant_of, reals, shapes
-from chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, sequence
-from chain_cases import packed as pack
-from engine_cases import Net, both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +11,23 @@ from nnapi.drivers.xnnpack.passes import lstm_unroll
 from nnapi.drivers.xnnpack.passes.lstm_fuse import merged
 from nnapi.model.operand import tensor
 from nnapi.testing.single import single
+from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
+from tests.drivers.xnnpack.cell_cases import (
+    HIDDEN,
+    INPUT,
+    OUTPUTS,
+    SIZE,
+    UNITS,
+    features,
+    inputs_of,
+    integers,
+    quant_of,
+    reals,
+    shapes,
+)
+from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, sequence
+from tests.drivers.xnnpack.chain_cases import packed as pack
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 

@@ -2,15 +2,26 @@
 
 import numpy as np
 import pytest
-from cell_cases import SIZE, features, reals, shapes
-from chain_cases import BATCH, FLOAT_STATE, KINDS, TANH, TIME, Cell, agree, float_cell, packed, sequence
-from engine_cases import Net, both
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.compile import lowered
 from nnapi.drivers.xnnpack.passes.lstm_fuse import merged
 from nnapi.drivers.xnnpack.passes.state_variables import in_place, needed
 from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.cell_cases import SIZE, features, reals, shapes
+from tests.drivers.xnnpack.chain_cases import (
+    BATCH,
+    FLOAT_STATE,
+    KINDS,
+    TANH,
+    TIME,
+    Cell,
+    agree,
+    float_cell,
+    packed,
+    sequence,
+)
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 
 def kinds(model):

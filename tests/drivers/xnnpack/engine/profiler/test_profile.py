@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from stacks import convolutions
 
 import nnapi
 from nnapi import trace
@@ -12,16 +11,16 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import OperandType, tensor
 from nnapi.runtime.device import device
+from tests.stacks import convolutions
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
-
-from engine_cases import Net, engine
 
 from nnapi.drivers.xnnpack.compile import lowered
 from nnapi.drivers.xnnpack.engine.profiler.align import Node, aligned, fits, owners
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
 from nnapi.drivers.xnnpack.engine.profiler.profile import origins
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
+from tests.drivers.xnnpack.engine_cases import Net, engine
 
 pytestmark = pytest.mark.engine
 

@@ -1,7 +1,6 @@
 """Channels that are always zero: found, and what only they see struck out."""
 
 import numpy as np
-from engine_cases import Net, both, reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import silent, wi
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net, both, reference
 
 SAME, RELU, RELU6 = 1, 1, 3
 IMAGE = tensor("uint8", (1, 5, 5, 4), 0.05, 120)

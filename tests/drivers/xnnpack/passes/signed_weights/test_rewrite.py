@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both, engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outside, fitting, split
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net, both, engine
 
 IMAGE = tensor("uint8", (1, 8, 8, 6), 0.05, 120)
 SAME = 1

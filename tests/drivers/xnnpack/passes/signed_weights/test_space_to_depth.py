@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from nnapi.drivers.xnnpack.compile import lowered
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import paired
 from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 SAME, VALID = 1, 2
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import branched
 from nnapi.formats.tflite.writer import serialised
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 SAME, RELU6 = 1, 3
 SIDE = 6

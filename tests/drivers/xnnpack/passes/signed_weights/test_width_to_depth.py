@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine_cases import Net, both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import _dense, _moved, thickened
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+from tests.drivers.xnnpack.engine_cases import Net, both
 
 SAME, VALID = 1, 2
 KINDS = [OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D]

@@ -1,0 +1,1 @@
+"""What measures, and proves at length; each is run as ``python benchmarks/NAME.py``."""
