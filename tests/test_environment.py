@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from nnapi.runtime.store.directories import RecordKind
 from tools import size
 
 PAGE = (size.REPOSITORY / "docs" / "environment.md").read_text()
@@ -63,15 +64,8 @@ def test_files_of_the_system_are_named() -> None:
     assert {name for name in found if f"`{name}`" not in PAGE} == set()
 
 
-def test_files_beside_the_measurements_are_named() -> None:
-    """What is joined to the directory of the cache, wherever that is done."""
-    calls = [
-        node
-        for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and len(node.args) > 1 and ast.unparse(node.args[0]) == "default_directory()"
-    ]
-    assert len(calls) >= 3
-    for call in calls:
-        name = next(iter(texts(ast.Module([ast.Expr(argument) for argument in call.args[1:]], []))))
-        assert f"`CACHE/{name}" in PAGE, name
+def test_files_that_are_kept_by_default_are_named() -> None:
+    assert {kind for kind in RecordKind if f"`CACHE/{kind}/" not in PAGE} == set()
+    elsewhere = {"runtime/store/directories.py", "cli/cache.py", "runtime/costs/cost_tables.py"}
+    used = {path for path in SOURCES if "default_directory(" in path.read_text()}
+    assert used == {size.REPOSITORY / "src" / "nnapi" / name for name in elsewhere}

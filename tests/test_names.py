@@ -56,7 +56,7 @@ TESTED_BY = {
     "runtime/inputs.py": "runtime/executors/test_fast_path.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
-    "runtime/executors/prepare.py": "runtime/test_plan_rules.py",
+    "runtime/executors/parts.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
     "runtime/planning/planner.py": "runtime/test_plan_rules.py",
     "testing/random/boxes.py": "testing/random/test_proposals.py",

@@ -11,6 +11,8 @@ from nnapi import Device, compile
 from nnapi.cli import app
 from nnapi.cli.cache import parse_size
 from nnapi.cli.failure import Mistake
+from nnapi.runtime.store.directories import RecordKind
+from nnapi.runtime.store.records import keep_record, path_of
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 
@@ -37,8 +39,8 @@ def directory(tmp_path: Path) -> Path:
 
 def test_the_list_in_words(directory: Path) -> None:
     head, *rows, total = said("list", directory).splitlines()
-    assert head.split() == ["used", "size", "model", "device", "version", "file"]
-    assert [row.split()[4:6] for row in rows[:2]] == [["doubled", "device-0"], ["doubled", "device-1"]]
+    assert head.split() == ["used", "size", "holds", "model", "device", "version", "file"]
+    assert [row.split()[4:7] for row in rows[:2]] == [["compilations", "doubled", f"device-{i}"] for i in range(2)]
     assert rows[0].startswith("2020-09-1")
     assert "(damaged)" in rows[2]
     assert total.startswith("3 entries, ")
@@ -89,17 +91,40 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
-def test_without_a_directory_it_is_the_default_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "none"))
-    assert said("list").split() == [str(tmp_path / "none"), "nothing", "is", "kept", "yet"]
+@pytest.fixture
+def default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A default directory with something of every kind, the costs damaged."""
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    (tmp_path / "costs.json").write_text("{}")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "1-2.json").write_text("123")
-    place, _, costs, models = said("list").splitlines()
-    assert place == str(tmp_path)
-    assert costs.split()[:3] == ["costs.json", "2", "B"]
-    assert models.split()[:3] == ["models", "3", "B"]
+    for i, kind in enumerate(RecordKind):
+        keep_record(kind, "key", {"value": 1}, model=f"model-{i}", device=f"device-{i}", version="2")
+    Path(path_of(RecordKind.COSTS, "key")).write_bytes(b"damaged")
+    compile(doubled(), Device(Slow()), cache=(tmp_path, TOKEN))
+    return tmp_path
+
+
+def test_without_an_argument_everything_is_listed_that_is_kept_by_default(default: Path) -> None:
+    assert said() == said("list")
+    place, head, costs, plans, models, compilation, total = said().splitlines()
+    assert place == str(default)
+    assert head.split() == ["used", "size", "holds", "model", "device", "version", "file"]
+    assert costs.split()[4:6] == ["costs", "(damaged)"]
+    assert plans.split()[4:8] == ["plans", "model-1", "device-1", "2"]
+    assert models.split()[4:8] == ["models", "model-2", "device-2", "2"]
+    assert compilation.split()[4:8] == ["compilations", "doubled", "slow", "1"]
+    assert total.startswith("4 entries, ")
     found = json.loads(said("list", "--json"))
-    assert (found["directory"], found["entries"]) == (str(tmp_path), [])
-    assert [each["bytes"] for each in found["kept"]] == [2, 3]
+    assert [each["holds"] for each in found] == ["costs", "plans", "models", "compilations"]
+    assert [each["model"] for each in found] == [None, "model-1", "model-2", "doubled"]
+    assert all(os.path.getsize(each["file"]) == each["bytes"] for each in found)
+
+
+def test_without_a_directory_everything_is_pruned_that_is_kept_by_default(default: Path) -> None:
+    assert said("prune").startswith("removed 1 entry, 7 B; 3 entries, ")
+    assert said("prune", "--limit", "0").endswith("0 entries, 0 B left\n")
+    assert [path for path in default.rglob("*") if path.is_file()] == []
+
+
+def test_where_nothing_is_kept_nothing_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "none"))
+    assert said() == f"{tmp_path / 'none'}\n0 entries, 0 B\n"
+    assert json.loads(said("list", "--json")) == []

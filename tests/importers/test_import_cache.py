@@ -1,6 +1,5 @@
 """Files that were imported before: when they are known again, and when they are read anew."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -11,7 +10,9 @@ import pytest
 import nnapi
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
+from nnapi.runtime.store import records
 from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.directories import RecordKind
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TOKEN = bytes(32)
@@ -115,10 +116,13 @@ def test_a_file_that_was_changed_a_moment_ago_is_not_kept(path: Path, monkeypatc
 def test_what_is_kept_and_damaged_counts_as_nothing(text: str, path: Path) -> None:
     keep(path).write_text(text)
     assert not is_known(path)
-    kept = keep(path)
-    found = json.loads(kept.read_text())
-    for change in ({"format": 0}, {"digest": "no hex"}, {"ends": [[], [[1]]]}, {"ends": 3}):
-        kept.write_text(json.dumps(found | change))
+    keep(path)
+    key = import_cache.identity(nnapi.Memory.from_file(path)).key  # type: ignore[union-attr]
+    found = records.recall_record(RecordKind.MODELS, key, dict)
+    assert found is not None
+    assert is_known(path)
+    for change in ({"file": [1]}, {"digest": "no hex"}, {"ends": [[], [[1]]]}, {"ends": 3}):
+        records.keep_record(RecordKind.MODELS, key, found | change)
         assert not is_known(path), change
 
 
@@ -141,20 +145,6 @@ def test_a_user_without_a_home(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     model.origin.keep(model)
     assert not is_known(path)
     assert not Path("~").exists()
-
-
-def test_the_oldest_go_when_there_are_too_many(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_cache, "MOST", 2)
-    kept = keep(path)
-    for number in range(3):
-        other = kept.with_name(f"{number}.json")
-        other.touch()
-        os.utime(other, (number, number))
-    model = nnapi.load(shutil.copy(FILE, path.with_name("other")))
-    assert model.origin is not None
-    model.origin.keep(model)
-    assert kept in (left := list(kept.parent.iterdir()))
-    assert len(left) == 2
 
 
 def test_what_cannot_be_opened_is_said_as_before(path: Path) -> None:

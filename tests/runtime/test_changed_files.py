@@ -17,7 +17,7 @@ from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
-from nnapi.runtime.store.compilation_cache import entries
+from nnapi.runtime.store.entry import list_entries
 from tests.runtime.cache_cases import TOKEN, Slow
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
@@ -138,14 +138,14 @@ def test_what_was_known_of_a_file_is_not_kept_for_what_it_became(path: Path) -> 
     overwrite(path)
     with pytest.raises(BadDataError, match="model.tflite has changed since it was loaded: load it again"):
         nnapi.compile(model, Device(Slow()), cache=path.parent / "cache")
-    assert list(entries(path.parent / "cache")) == []
+    assert (list_entries(path.parent / "cache")) == []
 
 
 def test_what_was_known_of_a_file_holds_where_only_its_time_changed(path: Path) -> None:
     model = known_again(path)
     path.touch()
     nnapi.compile(model, Device(Slow()), cache=path.parent / "cache")
-    assert len(list(entries(path.parent / "cache"))) == 1
+    assert len(list_entries(path.parent / "cache")) == 1
 
 
 class Meddling(Slow):
@@ -167,7 +167,7 @@ def test_no_entry_is_written_for_constants_that_changed(tmp_path: Path, caplog: 
     for driver in (Meddling(path), Slow()):
         path.write_bytes(np.float32([2, 2]).tobytes())
         nnapi.compile(doubling(path), Device(driver), cache=(cache, TOKEN))
-        assert len(list(entries(cache))) == (not isinstance(driver, Meddling))
+        assert len(list_entries(cache)) == (not isinstance(driver, Meddling))
     assert "has changed while it was compiled" in caplog.text
 
 

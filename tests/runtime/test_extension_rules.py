@@ -23,7 +23,7 @@ from nnapi.drivers.installed import Entry
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
 from nnapi.model.extension import Extensions
-from nnapi.runtime.store.compilation_cache import content_hash
+from nnapi.runtime.store.digest import content_hash
 
 numbered = itertools.count()
 

@@ -1,18 +1,17 @@
 """Files that were imported before: what is to be known of their models in order to compile them from a cache.
 
 A file is taken for the one that it was by what the system says of it: its place, its size, and when it was last changed
-(as ``git status`` does it). What is known of it is kept beside the measurements when something made of its model enters
-a compilation cache. What is missing, damaged or of another version counts as nothing: then the file is read.
+(as ``git status`` does it). What is known of it is kept when something made of its model enters a compilation cache.
+Where nothing is known the file is read.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
@@ -21,21 +20,12 @@ from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
-from nnapi.runtime.costs.cost_tables import default_directory
 from nnapi.runtime.store.digest import content_hash, take_for
-from nnapi.runtime.store.files import write_json
+from nnapi.runtime.store.directories import RecordKind
+from nnapi.runtime.store.records import keep_record, recall_record
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-log = logging.getLogger("nnapi.Importer")
-
-FORMAT = 3
-"""To be raised with every change of the models that files become."""
 SETTLED = 2_000_000_000
 """Nanoseconds after its last change from which a file's next change is certain to have another time."""
-MOST = 1000
-"""Files that are known; of more, those go that were not used for longest."""
 
 
 class Identity(NamedTuple):
@@ -48,9 +38,9 @@ class Identity(NamedTuple):
     changed: int
 
     @property
-    def path(self) -> str:
-        """Where what is known of the file is kept."""
-        return os.path.join(default_directory(), "models", f"{self.device:x}-{self.inode:x}.json")
+    def key(self) -> str:
+        """What is known of the file is kept under it."""
+        return f"{self.device:x}-{self.inode:x}"
 
 
 def identity(memory: Memory) -> Identity | None:
@@ -91,18 +81,12 @@ class Origin:
         """Remember what is to be known of the model; not of a file that was changed a moment ago."""
         if self._is_kept:
             return
-        from pathlib import Path  # half a megabyte that only those who write need
-
         file = self.file
         if time.time_ns() - max(file.changed, file.modified) < SETTLED:
             return
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
-        try:
-            path = Path(file.path)
-            write_json(path, {"format": FORMAT, "file": file, "digest": content_hash(model).hex(), "ends": ends})
-            _prune(path.parent)
-        except OSError as error:
-            log.info("what is known of %s is not kept: %s", model.name, error)
+        known = {"file": file, "digest": content_hash(model).hex(), "ends": ends}
+        keep_record(RecordKind.MODELS, file.key, known, model=model.name)
 
 
 def _loaded(path: str, digest: bytes) -> Model:
@@ -126,20 +110,28 @@ def load(memory: Memory, path: str) -> Model:
 
 def recalled(file: Identity, memory: Memory, path: str) -> Model | None:
     """The model of a file that was imported before, described when that is needed; None where nothing is known."""
-    try:
-        with open(file.path, "rb", buffering=0) as kept:
-            found = json.loads(kept.read())
-        if (found["format"], found["file"]) != (FORMAT, list(file)):
-            return None
-        inputs, outputs = ([_operand(*end) for end in side] for side in found["ends"])
-        digest = bytes.fromhex(found["digest"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    known = recall_record(RecordKind.MODELS, file.key, _parse)
+    if known is None or known.file != file:
         return None
     name, origin = os.path.basename(path), Origin(file, path, is_kept=True)
-    model = LazyModel(os.path.splitext(name)[0], inputs, outputs, lambda: _read(origin, memory, path, digest))
+    describe = partial(_read, origin, memory, path, known.digest)
+    model = LazyModel(os.path.splitext(name)[0], *known.ends, describe)
     model.origin = origin
-    take_for(model, digest)
+    take_for(model, known.digest)
     return model
+
+
+class Known(NamedTuple):
+    """What is kept of a file: its identity, the digest of its model, and that one's inputs and outputs."""
+
+    file: Identity
+    digest: bytes
+    ends: tuple[list[Operand], list[Operand]]
+
+
+def _parse(data: Any) -> Known:
+    inputs, outputs = ([_operand(*end) for end in side] for side in data["ends"])
+    return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs))
 
 
 def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
@@ -163,9 +155,3 @@ def _operand(
     index: int, name: str, lifetime: str, code: int, dimensions: Sequence[int], scale: float, zero_point: int
 ) -> Operand:
     return Operand(index, OperandType(OperandCode(code), dimensions, scale, zero_point), name, Lifetime(lifetime))
-
-
-def _prune(directory: Path) -> None:
-    files = sorted(directory.iterdir(), key=lambda path: path.stat().st_atime)
-    for path in files[: max(len(files) - MOST, 0)]:
-        path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation, execute
 from nnapi.runtime.executors.executors import session_of
 from nnapi.runtime.executors.fast_path import is_open, shortcut
-from nnapi.runtime.inputs import checked_inputs
+from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
 
 log = logging.getLogger("nnapi.BurstBuilder")
@@ -53,7 +53,7 @@ class Burst:
                 outputs = self._shortcut(inputs)
                 if outputs is not None:
                     return outputs
-            arrays = checked_inputs(self._model, inputs)
+            arrays = check_inputs(self._model, inputs)
             outputs = list(execute(self._prepared, Request(arrays, borrow=self._borrow)).outputs)
             if self._is_open:
                 self._shortcut = shortcut(self._model, self._prepared, self._borrow, arrays)
@@ -63,7 +63,7 @@ class Burst:
 
     @COMPUTE
     def _traced(self, inputs: Sequence[Any]) -> list[Array]:
-        return list(execute(self._prepared, Request(checked_inputs(self._model, inputs), borrow=self._borrow)).outputs)
+        return list(execute(self._prepared, Request(check_inputs(self._model, inputs), borrow=self._borrow)).outputs)
 
     def take(self) -> None:
         """Use the burst until :meth:`release`; BadStateError while another thread uses it."""

@@ -26,12 +26,13 @@ from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after
-from nnapi.runtime.executors.executors import escaped
+from nnapi.runtime.executors.executors import wrap_error
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
-from nnapi.runtime.executors.prepare import Ready, prepare
-from nnapi.runtime.inputs import checked_inputs
+from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
+from nnapi.runtime.preparation import prepare
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.digest import content_hash
@@ -78,7 +79,7 @@ class Compilation:
         self._cache: Cache | None = None
         self._attributes = Attributes(f"{model.name}'s compilation")
         self._state = "preparing"
-        self._ready: Ready | None = None
+        self._ready: ReadyPlan | None = None
         self.shortcut: Shortcut | None = None
         """The short way to run, once finished, where the plan has one."""
         self._is_open = is_open(model)
@@ -164,7 +165,7 @@ class Compilation:
             if outputs is not None:
                 return outputs
         with COMPUTE:
-            prepared, arrays = self.prepared, checked_inputs(self.model, inputs)
+            prepared, arrays = self.prepared, check_inputs(self.model, inputs)
             outputs = list(execute(prepared, Request(arrays)).outputs)
         if self._is_open:
             self.shortcut = shortcut(self.model, prepared, inputs=arrays)
@@ -265,7 +266,7 @@ class Compilation:
         levels = [device.driver.info.feature_level for device in self.devices]
         return PREFERRED if any(level >= least_level for level in levels) else 1
 
-    def _finished(self) -> Ready:
+    def _finished(self) -> ReadyPlan:
         if self._state != "ready":
             raise BadStateError(f"the compilation is {self._state}, not ready")
         assert self._ready is not None
@@ -283,7 +284,7 @@ class Result(Event):
     """An event that brings the outputs with it."""
 
     def __init__(self, compilation: Compilation, inputs: Sequence[Any]) -> None:
-        prepared, request = compilation.prepared, Request(checked_inputs(compilation.model, inputs))
+        prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
         self._outputs: list[Array] = []
         super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
 
@@ -300,7 +301,7 @@ def execute(prepared: Prepared, request: Request) -> Outcome:
     except NnapiError:
         raise
     except Exception as error:
-        raise escaped(error, "the plan") from error
+        raise wrap_error(error, "the plan") from error
 
 
 def compile(

@@ -1,4 +1,4 @@
-"""The inputs of a run: arrays, tested against the model's inputs."""
+"""The inputs of a run: arrays, tested against the model's inputs or made up."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, combine, stores
-from nnapi.runtime.executors.executors import escaped
+from nnapi.runtime.executors.executors import wrap_error
+
+ASSUMED_DIMENSION = 1
+"""What a dimension counts as that is known at the run only, mostly a batch; the drivers assume the same."""
 
 
-def checked_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
+def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
     """The inputs as arrays of the storage types; BadDataError naming the one that does not fit."""
     if len(inputs) != len(model.inputs):
         raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
     operands = model.operands
     try:
-        return [_checked_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
+        return [_check_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
     except MemoryError as error:
-        raise escaped(error, f"the inputs of {model.name}") from error
+        raise wrap_error(error, f"the inputs of {model.name}") from error
 
 
-def _checked_input(operand: Operand, value: Any) -> Array | None:
+def _check_input(operand: Operand, value: Any) -> Array | None:
     type = operand.type
     is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
     if is_plain and type.dimensions and 0 not in type.dimensions:
-        return cast(
-            Array, value
-        )  # what nearly every call gives; the rest is for what it may also mean, and for sentences
+        return cast(Array, value)  # what nearly every call gives; the rest is for what it may also mean
     if value is None:
         return None
     array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
@@ -46,3 +47,15 @@ def _checked_input(operand: Operand, value: Any) -> Array | None:
     if array.ndim == 0 or 0 in array.shape or combine(type.dimensions, array.shape) != array.shape:
         raise BadDataError(f"{operand} cannot take an array of shape {list(array.shape)}")
     return array
+
+
+def has_known_ranks(model: Model) -> bool:
+    """Whether every input has a rank, so that a value for it can be made up."""
+    types = [model.operands[index].type for index in model.inputs]
+    return all(type.is_scalar or type.rank for type in types)
+
+
+def make_zeros(model: Model) -> list[Array | None]:
+    """Inputs of zeros, for a run whose results nobody wants."""
+    types = [model.operands[index].type for index in model.inputs]
+    return [np.zeros([dimension or ASSUMED_DIMENSION for dimension in t.dimensions], t.dtype) for t in types]

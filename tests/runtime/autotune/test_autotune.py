@@ -1,25 +1,28 @@
 """Choice by measurement: what is declared loses against what is true."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, Model, OperationCode, PreferenceCode, compile, device, settings, tensor
 from nnapi.drivers import faulty
-from nnapi.drivers.base import Capabilities, Performance, Prepared, PrepareOptions
+from nnapi.drivers.base import Capabilities, Performance, PrepareOptions
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.autotune import autotune, plan_timing
-from nnapi.runtime.autotune.autotune import ATTEMPTS, Memory, Outcome
+from nnapi.runtime.autotune.autotune import ATTEMPTS, parse_measurements
 from nnapi.runtime.autotune.plan_timing import SURE
-from nnapi.runtime.costs.cost_tables import default_directory
+from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.explain import as_data, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_plans
+from nnapi.runtime.store.directories import RecordKind, directory_of
+from nnapi.runtime.store.entry import list_entries, read_entry
+from nnapi.runtime.store.records import keep_record, recall_record
 
 FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
 X = np.ones((2, 2), np.float32)
@@ -71,6 +74,16 @@ def boaster(fault: Fault = Fault.SLOW, phase: Phase = Phase.EXECUTE) -> tuple[De
     return Device(driver), driver
 
 
+def kept_measurements() -> tuple[str, dict[str, Any]]:
+    """The key and the content of the one record of measured plans."""
+    (entry,) = list_entries(directory_of(RecordKind.PLANS))
+    content = read_entry(entry.path)
+    assert content is not None
+    found = recall_record(RecordKind.PLANS, content.purpose, dict)
+    assert found is not None
+    return content.purpose, found
+
+
 def compiled(*devices: Device, preference: PreferenceCode | None = None) -> Compilation:
     return compile(model(), [*devices, device("nnapi-reference")], preference)
 
@@ -79,10 +92,10 @@ def test_the_faster_plan_wins_whatever_is_declared() -> None:
     compilation = compiled(boaster()[0])
     assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
     assert compilation.plan.measured is not None
-    (rival,) = compilation.plan.alternatives
-    assert rival.description == "everything on boaster"
-    assert rival.measured is not None
-    assert rival.measured > 0.01 > compilation.plan.measured
+    (other,) = compilation.plan.alternatives
+    assert other.description == "everything on boaster"
+    assert other.measured is not None
+    assert other.measured > 0.01 > compilation.plan.measured
     assert "measured" in compilation.explain()
     np.testing.assert_array_equal(compilation.run(X)[0], 2 * X)
 
@@ -100,12 +113,11 @@ def test_what_was_measured_is_remembered() -> None:
 
 def test_the_plan_that_was_chosen_is_chosen_again_whatever_else_was_faster() -> None:
     compiled(boaster()[0])
-    path = Path(default_directory(), "plans.json")
-    ((key, kept),) = json.loads(path.read_text()).items()
+    key, kept = kept_measurements()
     times = kept["times"]
-    chosen, rival = times
+    chosen, other = times
     assert "nnapi-reference" in chosen
-    path.write_text(json.dumps({key: kept | {"times": {rival: times[rival], chosen: times[chosen]}}}))
+    keep_record(RecordKind.PLANS, key, kept | {"times": {other: times[other], chosen: times[chosen]}})
     assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
 
 
@@ -123,10 +135,9 @@ def test_the_best_of_disturbed_measurements_counts(
 ) -> None:
     monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: True)
     compiled(boaster()[0])
-    path = Path(default_directory(), "plans.json")
-    ((key, kept),) = json.loads(path.read_text()).items()
+    key, kept = kept_measurements()
     kept["times"] |= {name: 1e-9 for name in kept["times"] if "boaster" in name}
-    path.write_text(json.dumps({key: kept}))
+    keep_record(RecordKind.PLANS, key, kept)
     monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: is_disturbed)
     assert [each.name for each in compiled(boaster()[0]).devices] == [chosen]
 
@@ -143,7 +154,7 @@ def test_it_can_be_switched_off() -> None:
         assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
 
 
-def test_open_extents_are_taken_for_1() -> None:
+def test_open_dimensions_are_taken_for_1() -> None:
     compilation = compile(model((0, 2)), [boaster()[0], device("nnapi-reference")])
     assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
     assert compilation.plan.measured is not None
@@ -179,10 +190,10 @@ def half_boaster() -> Device:
 def test_a_divided_plan_is_compared_with_the_undivided_one() -> None:
     compilation = compiled(half_boaster())
     assert [chosen.name for chosen in compilation.devices] == ["nnapi-reference"]
-    (rival,) = compilation.plan.alternatives
-    assert rival.description == "1 on half and 1 on nnapi-reference"
-    assert rival.seconds < compilation.plan.predicted
-    assert (rival.measured or 0) > 0.01
+    (other,) = compilation.plan.alternatives
+    assert other.description == "1 on half and 1 on nnapi-reference"
+    assert other.seconds < compilation.plan.predicted
+    assert (other.measured or 0) > 0.01
 
 
 def test_the_summary_tells_both_times_of_the_winner_and_of_the_runner_up() -> None:
@@ -199,16 +210,14 @@ def test_the_summary_tells_both_times_of_the_winner_and_of_the_runner_up() -> No
 
 def test_a_plan_that_was_not_compared_is_compared_with_what_was() -> None:
     compiled(boaster()[0])
-    path = Path(default_directory(), "plans.json")
-    kept = json.loads(path.read_text())
-    ((key, outcome),) = kept.items()
-    times = outcome["times"]
+    key, kept = kept_measurements()
+    times = kept["times"]
     del times[next(name for name in times if "boaster" in name)]
-    path.write_text(json.dumps(kept))
+    keep_record(RecordKind.PLANS, key, kept)
     first, driver = boaster()
     compiled(first)
     assert driver.struck > 0
-    assert len(json.loads(path.read_text())[key]["times"]) == 2
+    assert len(kept_measurements()[1]["times"]) == 2
 
 
 def test_when_the_time_is_over_each_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,17 +230,17 @@ def test_when_the_time_is_over_each_has_run(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("patience", "count"), [(0.0, 1), (100.0, 2)])
-def test_no_rival_is_made_ready_after_the_patience(patience: float, count: int) -> None:
+def test_no_candidate_is_made_ready_after_the_patience(patience: float, count: int) -> None:
     devices = [device("nnapi-reference"), boaster()[0]]
     named = {each.name: each for each in devices}
     plans = make_plans(model(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
     made: list[Plan] = []
 
-    def ready(plan: Plan) -> Prepared:
+    def prepare(plan: Plan) -> ReadyPlan:
         made.append(plan)
-        return named[plan.devices[0]].driver.prepare(plan.model, PrepareOptions())
+        return ReadyPlan(plan, named[plan.devices[0]].driver.prepare(plan.model, PrepareOptions()))
 
-    chosen = autotune.fastest(model(), plans, devices, PrepareOptions(), ready, patience)
+    chosen = autotune.choose_fastest(model(), plans, devices, PrepareOptions(), prepare, patience)
     assert len(plans) == 2
     assert len(made) == count
     assert chosen.plan.identity in {plan.identity for plan in made}
@@ -241,8 +250,8 @@ def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
     declared = Capabilities(Performance(1000, 1000), launch_seconds=0, seconds_per_byte=0)
     hopeless = Device(Limited(device("nnapi-reference").driver, "hopeless", declared=declared))
     plan = compiled(hopeless).plan
-    (rival,) = plan.alternatives
-    assert rival.measured is not None
+    (other,) = plan.alternatives
+    assert other.measured is not None
     large = compile(wide(), [hopeless, device("nnapi-reference")]).plan
     assert large.measured is not None
     assert large.alternatives[0].seconds > autotune.HOPELESS * large.measured
@@ -250,30 +259,18 @@ def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
+    "data",
     [
-        "",
-        "[]",
-        "{",
-        '{"key": 3}',
-        '{"key": {"plan": 0.5}}',
-        '{"key": {"times": {"plan": "soon"}, "disturbed": 0}}',
-        '{"key": {"times": {"plan": 0.5}}}',
-        '{"key": {"times": [0.5], "disturbed": 0}}',
+        [],
+        {},
+        3,
+        {"times": {"plan": "soon"}, "disturbed": 0},
+        {"times": {"plan": 0.5}},
+        {"times": [0.5], "disturbed": 0},
+        {"times": {"plan": 0.5}, "disturbed": "never"},
     ],
 )
-def test_a_damaged_file_counts_as_nothing(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "plans.json"
-    path.write_text(content)
-    memory = Memory(path)
-    assert memory.outcome("key") is None
-    memory.keep("key", Outcome({"plan": 0.5}, 1))
-    assert memory.outcome("key") == Outcome({"plan": 0.5}, 1)
-    assert "key" in json.loads(path.read_text())
-
-
-def test_a_directory_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    memory = Memory(tmp_path / "file" / "plans.json")
-    memory.keep("key", Outcome({"plan": 0.5}, 0))
-    assert memory.outcome("key") is None
+def test_what_is_no_measurement_is_refused(data: Any) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
+        parse_measurements(data)
+    assert parse_measurements({"times": {"plan": 0.5}, "disturbed": 1}) == ({"plan": 0.5}, 1)

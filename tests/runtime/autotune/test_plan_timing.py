@@ -8,7 +8,8 @@ import pytest
 from nnapi.drivers.base import Outcome, Request
 from nnapi.errors import OpFailedError
 from nnapi.runtime.autotune import plan_timing
-from nnapi.runtime.autotune.plan_timing import BUDGET, HOPELESS, MARGIN, SURE, TIE, TURNS, Trial, compare, ranking
+from nnapi.runtime.autotune.plan_timing import BUDGET, HOPELESS, MARGIN, SURE, TIE, TURNS, PlanTiming, compare, rank
+from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Decision, Plan, Run
 from tests.runtime.device_cases import REFERENCE
 from tests.runtime.device_cases import chain as some_model
@@ -61,70 +62,70 @@ def plan(*devices: str, predicted: float = 1.0) -> Plan:
     return Plan(model, steps, (Decision(0, "ABS", devices[0], (), ()),), predicted)
 
 
-def trial(
+def timed(
     clock: Clock,
     *seconds: float | None,
     first: float = 0.0,
     waking: float = 0.0,
     devices: str = "a",
     predicted: float = 1.0,
-) -> tuple[Trial, Scripted]:
+) -> tuple[PlanTiming, Scripted]:
     """A plan that ran once; its later runs take the given seconds, the last ones like the last given."""
     prepared = Scripted(clock, chain([first or seconds[0]], seconds, repeat(seconds[-1])), waking)
-    made = Trial(plan(*devices, predicted=predicted), Request([]))
-    made.prepared = prepared
+    made = PlanTiming(plan(*devices, predicted=predicted), Request([]))
+    made.ready = ReadyPlan(made.plan, prepared)
     made.run()
     return made, prepared
 
 
 def test_the_first_run_counts_until_there_is_another(clock: Clock) -> None:
-    made, _ = trial(clock, 2.0, 3.0, first=1.0)
+    made, _ = timed(clock, 2.0, 3.0, first=1.0)
     assert made.seconds == 1.0
-    made.turn()
+    made.take_turn()
     assert made.seconds == 2.0
-    made.turn()
+    made.take_turn()
     assert made.seconds == 2.0
 
 
 def test_all_have_turns_and_short_runs_many_in_each(clock: Clock) -> None:
-    (a, quick), (b, slow) = trial(clock, 1e-4), trial(clock, 2e-4)
+    (a, quick), (b, slow) = timed(clock, 1e-4), timed(clock, 2e-4)
     compare([a, b])
     assert quick.runs > 20 * TURNS
     assert slow.runs > 10 * TURNS
 
 
 def test_slow_plans_run_a_few_times_beyond_the_budget(clock: Clock) -> None:
-    (a, first), (b, second) = trial(clock, 2 * BUDGET), trial(clock, 3 * BUDGET)
+    (a, first), (b, second) = timed(clock, 2 * BUDGET), timed(clock, 3 * BUDGET)
     compare([a, b])
     assert (first.runs, second.runs) == (1 + SURE, 1 + SURE)
 
 
 def test_what_is_hopeless_after_one_run_has_no_other(clock: Clock) -> None:
-    (a, first), (b, second) = trial(clock, 0.02), trial(clock, 0.02, first=0.021 * HOPELESS)
+    (a, first), (b, second) = timed(clock, 0.02), timed(clock, 0.02, first=0.021 * HOPELESS)
     compare([a, b])
     assert first.runs > 1
     assert second.runs == 1
 
 
 def test_what_is_predicted_to_be_faster_has_another_chance(clock: Clock) -> None:
-    (a, _), (b, second) = trial(clock, 0.02), trial(clock, 0.01, first=1.0, predicted=0.9)
+    (a, _), (b, second) = timed(clock, 0.02), timed(clock, 0.01, first=1.0, predicted=0.9)
     compare([a, b])
     assert second.runs > 2
-    assert ranking([a, b])[0] is b
+    assert rank([a, b])[0] is b
 
 
 def test_a_short_run_that_was_disturbed_is_repeated(clock: Clock) -> None:
-    (a, _), (b, second) = trial(clock, 2e-4), trial(clock, 1e-4, first=4e-3)
+    (a, _), (b, second) = timed(clock, 2e-4), timed(clock, 1e-4, first=4e-3)
     compare([a, b])
     assert second.runs > 10
-    assert ranking([a, b])[0] is b
+    assert rank([a, b])[0] is b
 
 
 def test_one_that_fails_runs_no_more_and_is_last(clock: Clock) -> None:
-    (a, _), (b, second) = trial(clock, 2e-4), trial(clock, None, first=1e-4)
+    (a, _), (b, second) = timed(clock, 2e-4), timed(clock, None, first=1e-4)
     compare([a, b])
     assert second.runs == 2
-    assert ranking([b, a]) == [a, b]
+    assert rank([b, a]) == [a, b]
 
 
 def test_nothing_to_compare(clock: Clock) -> None:
@@ -134,19 +135,19 @@ def test_nothing_to_compare(clock: Clock) -> None:
 
 @pytest.mark.parametrize(("gain", "is_chosen"), [(MARGIN + 0.01, True), (MARGIN - 0.01, False)])
 def test_a_divided_plan_must_be_faster_by_a_margin(clock: Clock, gain: float, is_chosen: bool) -> None:
-    (single, _), (divided, _) = trial(clock, 1e-3), trial(clock, 1e-3 / gain, devices="ab")
+    (single, _), (divided, _) = timed(clock, 1e-3), timed(clock, 1e-3 / gain, devices="ab")
     compare([single, divided])
-    assert (ranking([divided, single])[0] is divided) == is_chosen
+    assert (rank([divided, single])[0] is divided) == is_chosen
 
 
 @pytest.mark.parametrize(("slower", "is_chosen"), [(TIE - 0.01, True), (TIE + 0.01, False)])
 def test_of_two_as_fast_the_one_that_wakes_faster_is_chosen(clock: Clock, slower: float, is_chosen: bool) -> None:
-    (sleepy, _), (awake, _) = trial(clock, 1e-3, waking=1e-3), trial(clock, 1e-3 * slower)
+    (sleepy, _), (awake, _) = timed(clock, 1e-3, waking=1e-3), timed(clock, 1e-3 * slower)
     compare([sleepy, awake])
-    assert (ranking([sleepy, awake])[0] is awake) == is_chosen
+    assert (rank([sleepy, awake])[0] is awake) == is_chosen
 
 
 def test_what_was_not_made_ready_is_last(clock: Clock) -> None:
-    missing, (failing, _) = Trial(plan(REFERENCE.name), Request([])), trial(clock, None, first=1.0)
+    missing, (failing, _) = PlanTiming(plan(REFERENCE.name), Request([])), timed(clock, None, first=1.0)
     failing.run()
-    assert ranking([missing, failing]) == [failing, missing]
+    assert rank([missing, failing]) == [failing, missing]

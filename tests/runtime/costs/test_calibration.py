@@ -28,8 +28,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def costs(tmp_path: Path) -> Costs:
-    return Costs(tmp_path / "costs.json")
+def costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Costs:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    return Costs()
 
 
 @pytest.mark.parametrize("kind", COSTS)

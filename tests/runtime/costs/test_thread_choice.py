@@ -9,7 +9,7 @@ from nnapi import Device, DeviceTypeCode, Model, PreferenceCode, compile, settin
 from nnapi.drivers.base import PrepareOptions
 from nnapi.runtime.costs import calibration, thread_choice
 from nnapi.runtime.costs.cost_tables import Cost, Table, known_costs
-from nnapi.runtime.costs.thread_choice import WORTH_SHARING, priced
+from nnapi.runtime.costs.thread_choice import WORTH_SHARING, price
 from nnapi.runtime.costs.workload import Element, Kind
 from tests.runtime.cost_cases import Clock, Exact, exact
 from tests.runtime.device_cases import REFERENCE, chain
@@ -54,22 +54,22 @@ def known(device: Device, single: float, shared: float | None = None) -> None:
 
 
 def test_what_a_model_needs_is_measured_once(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
-    found = priced(model(), machine, ONE)
+    found = price(model(), machine, ONE)
     assert {name: set(table.costs) for name, table in found.tables.items()} == {"quick": {CLASS}, "slow": {CLASS}}
     runs = [driver.runs for driver in pair]
     assert min(runs) > 0
-    priced(model(), machine, ONE)
+    price(model(), machine, ONE)
     assert [driver.runs for driver in pair] == runs
 
 
 def test_one_device_is_not_measured(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
-    assert priced(model(), machine[:1], ONE).tables == {"quick": Table()}
+    assert price(model(), machine[:1], ONE).tables == {"quick": Table()}
     assert pair[0].runs == 0
 
 
 def test_a_device_that_was_not_found_is_not_measured(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
     stranger = machine.pop()
-    assert set(priced(model(), [*machine, stranger], ONE).tables) == {"quick"}
+    assert set(price(model(), [*machine, stranger], ONE).tables) == {"quick"}
     assert [driver.runs for driver in pair] == [0, 0]
 
 
@@ -90,8 +90,8 @@ def test_nothing_is_measured_where_nothing_is_compared(
 def test_the_number_asked_for_is_kept(machine: list[Device]) -> None:
     machine.append(exact(Clock())[0])
     known(machine[0], 1.0, 0.1)
-    assert priced(model(), machine, PrepareOptions(threads=1)).threads == 1
-    found = priced(model(), machine, PrepareOptions(threads=2))
+    assert price(model(), machine, PrepareOptions(threads=1)).threads == 1
+    found = price(model(), machine, PrepareOptions(threads=2))
     assert (found.threads, found.tables["exact"]) == (2, table(0.1))
 
 
@@ -108,7 +108,7 @@ def test_the_number_asked_for_is_kept(machine: list[Device]) -> None:
 def test_long_runs_are_shared(machine: list[Device], single: float, shared: float | None, threads: int | None) -> None:
     machine.append(exact(Clock())[0])
     known(machine[0], single, shared)
-    found = priced(model(), machine, MANY)
+    found = price(model(), machine, MANY)
     assert found.threads == threads
     assert found.tables["exact"] == (table(shared) if threads == 2 and shared else table(single))
 
@@ -116,30 +116,30 @@ def test_long_runs_are_shared(machine: list[Device], single: float, shared: floa
 def test_sustained_speed_keeps_to_one_thread(machine: list[Device]) -> None:
     machine.append(exact(Clock())[0])
     known(machine[0], 1.0, 0.1)
-    assert priced(model(), machine, PrepareOptions(PreferenceCode.PREFER_SUSTAINED_SPEED)).threads == 1
+    assert price(model(), machine, PrepareOptions(PreferenceCode.PREFER_SUSTAINED_SPEED)).threads == 1
 
 
 def test_without_measurements_the_drivers_choose(machine: list[Device]) -> None:
     machine.append(exact(Clock())[0])
-    assert priced(model(), machine, MANY).threads is None
+    assert price(model(), machine, MANY).threads is None
 
 
 def test_the_cpu_has_one_table(machine: list[Device]) -> None:
     machine.append(exact(Clock(), type=DeviceTypeCode.DEVICE_CPU)[0])
     known(machine[0], 1.0)
-    assert priced(model(), machine, PrepareOptions(threads=2)).tables["exact"] == table(1.0)
+    assert price(model(), machine, PrepareOptions(threads=2)).tables["exact"] == table(1.0)
 
 
 def test_a_tiny_model_is_not_worth_measuring(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
-    found = priced(chain(1), machine, MANY)
+    found = price(chain(1), machine, MANY)
     assert found.is_tiny
     assert found.threads == 1
     assert [driver.runs for driver in pair] == [0, 0]
-    assert not priced(model(), machine, ONE).is_tiny
+    assert not price(model(), machine, ONE).is_tiny
 
 
 def test_a_device_out_of_use_is_not_measured(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
     pair[0].outage = lambda: "its threads stayed behind"  # type: ignore[attr-defined]
-    priced(model(), machine, ONE)
+    price(model(), machine, ONE)
     assert pair[0].runs == 0
     assert known_costs().table(machine[0], 1) == Table()

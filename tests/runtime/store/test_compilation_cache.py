@@ -14,11 +14,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, device, tensor
+from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, tensor
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.planning.plan import Run
-from nnapi.runtime.store.compilation_cache import LIMIT, MAGIC, TAIL, Cache, content_hash, entries, prune
+from nnapi.runtime.store.compilation_cache import LIMIT, Cache
+from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.entry import MAGIC, TAIL, list_entries, prune
 from nnapi.runtime.store.files import ABANDONED
 from tests.graphs import finished_sum
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
@@ -47,7 +49,7 @@ def test_a_directory_alone_keeps_each_model_apart(tmp_path: Path) -> None:
             compilation = compile(model, Device(driver), cache=directory)
             assert compilation.run(TWO)[0].tolist() == ([2, 4] if model.name == "doubled" else [3, 6])
     assert [driver.prepared for driver in drivers] == [["doubled", "tripled"], []]
-    assert len(list(entries(directory))) == 2
+    assert len(list_entries(directory)) == 2
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def older_format(file: Path) -> None:
 
 
 def lose_a_field(file: Path) -> None:
-    rewrite(file, model=None)
+    rewrite(file, purpose=None)
 
 
 def grow_the_plan(file: Path) -> None:
@@ -299,9 +301,9 @@ def test_processes_at_the_same_time_do_not_harm_one_another(tmp_path: Path) -> N
     for process in processes:
         lines = results(process)
         assert lines[-1][0] + lines[-1][1] == 4
-    (entry,) = entries(tmp_path)
+    (entry,) = list_entries(tmp_path)
     assert entry.label is not None
-    assert [path for path in tmp_path.iterdir() if path != entry.path] == []
+    assert [path for path in tmp_path.iterdir() if str(path) != entry.path] == []
 
 
 # Size
@@ -321,8 +323,8 @@ def fill(directory: Path, count: int) -> list[Path]:
 def test_entries_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.runtime.store.compilation_cache.time", SimpleNamespace(time=lambda: 1234.5))
     files = fill(tmp_path, 2)
-    found = list(entries(tmp_path))
-    assert [entry.path for entry in found] == files
+    found = list_entries(tmp_path)
+    assert [entry.path for entry in found] == list(map(str, files))
     assert [entry.used for entry in found] == [1000, 1001]
     label = found[0].label
     assert label is not None
@@ -336,7 +338,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     once(tmp_path, Slow("device-0"))  # used just now
     size = files[0].stat().st_size + 10  # the moment of making is written with more or fewer digits
     removed = prune(tmp_path, 2 * size)
-    assert [entry.path for entry in removed] == files[1:3]
+    assert [entry.path for entry in removed] == list(map(str, files[1:3]))
     assert set(tmp_path.iterdir()) == {files[0], files[3]}
     assert prune(tmp_path, 2 * size) == []
 
@@ -349,7 +351,7 @@ def test_files_that_are_no_entries_go_in_any_case_and_others_stay(tmp_path: Path
     unfinished.touch()
     abandoned.touch()
     os.utime(abandoned, (time.time() - 2 * ABANDONED,) * 2)
-    assert [entry.path for entry in prune(tmp_path, LIMIT)] == [files[1]]
+    assert [entry.path for entry in prune(tmp_path, LIMIT)] == [str(files[1])]
     assert set(tmp_path.iterdir()) == {files[0], tmp_path / "notes.txt", unfinished}
 
 
@@ -358,16 +360,15 @@ def test_the_directory_is_kept_below_its_limit(tmp_path: Path) -> None:
     for i in range(6):
         driver = Slow(f"device-{i}")
         model = doubled()
-        cache.prepare(Device(driver), model, PrepareOptions(), lambda d=driver, m=model: d.prepare(m, PrepareOptions()))  # type: ignore[misc]
-        (cache.limit,) = [2 * entry.size + 40 for entry in entries(tmp_path)][:1]
-    assert len(list(entries(tmp_path))) == 2
-    assert (cache.hits, cache.misses) == (0, 6)
+        cache.keep(Device(driver), model, PrepareOptions(), driver.prepare(model, PrepareOptions()))
+        (cache.limit,) = [2 * entry.size + 40 for entry in list_entries(tmp_path)][:1]
+    assert len(list_entries(tmp_path)) == 2
 
 
 def test_options_that_no_name_tells_are_in_the_entry(tmp_path: Path) -> None:
     cache, driver, model = Cache(tmp_path, TOKEN), Slow(), doubled()
     for threads in (1, 1, 2):
         options = PrepareOptions(threads=threads)
-        cache.prepare(Device(driver), model, options, lambda: driver.prepare(model, PrepareOptions()))
-    assert (cache.hits, cache.misses) == (1, 2)
-    assert device("nnapi-reference").name
+        if cache.restore(Device(driver), model, options) is None:
+            cache.keep(Device(driver), model, options, driver.prepare(model, PrepareOptions()))
+    assert (len(driver.prepared), len(driver.restored)) == (2, 1)

@@ -1,6 +1,5 @@
 """Files that are replaced whole: also where the disk is full, the writer fails, or was killed."""
 
-import json
 import os
 import resource
 import time
@@ -13,9 +12,10 @@ import pytest
 
 from nnapi import Device, compile
 from nnapi.importers import import_cache
-from nnapi.runtime.autotune.autotune import Memory, Outcome
 from nnapi.runtime.costs.cost_tables import Costs, Table
-from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replacing, write_json
+from nnapi.runtime.store.directories import RecordKind
+from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replacing
+from nnapi.runtime.store.records import keep_record
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 
@@ -31,11 +31,11 @@ def full_disk() -> Iterator[None]:
 
 
 def costs(path: Path) -> None:
-    Costs(path).keep(Device(Slow()), 1, Table(1.0))
+    Costs().keep(Device(Slow()), 1, Table(1.0))
 
 
 def outcomes(path: Path) -> None:
-    Memory(path).keep("key", Outcome({"plan": 1.0}, 0))
+    keep_record(RecordKind.PLANS, "key", {"plan": 1.0})
 
 
 def origins(path: Path) -> None:
@@ -102,6 +102,5 @@ def test_what_killed_writers_left_goes_after_a_while(tmp_path: Path) -> None:
     remove_abandoned(tmp_path)
     assert {*tmp_path.iterdir()} == {fresh, other}
     os.utime(fresh, (time.time() - 2 * ABANDONED,) * 2)
-    write_json(tmp_path / "kept.json", [1])
-    assert {*tmp_path.iterdir()} == {other, tmp_path / "kept.json"}
-    assert json.loads((tmp_path / "kept.json").read_text()) == [1]
+    compile(doubled(), Device(Slow()), cache=(tmp_path, TOKEN))
+    assert not fresh.exists()

@@ -10,8 +10,9 @@ import pytest
 from nnapi import Compilation, Device, Model, PreferenceCode, compile, device
 from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
 from nnapi.runtime.settings import settings
-from nnapi.runtime.store import plan_cache
-from nnapi.runtime.store.compilation_cache import Cache, entries, read_entry
+from nnapi.runtime.store.compilation_cache import Cache
+from nnapi.runtime.store.entry import list_entries, read_entry
+from nnapi.runtime.store.plan_cache import KeptPlans
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 REFERENCE = device("nnapi-reference")
@@ -94,13 +95,17 @@ def test_an_entry_that_the_driver_refuses_is_planned_anew(tmp_path: Path) -> Non
 
 def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
     with_cache(tmp_path, sooner(Asked()))
-    cache, chosen = Cache(tmp_path, TOKEN), Device(sooner(Asked()))
-    options = PrepareOptions()
-    wanted = plan_cache.conditions([chosen, REFERENCE], options, False)
+    chosen, options = Device(sooner(Asked())), PrepareOptions()
+
+    def kept() -> KeptPlans:
+        return KeptPlans(Cache(tmp_path, TOKEN), doubled(), [chosen, REFERENCE], options, compares=False)
+
+    wanted, cache = kept().conditions, Cache(tmp_path, TOKEN)
+    assert kept().recall() is not None
     for text in (b"{", b"[]", b'{"conditions": 1}', json.dumps({"conditions": wanted, "device": "slow"}).encode()):
         cache.keep_plan(chosen, doubled(), options, text)
-        assert cache.plan(chosen, options) == text
-        assert plan_cache.recalled(Cache(tmp_path, TOKEN), doubled(), [chosen, REFERENCE], options, False) is None
+        assert cache.recall_plan(chosen, options) == text
+        assert kept().recall() is None
     driver = sooner(Asked())
     with_cache(tmp_path, driver)
     assert (driver.asked, driver.restored) == (1, [b"entry of doubled"])
@@ -108,29 +113,29 @@ def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_plan_chosen_by_comparison_is_kept_with_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "measured"))
-    monkeypatch.setattr("nnapi.runtime.executors.prepare.is_worthwhile", lambda model, plans: len(plans) > 1)
+    monkeypatch.setattr("nnapi.runtime.preparation.is_worthwhile", lambda model, plans: len(plans) > 1)
     directory = tmp_path / "cache"
     directory.mkdir()
-    again = rivals()
+    again = candidates()
     with settings(tuning=True):
-        cold = compile(doubled(), rivals(), cache=(directory, TOKEN))
+        cold = compile(doubled(), candidates(), cache=(directory, TOKEN))
         warm = compile(doubled(), again, cache=(directory, TOKEN))
     assert [device.driver.asked for device in again] == [0, 0]  # type: ignore[attr-defined]
     assert warm.plan.measured == cold.plan.measured is not None
     assert warm.explain() == cold.explain()
 
 
-def rivals() -> list[Device]:
+def candidates() -> list[Device]:
     return [Device(Asked("one")), Device(Asked("two"))]
 
 
 def test_the_plan_stands_in_the_entry(tmp_path: Path) -> None:
     with_cache(tmp_path, sooner(Asked()))
-    (entry,) = entries(tmp_path)
+    (entry,) = list_entries(tmp_path)
     content = read_entry(entry.path)
     assert content is not None
     assert json.loads(content.plan.partition(b"\n")[0])["device"] == "slow"
-    assert content.entry.content == b"entry of doubled"
+    assert content.payload == b"entry of doubled"
 
 
 class Out(Asked):
@@ -143,7 +148,7 @@ class Out(Asked):
 def test_a_plan_made_while_an_engine_is_out_of_use_is_for_nobody_else(tmp_path: Path) -> None:
     compiled = with_cache(tmp_path, sooner(Asked("first")), sooner(Out("second", reason="MUL (#0): not here")))
     assert compiled.plan.devices == ("first",)
-    (entry,) = entries(tmp_path)
+    (entry,) = list_entries(tmp_path)
     content = read_entry(entry.path)
     assert content is not None
     assert content.plan == b""

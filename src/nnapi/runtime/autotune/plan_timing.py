@@ -7,8 +7,9 @@ import math
 import time
 from collections.abc import Sequence
 
-from nnapi.drivers.base import Prepared, Request
+from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
+from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 
 log = logging.getLogger("nnapi.ExecutionPlan")
@@ -34,12 +35,12 @@ TIE = 1.03
 """Of plans this near to the fastest the one that suffers least from a pause is chosen: most runs come after one."""
 
 
-class Trial:
+class PlanTiming:
     """A plan, what runs it where that was made, and what its runs took so far."""
 
     def __init__(self, plan: Plan, request: Request) -> None:
         self.plan = plan
-        self.prepared: Prepared | None = None
+        self.ready: ReadyPlan | None = None
         self.seconds = math.inf
         """The shortest run; infinite where there was none or one failed. The first run counts until there is another:
         it also sets up what later ones find."""
@@ -55,12 +56,12 @@ class Trial:
 
     def run(self) -> float:
         """Run once. Returns the seconds, infinite where it fails."""
-        assert self.prepared is not None
+        assert self.ready is not None
         if self._has_failed:
             return math.inf
         start = time.perf_counter()
         try:
-            self.prepared.execute(self._request)
+            self.ready.prepared.execute(self._request)
         except NnapiError as error:
             log.info("%s failed while plans were compared: %s", self.plan.name, error)
             self._has_failed, self.seconds = True, math.inf
@@ -70,7 +71,7 @@ class Trial:
         self._runs += 1
         return seconds
 
-    def turn(self) -> None:
+    def take_turn(self) -> None:
         """Run after a pause, and again until the turn is over."""
         time.sleep(SETTLE)
         end = time.perf_counter() + TURN
@@ -79,39 +80,35 @@ class Trial:
             self.run()
 
 
-def compare(trials: Sequence[Trial], budget: float = BUDGET) -> None:
+def compare(timings: Sequence[PlanTiming], budget: float = BUDGET) -> None:
     """Give turns to plans that ran once: to all that are not hopeless, the fastest of their runs compared."""
     begin = time.perf_counter()
     for turn in range(TURNS):
-        for trial in _with_a_chance(trials, turn):
+        for timing in _select_promising(timings, turn):
             if turn and time.perf_counter() - begin > (LONG if turn < SURE else 1) * budget:
                 return
-            trial.turn()
+            timing.take_turn()
 
 
-def _with_a_chance(trials: Sequence[Trial], turn: int) -> list[Trial]:
+def _select_promising(timings: Sequence[PlanTiming], turn: int) -> list[PlanTiming]:
     """Those that are not hopeless. One first run may just have been in the way of what happens once in a process: that
     says nothing against a plan that is predicted to be faster."""
-    running = [trial for trial in trials if trial.seconds < math.inf]
+    running = [timing for timing in timings if timing.seconds < math.inf]
     if not running:
         return []
-    best = min(running, key=lambda trial: trial.seconds)
+    best = min(running, key=lambda timing: timing.seconds)
     limit = max(HOPELESS * best.seconds, DOUBTFUL if turn < SURE else 0)
     return [
-        trial
-        for trial in running
-        if trial.seconds <= limit or (turn == 0 and trial.plan.predicted < best.plan.predicted)
+        timing
+        for timing in running
+        if timing.seconds <= limit or (turn == 0 and timing.plan.predicted < best.plan.predicted)
     ]
 
 
-def ranking(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials, the one to choose first, then by time; those that failed and those that were not made ready last."""
-
-    def handicapped(trial: Trial) -> float:
-        return trial.seconds * (MARGIN if trial.is_divided else 1.0)
-
-    ranked = sorted(trials, key=lambda trial: (trial.prepared is None, handicapped(trial)))
+def rank(timings: Sequence[PlanTiming]) -> list[PlanTiming]:
+    """The one to choose first, then by time; those that failed and those that were not made ready last."""
+    ranked = sorted(timings, key=lambda each: (each.ready is None, each.seconds * (MARGIN if each.is_divided else 1)))
     first = ranked[0]
     near = [each for each in ranked if not each.is_divided and each.seconds <= TIE * first.seconds < math.inf]
     chosen = min(near, key=lambda each: each.paused) if near and not first.is_divided else first
-    return [chosen, *(trial for trial in ranked if trial is not chosen)]
+    return [chosen, *(timing for timing in ranked if timing is not chosen)]

@@ -1,16 +1,13 @@
-"""What devices were measured to cost on this machine, kept in a file beside the plans.
+"""What devices were measured to cost on this machine.
 
-A table belongs to a device, its engine's version, the processor and a number of threads. What cannot be read counts as
-nothing; what cannot be written is measured again by the next process.
+A table belongs to a device, its engine's version, the processor and a number of threads. What cannot be kept is
+measured again by the next process.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import math
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,12 +15,8 @@ from typing import Any, NamedTuple
 
 from nnapi.runtime.costs.workload import Element, Kind, Work
 from nnapi.runtime.device import Device
-from nnapi.runtime.store.files import write_json
-
-log = logging.getLogger("nnapi.ExecutionPlan")
-
-FORMAT = 1
-"""Raised whenever what is measured, or how, is no longer the same."""
+from nnapi.runtime.store.directories import RecordKind, default_directory
+from nnapi.runtime.store.records import keep_record, recall_record
 
 
 class Cost(NamedTuple):
@@ -70,74 +63,40 @@ def _figure(value: Any) -> float:
 
 
 def table_name(device: Device, threads: int) -> str:
-    """What tells a table from others in the file."""
+    """What tells a table from others."""
     return f"{device.name}, {device.version}, {_processor()}, threads: {threads}"
 
 
 class Costs:
-    """The tables in a file of JSON, read once."""
+    """The tables of this machine, each read once."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._tables = _read(path)
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
         self.paces: dict[str, float] = {}
         """Seconds that one more sample takes on a device, by the names of the tables, as far as this process knows."""
 
     def table(self, device: Device, threads: int) -> Table:
         """What is known of a device that runs on so many threads; a table of nothing where it was not measured."""
-        return self._tables.get(table_name(device, threads), Table())
+        name = table_name(device, threads)
+        if name not in self._tables:
+            self._tables[name] = recall_record(RecordKind.COSTS, name, table_from) or Table()
+        return self._tables[name]
 
     def keep(self, device: Device, threads: int, table: Table) -> None:
-        """Remember a table, also for later processes; others' newer tables in the file stay."""
-        with self._lock:
-            self._tables = _read(self._path) | self._tables | {table_name(device, threads): table}
-            tables = {name: each.as_data() for name, each in self._tables.items()}
-            try:
-                write_json(self._path, {"format": FORMAT, "tables": tables})
-            except OSError as error:
-                log.info("measured costs are not kept in %s: %s", self._path, error)
+        """Remember a table, also for later processes."""
+        name = table_name(device, threads)
+        self._tables[name] = table
+        keep_record(RecordKind.COSTS, name, table.as_data(), device=device.name, version=device.version)
 
 
-_costs: dict[str, Costs] = {}
+@cache
+def _costs_in(directory: str) -> Costs:
+    return Costs()
 
 
 def known_costs() -> Costs:
     """The costs that are kept in the present :func:`default_directory`."""
-    path = os.path.join(default_directory(), "costs.json")
-    if path not in _costs:
-        _costs[path] = Costs(path)
-    return _costs[path]
-
-
-def _read(path: str | os.PathLike[str]) -> dict[str, Table]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-        if content["format"] != FORMAT:
-            return {}
-        return {name: table_from(data) for name, data in content["tables"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
-
-
-def default_directory() -> str:
-    """Where this machine's measurements are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory.
-
-    For a user without a home it is where nothing can be kept.
-    """
-    return _directory(*map(os.environ.get, ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
-
-
-@cache
-def _directory(chosen: str | None, users: str | None, home: str | None) -> str:
-    """What the environment's three values lead to; the last decides through :func:`os.path.expanduser`."""
-    if chosen:
-        return chosen
-    if not users:
-        place = os.path.expanduser("~")
-        users = os.devnull if place == "~" else os.path.join(place, ".cache")
-    return os.path.join(users, "nnapi")
+    return _costs_in(default_directory())
 
 
 @cache

@@ -16,13 +16,13 @@ from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.nesting import nested
-from nnapi.runtime.autotune.autotune import has_known_ranks
 from nnapi.runtime.costs.calibration import BUDGET, Class, calibrate
 from nnapi.runtime.costs.cost_tables import Table, known_costs
 from nnapi.runtime.costs.prices import NOMINAL
 from nnapi.runtime.costs.workload import Work, work_of
 from nnapi.runtime.device import Device
 from nnapi.runtime.device import devices as all_devices
+from nnapi.runtime.inputs import has_known_ranks
 
 WORTH_SHARING = 3e-4
 """Seconds of a run on one thread below which waking others costs more than they help, unless runs follow closely."""
@@ -61,7 +61,7 @@ def nominal_seconds(model: Model) -> float:
     return sum(NOMINAL.seconds(work_of(each, call)) for each in nested(model) for call in each.operations)
 
 
-def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
+def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
     """What is known of the devices, after measuring what is not and may be, on the threads that suit the model.
 
     The number of threads is the one asked for; without one it is 1, and for a single fast answer that takes long
@@ -73,7 +73,7 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     is_measurable = len(measurable) == len(devices) > 1
     patience = PATIENCE * nominal_seconds(model) if is_measurable else math.inf
     if patience < PATIENCE * TINY:
-        return _untried(measurable, options, patience)
+        return _price_by_what_is_known(measurable, options, patience)
     may_measure = len(measurable) > 1 and has_known_ranks(model)
     works = _works(model) if may_measure else {}
     budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
@@ -109,7 +109,7 @@ def priced(model: Model, devices: Sequence[Device], options: PrepareOptions) -> 
     return Pricing(single, 1, patience) if hinders else Pricing(shared, processors, patience)
 
 
-def _untried(devices: Sequence[Device], options: PrepareOptions, patience: float) -> Pricing:
+def _price_by_what_is_known(devices: Sequence[Device], options: PrepareOptions, patience: float) -> Pricing:
     """What was measured before, for a model that is not worth measuring anything: others than one thread would not be
     worth waking for it."""
     threads = options.threads or 1

@@ -195,7 +195,7 @@ class OnDevice:
         except NnapiError:
             raise
         except Exception as error:
-            raise escaped(error, self._device.name) from error
+            raise wrap_error(error, self._device.name) from error
         finally:
             self._queue.leave()
 
@@ -227,7 +227,7 @@ class OnDevice:
         self._prepared.close()
 
 
-def escaped(error: Exception, who: str) -> NnapiError:
+def wrap_error(error: Exception, who: str) -> NnapiError:
     """What a driver is reported with that let anything else than an NnapiError escape."""
     if isinstance(error, MemoryError):
         return OutOfMemoryError(f"{who}: no memory left: {error}")

@@ -117,6 +117,13 @@ class Plan:
         """Whether one device runs the whole model unsplit."""
         return len(self.steps) == 1 and isinstance(self.steps[0], Run) and self.steps[0].model is self.model
 
+    @property
+    def only_run(self) -> Run:
+        """The one step of a simple plan."""
+        (run,) = self.steps
+        assert isinstance(run, Run)
+        return run
+
     def on_threads(self, threads: int | None) -> Plan:
         """The same plan with its times for so many threads."""
         return replace(self, threads=threads)
@@ -157,9 +164,7 @@ class OnlyPlan(Plan):
         return self._figures[2]
 
     def on_threads(self, threads: int | None) -> Plan:
-        (run,) = self.steps
-        assert isinstance(run, Run)
-        return OnlyPlan(self.model, run, lambda: self._figures, self.notes, threads)
+        return OnlyPlan(self.model, self.only_run, lambda: self._figures, self.notes, threads)
 
 
 def _touching(step: Step, operand: int) -> set[str]:

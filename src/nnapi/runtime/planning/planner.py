@@ -153,7 +153,7 @@ def _asked_later(
     return OnlyPlan(model, _everything(model, devices[place]), figures, ())
 
 
-def whole(model: Model, device: Device) -> Plan:
+def plan_whole(model: Model, device: Device) -> Plan:
     """The plan that gives the whole model to one device without asking about costs."""
     verdicts = [_verdicts(model, device, {})]
     _need_taken(model, [device], verdicts)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 UNFINISHED = ".nnapi-"
 """How the names of files begin that are being written."""
@@ -33,15 +32,6 @@ def replacing(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[Bin
         with suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def write_json(path: str | os.PathLike[str], content: Any) -> None:
-    """Replace a file by JSON, in a directory that is made if need be; OSError where that cannot be done."""
-    directory = os.path.dirname(path)
-    os.makedirs(directory, exist_ok=True)
-    with replacing(path) as file:
-        file.write(json.dumps(content).encode())
-    remove_abandoned(directory)
 
 
 def remove_abandoned(directory: str | os.PathLike[str]) -> None:

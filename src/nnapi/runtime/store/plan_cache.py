@@ -16,19 +16,60 @@ from typing import Any, overload
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
+from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Alternative, Decision, Plan, Run
 from nnapi.runtime.store.compilation_cache import Cache
 
 log = logging.getLogger("nnapi.CompilationCache")
 
 
-def conditions(devices: Sequence[Device], options: PrepareOptions, compares: bool) -> list[Any]:
-    """What a kept plan depends on besides the model and what the names of files tell."""
-    versions = [[device.name, device.version] for device in devices]
-    return [versions, options.threads, len(os.sched_getaffinity(0)), compares]
+class KeptPlans:
+    """What the cache keeps of a model for these devices and options."""
+
+    def __init__(
+        self, cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, compares: bool
+    ) -> None:
+        self._cache, self._model, self._devices, self._options = cache, model, devices, options
+        versions = [[device.name, device.version] for device in devices]
+        self.conditions = [versions, options.threads, len(os.sched_getaffinity(0)), compares]
+        """What a kept plan depends on besides the model and what the names of files tell."""
+        self._is_for_all = not any(device.is_out for device in devices)
+        """Else the plan is one for this process alone."""
+
+    def recall(self) -> tuple[Plan, Device, Prepared] | None:
+        """The plan that was kept, its device, and what that prepared; None where there is none for the conditions."""
+        for device in self._devices:
+            if device.is_out:
+                continue
+            kept, _, columns = self._cache.recall_plan(device, self._options).partition(b"\n")
+            if not kept:
+                continue
+            try:
+                found = json.loads(kept)
+                if found["conditions"] != self.conditions or found["device"] != device.name:
+                    continue
+                names = [each.name for each in self._devices]
+                plan = _read_plan(self._model, found, Decisions(self._model, names, columns))
+            except (KeyError, TypeError, ValueError) as error:
+                log.debug("the plan kept for %s does not fit %s: %r", device, self._model.name, error)
+                continue
+            prepared = self._cache.restore(device, self._model, self._options._replace(threads=plan.threads))
+            if prepared is not None:
+                return plan, device, prepared
+        return None
+
+    def store(self, ready: ReadyPlan, options: PrepareOptions) -> None:
+        """Keep the parts of a plan that were prepared, and the plan itself where one device has the whole model."""
+        for part in ready.parts:
+            is_whole = part.model is self._model and self._is_for_all
+            plan = write_plan(ready.plan, self.conditions) if is_whole else b""
+            if not part.is_restored:
+                self._cache.keep(part.device, part.model, options, part.prepared, part.places, plan)
+            elif plan:
+                self._cache.keep_plan(part.device, part.model, options, plan)  # it was prepared for a plan of others
 
 
-def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
+def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
     """A simple plan as it is kept: a line that every compilation reads, and one for who asks for the decisions."""
     columns = [
         [decision.chosen, [list(verdict) for _, verdict in decision.verdicts], [cost for _, cost in decision.costs]]
@@ -45,31 +86,6 @@ def text(plan: Plan, conditions: Sequence[Any]) -> bytes:
         "threads": plan.threads,
     }
     return b"\n".join([json.dumps(found).encode(), json.dumps(columns).encode()])
-
-
-def recalled(
-    cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, conditions: list[Any]
-) -> tuple[Plan, Device, Prepared] | None:
-    """The plan that was kept for the model under those conditions, its device, and what that prepared; None where there
-    is none."""
-    for device in devices:
-        if device.is_out:
-            continue
-        kept, _, columns = cache.plan(device, options).partition(b"\n")
-        if not kept:
-            continue
-        try:
-            found = json.loads(kept)
-            if found["conditions"] != conditions or found["device"] != device.name:
-                continue
-            plan = _plan(model, found, Decisions(model, [device.name for device in devices], columns))
-        except (KeyError, TypeError, ValueError) as error:
-            log.debug("the plan kept for %s does not fit %s: %r", device, model.name, error)
-            continue
-        prepared = cache.restore(device, model, options._replace(threads=plan.threads))
-        if prepared is not None:
-            return plan, device, prepared
-    return None
 
 
 class Decisions(Sequence[Decision]):
@@ -102,7 +118,7 @@ class Decisions(Sequence[Decision]):
         )
 
 
-def _plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Plan:
+def _read_plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Plan:
     run = Run(found["device"], model, tuple(range(found["operations"])), model.inputs, model.outputs)
     alternatives = tuple(Alternative(**alternative) for alternative in found["alternatives"])
     return Plan(

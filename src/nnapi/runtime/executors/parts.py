@@ -1,0 +1,128 @@
+"""Making the parts of a plan ready: each by its device's driver, or from what the compilation cache keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.errors import MissedDeadlineError, NnapiError
+from nnapi.model.model import Model
+from nnapi.model.nesting import nested
+from nnapi.runtime.device import Device
+from nnapi.runtime.executors.deadline import in_time
+from nnapi.runtime.executors.executors import OnDevice, PreparedPlan, wrap_error
+from nnapi.runtime.planning.plan import Plan, Run, submodel
+from nnapi.runtime.store.compilation_cache import Cache, Places
+from nnapi.runtime.store.digest import content_hash
+from nnapi.trace import Phase, Section, span
+
+Guard = Callable[[Run, Prepared], Prepared]
+"""What stands between a part and the failures of its device."""
+
+
+class Part(NamedTuple):
+    """What a driver made of one device's share of a plan; ``places`` tell it from others in the cache."""
+
+    device: Device
+    model: Model
+    places: Places
+    prepared: Prepared
+    is_restored: bool
+
+
+class ReadyPlan(NamedTuple):
+    """A plan, what runs it, and the parts that were made for it."""
+
+    plan: Plan
+    prepared: Prepared
+    parts: Sequence[Part] = ()
+
+
+class ClaimedError(Exception):
+    """A device failed to prepare operations that it had said it would take."""
+
+    def __init__(self, device: str, model: Model, culprits: Sequence[int], error: NnapiError) -> None:
+        self.device, self.model, self.culprits, self.kind = device, model, culprits, type(error)
+        super().__init__(f"{device} claimed {name_operations(culprits)}, but failed to prepare: {error}")
+
+
+def prepare_plan(
+    plan: Plan, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard
+) -> ReadyPlan:
+    """Make every part of a plan ready. ClaimedError for a device that cannot do what it said it would."""
+    by_name = {device.name: device for device in devices}
+    parts: list[Part] = []
+
+    def prepare_run(source: Plan, run: Run) -> Prepared:
+        device = by_name[run.device]
+        part = _prepare_part(device, source.model, run, options, cache, _find_places(plan.model, source.model, run))
+        parts.append(part)
+        return guard(run, run_on(device, run, part.prepared, options))
+
+    if plan.is_simple:
+        return ReadyPlan(plan, prepare_run(plan, plan.only_run), parts)
+    return ReadyPlan(plan, PreparedPlan(plan, prepare_run), parts)
+
+
+def run_on(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
+    """What a driver prepared, to be run when it is its turn; a trace names the operations' numbers in the whole."""
+    section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
+    return OnDevice(device, prepared, options.priority, section)
+
+
+def name_operations(operations: Sequence[int]) -> str:
+    """The numbers of operations, for people."""
+    shown = ", ".join(f"#{number}" for number in operations[:4])
+    return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
+
+
+def _prepare_part(
+    device: Device, source: Model, run: Run, options: PrepareOptions, cache: Cache | None, places: Places
+) -> Part:
+    try:
+        if cache is not None and device.caches is not None:
+            restored = cache.restore(device, run.model, options, places)
+            if restored is not None:
+                return Part(device, run.model, places, restored, is_restored=True)
+            content_hash(run.model)  # of what is prepared now, whatever becomes of the files behind it
+        return Part(device, run.model, places, prepare_by_driver(device, run.model, options), is_restored=False)
+    except MissedDeadlineError:
+        raise
+    except NnapiError as error:
+        raise ClaimedError(device.name, source, _find_culprits(device, run, options), error) from error
+
+
+def _find_places(whole: Model, source: Model, run: Run) -> Places:
+    """For each operation of a part the index of its model and its own; none for a simple plan.
+
+    Models are counted from the whole on, each followed by those that it refers to.
+    """
+    if run.model is whole:
+        return ()
+    index = nested(whole)[::-1].index(source)
+    return [(index, number) for number in run.operations]
+
+
+def _find_culprits(device: Device, run: Run, options: PrepareOptions) -> Sequence[int]:
+    """Which operations the device cannot prepare, each asked for alone; all of them where none fails alone."""
+    failing = []
+    for call in run.model.operations:
+        try:
+            part, _, _ = submodel(run.model, [call])
+            prepare_by_driver(device, part, options).close()
+        except NnapiError:
+            failing.append(run.operations[call.number])
+    return failing or run.operations
+
+
+def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> Prepared:
+    """The model prepared by the device's driver; whatever that raises as an NnapiError."""
+    try:
+        with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
+            return in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
+    except NnapiError:
+        raise
+    except Exception as error:
+        raise wrap_error(error, device.name) from error

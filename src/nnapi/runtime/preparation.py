@@ -1,0 +1,151 @@
+"""From a model to something that runs: recall, price, plan, prepare, compare, store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+from nnapi.codes import DeviceTypeCode, PreferenceCode
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnexpectedNullError, need
+from nnapi.model.model import Model
+from nnapi.model.nesting import nested
+from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
+from nnapi.runtime.costs.thread_choice import Pricing, price
+from nnapi.runtime.device import Device
+from nnapi.runtime.executors.executors import Fallback
+from nnapi.runtime.executors.parts import (
+    ClaimedError,
+    Guard,
+    ReadyPlan,
+    name_operations,
+    prepare_by_driver,
+    prepare_plan,
+    run_on,
+)
+from nnapi.runtime.planning.plan import Plan, Run
+from nnapi.runtime.planning.planner import first_plan, make_plans, plan_whole
+from nnapi.runtime.settings import Partitioning, tunes
+from nnapi.runtime.store.compilation_cache import Cache
+from nnapi.runtime.store.plan_cache import KeptPlans
+
+log = logging.getLogger("nnapi.CompilationBuilder")
+
+
+def prepare(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, mode: Partitioning, cache: Cache | None = None
+) -> ReadyPlan:
+    """Plan the model over the devices and prepare every part.
+
+    With WITH_FALLBACK, what fails is compiled for the CPU, and so is what fails when it runs.
+    """
+    cpu = next((device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU), None)
+    if mode is Partitioning.NONE:
+        return _prepare_on_cpu(model, cpu, options)
+    if mode is not Partitioning.WITH_FALLBACK or cpu is None:
+        return _prepare_on_devices(model, devices, options, cache, lambda run, prepared: prepared)
+    try:
+        ready = _prepare_on_devices(model, devices, options, cache, partial(_guard, cpu))
+    except (BadDataError, UnexpectedNullError):
+        raise
+    except NnapiError as error:
+        if not _can_stand_in(cpu, model):
+            raise
+        log.warning("compilation failed, falling back to the CPU: %s", error)
+        return _prepare_on_cpu(model, cpu, PrepareOptions())
+    if set(ready.plan.devices) == {cpu.name}:
+        return ready
+    fallback = Fallback(f"the plan of {model.name}", ready.prepared, partial(_prepare_again, cpu, model))
+    return ready._replace(prepared=fallback)
+
+
+def _prepare_on_devices(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard
+) -> ReadyPlan:
+    """The walk of every compilation.
+
+    A device that claims an operation and then fails to prepare it is not asked for it again: the model is planned anew.
+    """
+    compares = tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
+    kept = None if cache is None else KeptPlans(cache, model, devices, options, compares)
+
+    if kept is not None and (found := kept.recall()):
+        plan, device, prepared = found
+        return ReadyPlan(plan, guard(plan.only_run, run_on(device, plan.only_run, prepared, options)))
+
+    pricing = price(model, devices, options) if compares else Pricing()
+    compares = compares and not pricing.is_tiny
+    options = options._replace(threads=pricing.threads or options.threads)
+
+    claims: list[ClaimedError] = []
+    while True:
+        plans = _make_plans(model, devices, options, pricing, claims, compares)
+        make_ready = partial(prepare_plan, devices=devices, options=options, cache=cache, guard=guard)
+        try:
+            if compares and is_worthwhile(model, plans):
+                usable = [device for device in devices if not device.is_out]
+                ready = choose_fastest(model, plans, usable, options, make_ready, pricing.patience)
+            else:
+                ready = make_ready(plans[0])
+            break
+        except ClaimedError as claim:
+            log.warning("%s", claim)
+            claims.append(claim)
+
+    if kept is not None:
+        kept.store(ready, options)
+    return ready
+
+
+def _make_plans(
+    model: Model,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    pricing: Pricing,
+    claims: Sequence[ClaimedError],
+    compares: bool,
+) -> list[Plan]:
+    """The plans to choose from, without the operations that devices have claimed and could not prepare.
+
+    For a tiny model it is that of the first device that takes it: finding out more would not pay.
+    """
+    excluded = {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
+    try:
+        only = None
+        if pricing.is_tiny and not claims:
+            only = first_plan(model, devices, options.preference, pricing.tables)
+        plans = (
+            [only]
+            if only
+            else make_plans(model, devices, options.preference, excluded, pricing.tables, compared=compares)
+        )
+    except BadDataError:
+        if not claims:
+            raise
+        raise claims[-1].kind("; ".join(dict.fromkeys(excluded.values()))) from None
+    return [plan.on_threads(options.threads) for plan in plans]
+
+
+def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
+    if run.device == cpu.name:
+        return prepared
+    what = f"{run.device} on {name_operations(run.operations)}"
+    return Fallback(what, prepared, partial(_prepare_again, cpu, run.model))
+
+
+def _can_stand_in(cpu: Device, model: Model) -> bool:
+    """Whether the CPU could run the whole model: it knows no operations of extensions and OEMs."""
+    return all(all(cpu.supports(each)) for each in nested(model))
+
+
+def _prepare_again(cpu: Device, model: Model) -> Prepared | None:
+    """The model prepared for the CPU, if that has all its operations."""
+    return cpu.driver.prepare(model, PrepareOptions()) if _can_stand_in(cpu, model) else None
+
+
+def _prepare_on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> ReadyPlan:
+    need(cpu is not None, "there is no CPU device to compile the whole model for", OpFailedError)
+    assert cpu is not None
+    plan = plan_whole(model, cpu)
+    return ReadyPlan(plan, run_on(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))

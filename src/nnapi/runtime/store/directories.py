@@ -1,0 +1,46 @@
+"""Where things are kept on disk that nobody named a directory for: what each kind is, and where it lies."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from functools import cache
+
+
+class RecordKind(StrEnum):
+    """What is kept of this machine and its models. The value is the name of its folder."""
+
+    COSTS = "costs"
+    PLANS = "plans"
+    MODELS = "models"
+
+
+HOLDS = {
+    RecordKind.COSTS: "what operations were measured to cost on this machine",
+    RecordKind.PLANS: "which plans of models were measured to be fastest",
+    RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
+}
+
+
+def default_directory() -> str:
+    """Where this machine's records are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory.
+
+    For a user without a home it is where nothing can be kept.
+    """
+    return _find_directory(*map(os.environ.get, ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
+
+
+def directory_of(kind: RecordKind) -> str:
+    """The folder of one kind of records."""
+    return os.path.join(default_directory(), kind)
+
+
+@cache
+def _find_directory(chosen: str | None, users: str | None, home: str | None) -> str:
+    """What the environment's three values lead to; the last decides through :func:`os.path.expanduser`."""
+    if chosen:
+        return chosen
+    if not users:
+        place = os.path.expanduser("~")
+        users = os.devnull if place == "~" else os.path.join(place, ".cache")
+    return os.path.join(users, "nnapi")

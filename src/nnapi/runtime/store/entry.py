@@ -1,0 +1,212 @@
+"""The one format of everything that is kept on disk, its validation, and making room.
+
+A file begins with its content, so that an engine can map it as it is. Behind that stand a short text (the plan of a
+compilation) and a header: the file's own name, what it was made for, a digest of everything. Whatever is wrong with a
+file (truncated, altered, copied from elsewhere, unreadable) it is ignored with a logged reason and written anew. Files
+are replaced, never changed, as others may have mapped them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import struct
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from nnapi.errors import NnapiError
+from nnapi.model.memory import Memory, give_back
+from nnapi.runtime.store.digest import digest
+from nnapi.runtime.store.files import remove_abandoned, replacing
+
+log = logging.getLogger("nnapi.CompilationCache")
+
+MAGIC = b"\nNNAPI-CACHE-6\n"
+"""The end of every file. The number is raised with every change of what is kept, or of how it is found out."""
+TAIL = struct.Struct(f"<I{len(MAGIC)}s")
+"""Bytes of the header in front of it, and the magic."""
+FIELDS = {"name", "purpose", "plan", "size", "digest", "label"}
+LETTERS = 64
+PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
+"""The two letters for each byte of a key."""
+SUFFIX = "10"
+"""Model cache, file 0: the end of every name, as the reference runtime gives it."""
+
+
+class Label(NamedTuple):
+    """What an entry says of itself, for people and for ``nnapi cache list``."""
+
+    model: str
+    device: str
+    version: str
+    created: float
+
+
+class Content(NamedTuple):
+    """What a sound file holds: what it was made for, the plan (empty where none was kept), the content itself, and the
+    memory that has mapped it."""
+
+    purpose: str
+    plan: bytes
+    payload: bytes | memoryview
+    file: Memory | None = None
+
+
+class Entry(NamedTuple):
+    """A file that is kept. ``label`` is None where it cannot be read."""
+
+    path: str
+    size: int
+    used: float
+    label: Label | None
+
+
+def spell(key: bytes) -> str:
+    """The name of a file: two letters for each of the 32 bytes (low half first), its kind and its number."""
+    return "".join([PAIRS[byte] for byte in key]) + SUFFIX
+
+
+def read_entry(path: str | os.PathLike[str]) -> Content | None:
+    """What a file holds; None, with the reason in the log, where there is none or it is not as it was written."""
+    try:
+        memory = Memory.from_file(path)
+        data = _map(memory)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, NnapiError) as error:
+        log.warning("%s ignored: %s", path, error)
+        return None
+    meta = _read_header(data)
+    reason = _find_fault(path, meta, data)
+    if reason is not None or meta is None:
+        log.warning("%s ignored: %s", path, reason)
+        return None
+    give_back([memory.view()])  # the digest has read all of it, an engine will map it again
+    plan, size = meta["plan"], meta["size"]
+    return Content(meta["purpose"], bytes(data[size - plan : size]), data[: size - plan], memory)
+
+
+def write_entry(path: str | os.PathLike[str], label: Label, content: Content) -> None:
+    """Write a file so that other processes see it whole or not at all; OSError where that cannot be done."""
+    plan, payload = content.plan, content.payload
+    meta = {"name": os.path.basename(path), "purpose": content.purpose}
+    meta |= {"plan": len(plan), "size": len(plan) + len(payload)}  # type: ignore[dict-item]
+    header = json.dumps(meta | {"digest": _sign(meta, plan, payload), "label": label._asdict()}).encode()
+    with replacing(path) as file:
+        file.writelines((payload, plan, header, TAIL.pack(len(header), MAGIC)))
+
+
+def mark_used(path: str) -> None:
+    """Set the time of the last use; file systems do not do it at every reading."""
+    try:
+        os.utime(path)
+    except OSError as error:
+        log.debug("%s not marked as used: %s", path, error)
+
+
+def _map(memory: Memory) -> memoryview:
+    return memory.view().data if memory.size else memoryview(b"")
+
+
+def _find_fault(path: str | os.PathLike[str], meta: dict[str, Any] | None, data: memoryview) -> str | None:
+    """Why a file with that header is not to be used."""
+    if meta is None:
+        return "it is no entry of this cache's format"
+    if meta["name"] != os.path.basename(path):
+        return f"it was written as {meta['name']}"
+    size, plan = len(data) - meta["length"], meta["plan"]
+    if meta["size"] != size:
+        return f"{size} bytes where {meta['size']} were written"
+    if meta["digest"] != _sign(meta, data[size - plan : size], data[: size - plan]):
+        return "its content has changed since it was written"
+    return None
+
+
+def _sign(meta: dict[str, Any], plan: bytes | memoryview, payload: bytes | memoryview) -> str:
+    """The digest of the content and of what the header says of it."""
+    return digest(repr((meta["name"], meta["purpose"], meta["plan"])).encode(), plan, payload).hex()
+
+
+def _read_header(data: memoryview) -> dict[str, Any] | None:
+    """The header at the end of a file, with the bytes that it and what follows take as ``length``; None for a file of
+    another kind."""
+    end = len(data) - TAIL.size
+    if end < 0:
+        return None
+    length, magic = TAIL.unpack_from(data, end)
+    if magic != MAGIC or length > end:
+        return None
+    try:
+        meta = json.loads(bytes(data[end - length : end]))
+    except ValueError:
+        return None
+    if not isinstance(meta, dict) or not meta.keys() >= FIELDS:
+        return None
+    plan, size = meta["plan"], meta["size"]
+    is_sound = isinstance(plan, int) and isinstance(size, int) and 0 <= plan <= size
+    return meta | {"length": length + TAIL.size} if is_sound else None
+
+
+def list_entries(directory: str | os.PathLike[str]) -> list[Entry]:
+    """The entries of a directory, the one used longest ago first; none where there is no directory."""
+    found = []
+    for path in _list_files(directory):
+        try:
+            found.append(_describe(path))
+        except FileNotFoundError:
+            continue  # another process has removed it
+    return sorted(found, key=lambda entry: entry.used)
+
+
+def _list_files(directory: str | os.PathLike[str]) -> list[str]:
+    try:
+        names = os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [
+        os.path.join(directory, name) for name in names if len(name) == LETTERS + len(SUFFIX) and name.endswith(SUFFIX)
+    ]
+
+
+def _describe(path: str) -> Entry:
+    with Memory.from_file(path) as memory:
+        meta = _read_header(_map(memory))
+    try:
+        label = Label(**meta["label"]) if meta else None
+    except TypeError:
+        label = None
+    stat = os.stat(path)
+    return Entry(path, stat.st_size, stat.st_mtime, label)
+
+
+def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
+    """Remove entries, the one used longest ago first, until at most ``limit`` bytes are left; gives those removed.
+
+    Files that are no entries of this format go in any case, and so does what writers left unfinished.
+    """
+    remove_abandoned(directory)
+    kept = sorted(list_entries(directory), key=lambda entry: (entry.label is not None, entry.used))
+    total = sum(entry.size for entry in kept)
+    removed = []
+    for entry in kept:
+        if total <= limit and entry.label is not None:
+            break
+        with suppress(FileNotFoundError):  # another process has removed it
+            os.unlink(entry.path)
+        total -= entry.size
+        removed.append(entry)
+    return removed
+
+
+def make_room(directory: str | os.PathLike[str], limit: int) -> None:
+    """What :func:`prune` does, after something was written; files are only looked into where there are too many."""
+    remove_abandoned(directory)
+    total = 0
+    for path in _list_files(directory):
+        try:
+            total += os.stat(path).st_size
+        except FileNotFoundError:
+            continue
+    if total > limit:
+        prune(directory, limit)

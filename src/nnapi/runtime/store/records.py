@@ -1,0 +1,56 @@
+"""Small records beside the compilations: one file each, in the folder of its kind, under the digest of its key."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from nnapi.runtime.store.digest import digest
+from nnapi.runtime.store.directories import HOLDS, RecordKind, directory_of
+from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+
+log = logging.getLogger("nnapi.CompilationCache")
+
+T = TypeVar("T")
+
+LIMIT = 1 << 20
+"""Bytes of the records of one kind: about a thousand; what was used longest ago gives way to what is new."""
+
+
+def path_of(kind: RecordKind, key: str) -> str:
+    """Where the record of a key lies."""
+    return os.path.join(directory_of(kind), spell(digest(key.encode())))
+
+
+def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:
+    """What is kept under a key, as ``parse`` reads it; None where there is nothing, or nothing that can be read."""
+    path = path_of(kind, key)
+    content = read_entry(path)
+    if content is None or content.purpose != key:
+        return None
+    try:
+        found = parse(json.loads(bytes(content.payload)))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        log.warning("%s ignored: %r", path, error)
+        return None
+    mark_used(path)
+    return found
+
+
+def keep_record(
+    kind: RecordKind, key: str, content: Any, *, model: str = "", device: str = "", version: str = ""
+) -> None:
+    """Keep values that JSON can say under a key; what they are of is for people. Trouble is only logged."""
+    path = path_of(kind, key)
+    directory = os.path.dirname(path)
+    label = Label(model, device, version, time.time())
+    try:
+        os.makedirs(directory, exist_ok=True)
+        write_entry(path, label, Content(key, b"", json.dumps(content).encode()))
+        make_room(directory, LIMIT)
+    except OSError as error:
+        log.info("%s: this is not kept: %s", HOLDS[kind], error)
