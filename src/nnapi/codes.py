@@ -172,6 +172,10 @@ class OperationCode(IntEnum):
     REVERSE = 105
 
 
+CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
+"""Operations that mean what the models mean that they refer to."""
+
+
 class FuseCode(IntEnum):
     """Activation applied to the result of an operation: the value of its INT32 scalar argument for the activation."""
 

@@ -9,10 +9,8 @@ from importlib import import_module
 import pytest
 
 import nnapi.ops
-from nnapi.codes import OperationCode
+from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.model.operation import REGISTRY, Operation
-
-CONTROL_FLOW = (OperationCode.IF, OperationCode.WHILE)
 
 
 def test_all_operations_are_declared():

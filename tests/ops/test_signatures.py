@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.operand import SCALARS, ChannelQuantization, OperandType
@@ -16,7 +16,6 @@ from nnapi.model.parameter import REQUIRED, Several
 
 pytestmark = pytest.mark.shared
 
-CONTROL_FLOW = (OperationCode.IF, OperationCode.WHILE)
 OPERATIONS = [pytest.param(code, id=code.name) for code in OperationCode if code in REGISTRY]
 CALLS = [pytest.param(code, id=code.name) for code in OperationCode if code in REGISTRY and code not in CONTROL_FLOW]
 TENSORS = [code for code in OperandCode if code.name.startswith("TENSOR_")]

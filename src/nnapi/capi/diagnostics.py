@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from nnapi.capi._bridge import ffi
 from nnapi.capi.handles import Handles
-from nnapi.codes import DurationCode, FeatureLevelCode, OperandCode, OperationCode
+from nnapi.codes import CONTROL_FLOW, DurationCode, FeatureLevelCode, OperandCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import OperandType
@@ -85,7 +85,7 @@ class Shape:
             hashlib.sha256(repr((structure, calls, model.inputs, model.outputs)).encode()).digest(),
             data_class(operands[index].type for index in model.inputs),
             data_class(operands[index].type for index in model.outputs),
-            any(call.code in (OperationCode.IF, OperationCode.WHILE) for call in model.operations),
+            any(call.code in CONTROL_FLOW for call in model.operations),
             any(o.lifetime == Lifetime.TEMPORARY and not o.type.is_known for o in operands),
         )
 

@@ -9,20 +9,13 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantization import dequantize
 
 PROBABILITIES = {OperationCode.SOFTMAX, OperationCode.LOGISTIC}
-TRANSPARENT = {
-    OperationCode.RESHAPE,
-    OperationCode.SQUEEZE,
-    OperationCode.EXPAND_DIMS,
-    OperationCode.QUANTIZE,
-    OperationCode.DEQUANTIZE,
-    OperationCode.CAST,
-}
-"""Operations that change how values are stored, not what they mean."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,7 @@ def producer(model: Model) -> int | None:
     """Code of the operation that gives the first output its meaning."""
     writers = {index: call for call in model.operations for index in call.outputs}
     call = writers.get(model.outputs[0])
-    while call and call.code in TRANSPARENT:
+    while call and REGISTRY[call.code].does(Trait.RESTATES):
         call = writers.get(call.inputs[0])
     return call.code if call else None
 

@@ -17,12 +17,12 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.model.call import UNKNOWN, NotYetKnown, normalise
+from nnapi.model.call import UNKNOWN, NotYetKnown, normalise, output_slot
+from nnapi.model.facts import Trait
 from nnapi.model.matching import Fitted, Match
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.model.parameter import Several, TensorParameter
 from nnapi.ops.evaluate import evaluate
 from nnapi.ops.quantization import dequantize
 
@@ -33,28 +33,6 @@ FLOATS = (FLOAT32, OperandCode.TENSOR_FLOAT16)
 MADE_UP = 64 << 20
 """Bytes of constants that the importer may make up or compute, besides those in proportion to the file."""
 MADE_UP_PER_BYTE = 8
-
-MOVES = {
-    OperationCode.SLICE,
-    OperationCode.GATHER,
-    OperationCode.PACK,
-    OperationCode.RESHAPE,
-    OperationCode.SPLIT,
-    OperationCode.EXPAND_DIMS,
-    OperationCode.CAST,
-}
-"""Operations that leave numbers as they are, so that extents that are not known yet pass through them."""
-
-FOLDED = MOVES | {
-    OperationCode[name]
-    for name in (  # noqa: SIM905
-        "ABS ADD CONCATENATION DEQUANTIZE DIV EQUAL EXP FILL FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL LOG "
-        "LOGICAL_AND LOGICAL_NOT LOGICAL_OR MAXIMUM MINIMUM MUL NEG NOT_EQUAL POW QUANTIZE REDUCE_MAX REDUCE_MIN "
-        "REDUCE_PROD REDUCE_SUM RELU RELU1 RELU6 REVERSE RSQRT SELECT SQRT SQUEEZE STRIDED_SLICE SUB TILE "
-        "TRANSPOSE"
-    ).split()
-}
-"""Operations that are computed here when all their inputs are constants: those that look at each element once."""
 
 SAME_SCALE = 1e-6
 """Relative difference up to which two scales are the same, written by tools that rounded differently."""
@@ -200,9 +178,7 @@ class Graph:
         for value, type in zip(outputs, settled, strict=True):
             value.type = type
         if is_open:
-            passed = code in MOVES and all(value.array is not None for value in outputs)
-            passed = passed or (code == OperationCode.RESHAPE and not inputs[0].open_extents)
-            expressible(passed, "it computes with extents that only a run knows")
+            expressible(_passes(operation, match, inputs, outputs), "it computes with extents that only a run knows")
             for value in outputs:
                 value.open_extents = value.array is not None
         if any(value.array is None for value in outputs):
@@ -238,7 +214,7 @@ class Graph:
             type if result is type else _with_extents(type, result.dimensions)
             for type, result in zip(declared, call.stored_results(), strict=True)
         ]
-        is_constant = operation.code in FOLDED and all(value.omitted or value.array is not None for value in inputs)
+        is_constant = operation.does(Trait.FOLDS) and all(value.omitted or value.array is not None for value in inputs)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
             known = {i: array for i, array in enumerate(arrays) if array is not None}
             for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):
@@ -324,15 +300,23 @@ class Graph:
         return result
 
 
+def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+    """Whether extents that are not known yet pass through: they are among the numbers that are moved, none of those
+    that say where to. A run that knows them may be told a shape by them."""
+    moved = match.inputs.get(output_slot(operation, 0).like or "", ())
+    if all(i in moved for i, value in enumerate(inputs) if value.open_extents):
+        return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)
+    return operation.code == OperationCode.RESHAPE and not inputs[0].open_extents
+
+
 def _settled(
     operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
 ) -> list[OperandType]:
     """The output types with the quantisation that the operation fixes; BadDataError where they have another."""
     settled = []
     for position, type in enumerate(outputs):
-        slot = operation.outputs[min(position, len(operation.outputs) - 1)]
-        slot = slot.parameter if isinstance(slot, Several) else slot
-        quant = slot.quant if isinstance(slot, TensorParameter) and type.code in ZERO_POINTS else None
+        slot = output_slot(operation, position)
+        quant = slot.quant if type.code in ZERO_POINTS else None
         if isinstance(quant, str):
             leader = inputs[match.inputs[quant][0]]
             type = _same_quantization(type, leader.scale, leader.zero_point)

@@ -27,7 +27,7 @@ from nnapi.model.parameter import (
 
 Arguments = dict[str, Any]
 """Named arguments: tensors as OperandType (or lists of them), scalars and Values as numbers, None where omitted."""
-Kind = tuple[int, int, int]
+OperandKind = tuple[int, int, int]
 """Of an operand: code, rank, and the dimension of the scales per channel, NO_CHANNEL where it has none."""
 NO_CHANNEL = -1
 
@@ -147,7 +147,7 @@ class Misfit(NamedTuple):
     progress: int
 
 
-def kinds(types: Sequence[OperandType]) -> tuple[Kind, ...]:
+def kinds(types: Sequence[OperandType]) -> tuple[OperandKind, ...]:
     """What decides whether parameters take operands of those types."""
     return tuple(
         [(type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL) for type in types]
@@ -155,7 +155,7 @@ def kinds(types: Sequence[OperandType]) -> tuple[Kind, ...]:
 
 
 def fit(
-    form: Form, inputs: Sequence[Kind], outputs: Sequence[Kind], slots: tuple[Slot, ...], lengths: Levels
+    form: Form, inputs: Sequence[OperandKind], outputs: Sequence[OperandKind], slots: tuple[Slot, ...], lengths: Levels
 ) -> Fit | Misfit:
     """Try a form on the kinds of a call's operands.
 
@@ -205,7 +205,7 @@ def _place(source: int, slot: Slot, where: slice) -> tuple[int, int | slice]:
     return source, where if isinstance(slot, Several) else where.start
 
 
-def _match_slot(slot: Slot, kinds: Sequence[Kind], codes: dict[str, int]) -> list[Facet]:
+def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int]) -> list[Facet]:
     parameter: Parameter = slot.parameter if isinstance(slot, Several) else slot
     facets: list[Facet] = []
     if isinstance(parameter, ModelParameter | AnyParameter) and not parameter.types:

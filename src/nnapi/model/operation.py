@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
-from nnapi.model.matching import Arguments, Facet, Fit, Form, Kind, Match, Misfit, counted, fit, kinds
+from nnapi.model.facts import Facts, Trait
+from nnapi.model.matching import Arguments, Facet, Fit, Form, Match, Misfit, OperandKind, counted, fit, kinds
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot
 
@@ -23,6 +24,7 @@ __all__ = ["REGISTRY", "Arguments", "Facet", "Form", "Kernel", "Match", "Operati
 
 MOST_REMEMBERED = 256
 """Combinations of operands whose fit an operation remembers, and operands of one that it does remember."""
+NO_FACTS = Facts()
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -46,12 +48,14 @@ class Kernel(NamedTuple):
 class Operation:
     """An NNAPI operation: signature, meaning, reference kernel.
 
+    ``facts`` are what prices it, folds it and judges its results, so that nobody has to list operations.
     ``zero_sized``: accepts inputs without elements. ``failure`` is the error for an operand that is omitted or
     zero-sized where that is not allowed. ``output_lengths`` maps other legal numbers of outputs to their level;
     ``optional_outputs`` is how many of the last results may be left out, all of them together.
     """
 
     code: OperationCode
+    facts: Facts = NO_FACTS
     inputs: tuple[Slot, ...] = ()
     outputs: tuple[Slot, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -64,7 +68,9 @@ class Operation:
     shape_function: Callable[..., Any] | None = None
     checks: list[Callable[..., None]] = field(default_factory=list)
     facet_functions: list[Callable[..., Iterable[Facet]]] = field(default_factory=list)
-    _fits: dict[tuple[tuple[Kind, ...], tuple[Kind, ...]], list[Fit | Misfit]] = field(default_factory=dict, init=False)
+    _fits: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[Fit | Misfit]] = field(
+        default_factory=dict, init=False
+    )
 
     def __post_init__(self) -> None:
         if not self.forms:
@@ -74,6 +80,10 @@ class Operation:
     @property
     def name(self) -> str:
         return self.code.name
+
+    def does(self, trait: Trait) -> bool:
+        """Whether one of these traits is among its facts."""
+        return bool(self.facts.traits & trait)
 
     def __repr__(self) -> str:
         return f"<Operation {self.name}>"
@@ -146,7 +156,7 @@ class Operation:
         assert best is not None
         raise cause or BadDataError(best.sentence)
 
-    def _fitted(self, inputs: tuple[Kind, ...], outputs: tuple[Kind, ...]) -> list[Fit | Misfit]:
+    def _fitted(self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]) -> list[Fit | Misfit]:
         """What each form says to operands of these kinds; remembered, because real models have few combinations."""
         key = (inputs, outputs)
         found = self._fits.get(key)

@@ -36,6 +36,7 @@ class Parameter:
 
     ``optional`` ones may be present without a value; those with a ``default`` may be left off the end of the list,
     from feature level ``since`` on. ``check`` looks at a scalar's value and answers with a sentence where it is bad.
+    Correct devices may fill an ``unspecified`` output differently.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Parameter:
     optional: bool = False
     default: Any = REQUIRED
     since: int = 1
+    unspecified: bool = False
     kind = "operand"
 
     def accepts(self, codes: Mapping[str, int]) -> Levels:
@@ -159,6 +161,7 @@ def Tensor(
     channel: int | None = None,
     image: bool = False,
     quant: Quantization = None,
+    unspecified: bool = False,
 ) -> TensorParameter:
     """Declare a tensor; see :class:`TensorParameter`."""
     return TensorParameter(
@@ -174,6 +177,7 @@ def Tensor(
         channel=channel,
         image=image,
         quant=quant,
+        unspecified=unspecified,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
@@ -12,10 +13,17 @@ from nnapi.ops.types import FLOAT_SCALAR, SIGNED_UNIT, UNIT_INTERVAL, floats, re
 
 
 def _function(
-    code: OperationCode, types: Levels, quant: Quantization, *scalars: Slot, rank: Ranks = None, zero_sized: bool = True
+    code: OperationCode,
+    facts: Facts,
+    types: Levels,
+    quant: Quantization,
+    *scalars: Slot,
+    rank: Ranks = None,
+    zero_sized: bool = True,
 ) -> Operation:
     operation = Operation(
         code,
+        facts=facts,
         inputs=(Tensor("input", types, rank=rank), *scalars),
         outputs=(Tensor("out", like="input", quant=quant),),
         zero_sized=zero_sized,
@@ -28,14 +36,17 @@ def _function(
     return operation
 
 
-RELU = _function(OperationCode.RELU, reals(), "input", rank=upto(4))
-RELU1 = _function(OperationCode.RELU1, reals(), "input", rank=upto(4))
-RELU6 = _function(OperationCode.RELU6, reals(), "input", rank=upto(4))
-TANH = _function(OperationCode.TANH, reals(quant8=3), SIGNED_UNIT, rank=upto(4))
-LOGISTIC = _function(OperationCode.LOGISTIC, reals(), UNIT_INTERVAL, rank=upto(4))
+CUT = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.REQUANTIZES)
+CURVED = Facts(Kind.TRANSCENDENTAL, Trait.PAIRS)
+
+RELU = _function(OperationCode.RELU, CUT, reals(), "input", rank=upto(4))
+RELU1 = _function(OperationCode.RELU1, CUT, reals(), "input", rank=upto(4))
+RELU6 = _function(OperationCode.RELU6, CUT, reals(), "input", rank=upto(4))
+TANH = _function(OperationCode.TANH, CURVED, reals(quant8=3), SIGNED_UNIT, rank=upto(4))
+LOGISTIC = _function(OperationCode.LOGISTIC, CURVED, reals(), UNIT_INTERVAL, rank=upto(4))
 ALPHA = Scalar("alpha", like="input", via=FLOAT_SCALAR)
-ELU = _function(OperationCode.ELU, floats(4), None, ALPHA, zero_sized=False)
-HARD_SWISH = _function(OperationCode.HARD_SWISH, reals(4), None)
+ELU = _function(OperationCode.ELU, CURVED, floats(4), None, ALPHA, zero_sized=False)
+HARD_SWISH = _function(OperationCode.HARD_SWISH, CURVED, reals(4), None)
 
 
 @RELU.kernel(kind="pointwise")

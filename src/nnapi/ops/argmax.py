@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor
@@ -19,6 +20,7 @@ from nnapi.ops.types import INT32, numbers
 def _position(code: OperationCode, function: Callable[..., Any]) -> Operation:
     operation = Operation(
         code,
+        facts=Facts(Kind.REDUCTION, Trait.CHOOSES | Trait.ORDERS),
         inputs=(Tensor("input", numbers(3, int32=3)), Scalar("axis", OperandCode.INT32, since=3)),
         outputs=(Tensor("out", INT32, since=3),),
         failure=BadDataError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor
@@ -11,6 +12,7 @@ from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8_SIGNED
 
 BATCH_MATMUL = Operation(
     OperationCode.BATCH_MATMUL,
+    facts=Facts(Kind.PRODUCT, summed=slice(-1, None)),
     inputs=(
         Tensor("lhs", dict.fromkeys((FLOAT32, FLOAT16, INT32, QUANT8_SIGNED), 6), rank=(2, 3, 4), late_rank=True),
         Tensor("rhs", like="lhs", rank=(2, 3, 4), late_rank=True),

@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Layout, Tensor, Values
@@ -19,6 +20,7 @@ from nnapi.ops.types import reals
 def _batches(code: OperationCode, *more: Any) -> Operation:
     return Operation(
         code,
+        facts=Facts(Kind.MOVEMENT, Trait.MOVES),
         inputs=(
             Tensor("input", reals(2), rank=4, late_rank=True, image=True),
             Values("block_shape", since=2),

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, one_of
@@ -16,6 +17,7 @@ HARD, LINEAR, GAUSSIAN = range(3)
 
 BOX_WITH_NMS_LIMIT = Operation(
     OperationCode.BOX_WITH_NMS_LIMIT,
+    facts=Facts(traits=Trait.ORDERS),
     inputs=(
         Tensor("scores", reals(3), rank=2, late_rank=True),
         Tensor("boxes", like="scores", via=BESIDE, rank=2, late_rank=True, since=3),

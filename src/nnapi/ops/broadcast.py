@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Tensor, upto
@@ -21,6 +22,7 @@ SPARE = 2**20
 def _binary(code: OperationCode, types: dict[int, int], level: int = 1) -> Operation:
     operation = Operation(
         code,
+        facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS),
         inputs=(
             Tensor("lhs", types, rank=upto(4)),
             Tensor("rhs", like="lhs", rank=upto(4)),

@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor
@@ -29,6 +30,7 @@ COPIED: Levels = dict.fromkeys((BOOL8, QUANT16, QUANT16_SYMM, QUANT8_SIGNED, QUA
 
 CAST = Operation(
     OperationCode.CAST,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.CHOOSES | Trait.STEPS),
     inputs=(Tensor("input", {**CONVERTED, **COPIED}),),
     outputs=(
         Tensor(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive, upto
@@ -12,6 +13,7 @@ from nnapi.ops.types import reals
 
 CHANNEL_SHUFFLE = Operation(
     OperationCode.CHANNEL_SHUFFLE,
+    facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(
         Tensor("input", reals(3), rank=upto(4)),
         Scalar("num_groups", OperandCode.INT32, since=3, check=positive),

@@ -7,14 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
 from nnapi.ops.pairwise import pairwise
 from nnapi.ops.types import BOOL8, numbers
 
+FACTS = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES | Trait.STEPS | Trait.COMPARES)
+
 
 def _comparison(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
-    return pairwise(code, function, numbers(3, int32=3) | {BOOL8: 3}, out={BOOL8: 3})
+    return pairwise(code, FACTS, function, numbers(3, int32=3) | {BOOL8: 3}, out={BOOL8: 3})
 
 
 EQUAL = _comparison(OperationCode.EQUAL, np.equal)

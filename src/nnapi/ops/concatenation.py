@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Scalar, Several, Tensor, not_negative, upto
@@ -17,6 +18,7 @@ from nnapi.ops.types import QUANT8, reals
 
 CONCATENATION = Operation(
     OperationCode.CONCATENATION,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.REQUANTIZES),
     inputs=(Several(Tensor("inputs", reals(), rank=upto(4))), Scalar("axis", OperandCode.INT32, check=not_negative)),
     outputs=(Tensor("out", like="inputs"),),
     zero_sized=True,

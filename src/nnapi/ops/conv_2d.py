@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import Activation, Layout, Tensor
@@ -29,6 +30,7 @@ TAIL = (Activation(), Layout(), *DILATION)
 
 CONV_2D = Operation(
     OperationCode.CONV_2D,
+    facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
     forms=(
         Form(
             "explicit_padding",

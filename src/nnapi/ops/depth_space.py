@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Layout, Scalar, Tensor, positive
@@ -13,6 +14,7 @@ from nnapi.ops.types import reals
 def _blocks(code: OperationCode) -> Operation:
     return Operation(
         code,
+        facts=Facts(Kind.MOVEMENT, Trait.MOVES),
         inputs=(
             Tensor("input", reals(), rank=4, late_rank=True, image=True),
             Scalar("block_size", OperandCode.INT32, check=positive),

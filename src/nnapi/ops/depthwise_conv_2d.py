@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import Activation, Layout, Scalar, Tensor, positive
@@ -27,6 +28,7 @@ TAIL = (*strides(), Scalar("multiplier", OperandCode.INT32, check=positive), Act
 
 DEPTHWISE_CONV_2D = Operation(
     OperationCode.DEPTHWISE_CONV_2D,
+    facts=Facts(Kind.DEPTHWISE, summed=slice(1, 3)),
     forms=(
         Form(
             "explicit_padding",

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
@@ -14,6 +15,7 @@ from nnapi.ops.types import FLOAT_SCALAR, INT32, floats
 
 DETECTION_POSTPROCESSING = Operation(
     OperationCode.DETECTION_POSTPROCESSING,
+    facts=Facts(traits=Trait.ORDERS),
     inputs=(
         Tensor("scores", floats(3), rank=3, late_rank=True),
         Tensor("deltas", like="scores", rank=3, late_rank=True, since=3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
@@ -11,6 +12,7 @@ from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED
 
 EMBEDDING_LOOKUP = Operation(
     OperationCode.EMBEDDING_LOOKUP,
+    facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(
         Tensor("lookups", INT32, rank=1, late_rank=True),
         Tensor("values", {FLOAT32: 1, FLOAT16: 4, INT32: 3, QUANT8: 3, QUANT8_SIGNED: 4}),

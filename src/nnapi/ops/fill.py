@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values
@@ -17,6 +18,7 @@ FILLED: dict[int, int | Levels] = {OperandCode.FLOAT32: FLOAT32, OperandCode.FLO
 
 FILL = Operation(
     OperationCode.FILL,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(Values("dims", since=4), Scalar("value", dict.fromkeys(FILLED, 4))),
     outputs=(Tensor("out", like="value", via=FILLED, since=4),),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Activation, Tensor
@@ -12,6 +13,7 @@ from nnapi.ops.types import BIAS, reals
 
 FULLY_CONNECTED = Operation(
     OperationCode.FULLY_CONNECTED,
+    facts=Facts(Kind.PRODUCT, summed=slice(1, None)),
     inputs=(
         Tensor("input", reals(), rank=(2, 3, 4), late_rank=True),
         Tensor("weights", like="input", rank=2, late_rank=True, channel=0),

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
@@ -24,6 +25,7 @@ from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUAN
 
 GENERATE_PROPOSALS = Operation(
     OperationCode.GENERATE_PROPOSALS,
+    facts=Facts(traits=Trait.ORDERS),
     inputs=(
         Tensor("scores", reals(3), rank=4, late_rank=True, image=True),
         Tensor("deltas", like="scores", rank=4, late_rank=True, image=True, since=3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
@@ -28,6 +29,7 @@ TAIL = (
 
 GROUPED_CONV_2D = Operation(
     OperationCode.GROUPED_CONV_2D,
+    facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
     forms=(
         Form(
             "explicit_padding",

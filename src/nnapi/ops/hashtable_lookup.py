@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
@@ -13,6 +14,7 @@ from nnapi.ops.types import FLOAT32, INT32, QUANT8
 
 HASHTABLE_LOOKUP = Operation(
     OperationCode.HASHTABLE_LOOKUP,
+    facts=Facts(traits=Trait.MOVES),
     inputs=(
         Tensor("lookups", INT32, rank=1, late_rank=True),
         Tensor("keys", INT32, rank=1, late_rank=True),

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
@@ -14,6 +15,7 @@ from nnapi.ops.types import FLOAT16, reals
 
 HEATMAP_MAX_KEYPOINT = Operation(
     OperationCode.HEATMAP_MAX_KEYPOINT,
+    facts=Facts(traits=Trait.ORDERS),
     inputs=(
         Tensor("heatmaps", reals(3), rank=4, late_rank=True, image=True),
         Tensor("boxes", like="heatmaps", via=BESIDE, rank=2, late_rank=True, since=3),

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of
@@ -18,6 +19,7 @@ SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
 
 LSH_PROJECTION = Operation(
     OperationCode.LSH_PROJECTION,
+    facts=Facts(traits=Trait.ORDERS),
     inputs=(
         Tensor("hash", {FLOAT32: 1, FLOAT16: 3}, rank=2, late_rank=True),
         Tensor("input", {FLOAT32: 1, INT32: 1, QUANT8: 1, FLOAT16: 3}),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import Tensor
@@ -24,6 +25,7 @@ from nnapi.ops.types import floats
 
 LSTM = Operation(
     OperationCode.LSTM,
+    facts=Facts(Kind.RECURRENT),
     forms=(
         Form(
             "default",
@@ -37,8 +39,9 @@ LSTM = Operation(
             lengths=(23, 27),
         ),
     ),
-    outputs=tuple(
-        Tensor(name, like="input") for name in ("scratch_buffer", "output_state_out", "cell_state_out", "output")
+    outputs=(
+        Tensor("scratch_buffer", like="input", unspecified=True),
+        *(Tensor(name, like="input") for name in ("output_state_out", "cell_state_out", "output")),
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, upto
@@ -18,6 +19,7 @@ AXIS = Scalar("axis", OperandCode.INT32, since=3, default=-1)
 
 L2_NORMALIZATION = Operation(
     OperationCode.L2_NORMALIZATION,
+    facts=Facts(Kind.REDUCTION),
     inputs=(Tensor("input", reals(1, quant8=3), rank=RANKS), AXIS),
     outputs=(Tensor("out", like="input", quant=SIGNED_UNIT),),
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Several, Tensor, not_negative
@@ -16,6 +17,7 @@ from nnapi.ops.types import numbers
 
 PACK = Operation(
     OperationCode.PACK,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(
         Scalar("axis", OperandCode.INT32, since=6, check=not_negative),
         Several(Tensor("inputs", numbers(6, int32=6))),

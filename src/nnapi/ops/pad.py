@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, one_of, upto
@@ -26,6 +27,7 @@ MODES: tuple[Literal["reflect"], Literal["symmetric"]] = ("reflect", "symmetric"
 
 PAD = Operation(
     OperationCode.PAD,
+    facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(Tensor("input", reals(2), rank=upto(4)), Values("paddings", rank=2, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
     failure=BadDataError,
@@ -33,6 +35,7 @@ PAD = Operation(
 
 PAD_V2 = Operation(
     OperationCode.PAD_V2,
+    facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(
         Tensor("input", reals(3), rank=upto(4)),
         Values("paddings", rank=2, since=3),
@@ -44,6 +47,7 @@ PAD_V2 = Operation(
 
 MIRROR_PAD = Operation(
     OperationCode.MIRROR_PAD,
+    facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(
         Tensor("input", numbers(7, int32=7)),
         Values("paddings", rank=2, late_rank=False, since=7),

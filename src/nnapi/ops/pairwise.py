@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor
@@ -17,6 +18,7 @@ from nnapi.ops.types import BOOL8, floats, numbers
 
 def pairwise(
     code: OperationCode,
+    facts: Facts,
     function: Callable[[Array, Array], Array],
     types: Levels,
     *,
@@ -31,6 +33,7 @@ def pairwise(
     first, second = names
     operation = Operation(
         code,
+        facts=facts,
         inputs=(Tensor(first, types), Tensor(second, like=first)),
         outputs=(Tensor("out", out) if out else Tensor("out", like=first),),
         failure=failure,
@@ -47,12 +50,23 @@ def pairwise(
     return operation
 
 
+EXTREME = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.REQUANTIZES)
+LOGICAL = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES)
+
+
 def _extreme(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
-    return pairwise(code, function, numbers(3, int32=3), names=("a", "b"), failure=BadDataError)
+    return pairwise(code, EXTREME, function, numbers(3, int32=3), names=("a", "b"), failure=BadDataError)
 
 
-LOGICAL_AND = pairwise(OperationCode.LOGICAL_AND, np.logical_and, {BOOL8: 3})
-LOGICAL_OR = pairwise(OperationCode.LOGICAL_OR, np.logical_or, {BOOL8: 3})
+LOGICAL_AND = pairwise(OperationCode.LOGICAL_AND, LOGICAL, np.logical_and, {BOOL8: 3})
+LOGICAL_OR = pairwise(OperationCode.LOGICAL_OR, LOGICAL, np.logical_or, {BOOL8: 3})
 MAXIMUM = _extreme(OperationCode.MAXIMUM, np.maximum)
 MINIMUM = _extreme(OperationCode.MINIMUM, np.minimum)
-POW = pairwise(OperationCode.POW, np.power, floats(3), names=("base", "exponent"), failure=BadDataError)
+POW = pairwise(
+    OperationCode.POW,
+    Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS),
+    np.power,
+    floats(3),
+    names=("base", "exponent"),
+    failure=BadDataError,
+)

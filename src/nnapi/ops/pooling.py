@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Form, Operation
 from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
@@ -19,11 +20,12 @@ from nnapi.ops.windows import reduce_windows
 FILTER = tuple(Scalar(name, OperandCode.INT32, check=positive) for name in ("filter_w", "filter_h"))
 
 
-def _pool(code: OperationCode, types: Levels) -> Operation:
+def _pool(code: OperationCode, facts: Facts, types: Levels) -> Operation:
     image = Tensor("input", types, rank=4, late_rank=True, image=True)
     tail = (*strides(), *FILTER, Activation(), Layout())
     operation = Operation(
         code,
+        facts=facts,
         forms=(
             Form("explicit_padding", (image, *explicit_padding(), *tail), _normal),
             Form("implicit_padding", (image, *implicit_padding(), *tail), _normal),
@@ -46,9 +48,9 @@ def _normal(arguments: Arguments) -> Arguments:
     return spatial(arguments, arguments["input"], size) | {"size": size}
 
 
-AVERAGE_POOL_2D = _pool(OperationCode.AVERAGE_POOL_2D, reals())
-MAX_POOL_2D = _pool(OperationCode.MAX_POOL_2D, reals())
-L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, floats())
+AVERAGE_POOL_2D = _pool(OperationCode.AVERAGE_POOL_2D, Facts(Kind.REDUCTION), reals())
+MAX_POOL_2D = _pool(OperationCode.MAX_POOL_2D, Facts(Kind.REDUCTION, Trait.CHOOSES), reals())
+L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, Facts(Kind.REDUCTION), floats())
 
 
 @AVERAGE_POOL_2D.kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
@@ -13,6 +14,7 @@ from nnapi.ops.types import reals
 
 PRELU = Operation(
     OperationCode.PRELU,
+    facts=Facts(Kind.ELEMENTWISE, Trait.PAIRS),
     inputs=(Tensor("input", reals(3)), Tensor("alpha", like="input")),
     outputs=(Tensor("out", like="input"),),
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, upto
@@ -14,6 +15,7 @@ from nnapi.ops.types import PER_CHANNEL, QUANT8, QUANT8_SIGNED, QUANT8_SYMM, flo
 
 DEQUANTIZE = Operation(
     OperationCode.DEQUANTIZE,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.CHOOSES),
     inputs=(Tensor("input", {QUANT8: 1, QUANT8_SYMM: 3, PER_CHANNEL: 3, QUANT8_SIGNED: 4}, rank=upto(4)),),
     outputs=(Tensor("out", floats()),),
     zero_sized=True,
@@ -21,6 +23,7 @@ DEQUANTIZE = Operation(
 
 QUANTIZE = Operation(
     OperationCode.QUANTIZE,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.REQUANTIZES | Trait.STEPS),
     inputs=(Tensor("input", floats(3)),),
     outputs=(Tensor("out", {QUANT8: 3, QUANT8_SIGNED: 4}),),
     zero_sized=True,

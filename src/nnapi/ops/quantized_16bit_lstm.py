@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Slot, Tensor
@@ -39,6 +40,7 @@ def _learnt(role: str, type: int, rank: int) -> tuple[Slot, ...]:
 
 QUANTIZED_16BIT_LSTM = Operation(
     OperationCode.QUANTIZED_16BIT_LSTM,
+    facts=Facts(Kind.RECURRENT),
     inputs=(
         Tensor("input", {QUANT8: 3}, rank=2, late_rank=True),
         *_learnt("input", QUANT8, 2),

@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
@@ -42,6 +43,7 @@ GATE_SCALE = 2.0**-12
 
 QUANTIZED_LSTM = Operation(
     OperationCode.QUANTIZED_LSTM,
+    facts=Facts(Kind.RECURRENT),
     inputs=(
         Tensor("input", {QUANT8_SIGNED: 4}, rank=2, late_rank=True),
         *cell_parameters(since=4, weights={QUANT8_SYMM: 4}, peephole={QUANT16_SYMM: 4}, bias={INT32: 4}),

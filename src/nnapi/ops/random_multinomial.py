@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
@@ -14,6 +15,7 @@ from nnapi.ops.types import FLOAT16, FLOAT32, INT32
 
 RANDOM_MULTINOMIAL = Operation(
     OperationCode.RANDOM_MULTINOMIAL,
+    facts=Facts(traits=Trait.DRAWS),
     inputs=(
         Tensor("logits", {FLOAT32: 3, FLOAT16: 3}, rank=2, late_rank=True),
         Scalar("sample_count", OperandCode.INT32, since=3, check=positive),

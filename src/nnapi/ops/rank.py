@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor
@@ -14,6 +15,7 @@ TYPES = (*numbers(), BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM)
 
 RANK = Operation(
     OperationCode.RANK,
+    facts=Facts(traits=Trait.CHOOSES),
     inputs=(Tensor("input", dict.fromkeys(TYPES, 4)),),
     outputs=(Scalar("rank", OperandCode.INT32, since=4),),
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
@@ -18,12 +19,13 @@ from nnapi.ops.types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
 
 
 def _reduction(
-    code: OperationCode, function: Callable[..., Any], types: Levels, *, kind: str = "real", **more: Any
+    code: OperationCode, facts: Facts, function: Callable[..., Any], types: Levels, *, kind: str = "real", **more: Any
 ) -> Operation:
     """Declare a reduction by a NumPy function that takes ``axis`` and ``keepdims``; axes may repeat."""
     level = min(types.values())
     operation = Operation(
         code,
+        facts=facts,
         inputs=(
             Tensor("input", types, rank=upto(4)),
             Values("axes", since=level),
@@ -63,11 +65,17 @@ def _mean_of_codes(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array
     return means if keepdims else means.squeeze(axis)
 
 
-MEAN = _reduction(OperationCode.MEAN, np.mean, reals(2), failure=BadDataError)
+CHOOSING = Facts(Kind.REDUCTION, Trait.CHOOSES)
+
+MEAN = _reduction(OperationCode.MEAN, Facts(Kind.REDUCTION), np.mean, reals(2), failure=BadDataError)
 MEAN.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))(_along_axes(_mean_of_codes))
-REDUCE_ALL = _reduction(OperationCode.REDUCE_ALL, np.all, {BOOL8: 3})
-REDUCE_ANY = _reduction(OperationCode.REDUCE_ANY, np.any, {BOOL8: 3})
-REDUCE_MAX = _reduction(OperationCode.REDUCE_MAX, np.max, reals(3), kind="raw")
-REDUCE_MIN = _reduction(OperationCode.REDUCE_MIN, np.min, reals(3), kind="raw")
-REDUCE_PROD = _reduction(OperationCode.REDUCE_PROD, np.prod, floats(3))
-REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, np.sum, floats(3))
+REDUCE_ALL = _reduction(OperationCode.REDUCE_ALL, CHOOSING, np.all, {BOOL8: 3})
+REDUCE_ANY = _reduction(OperationCode.REDUCE_ANY, CHOOSING, np.any, {BOOL8: 3})
+REDUCE_MAX = _reduction(
+    OperationCode.REDUCE_MAX, Facts(Kind.REDUCTION, Trait.FOLDS | Trait.CHOOSES), np.max, reals(3), kind="raw"
+)
+REDUCE_MIN = _reduction(
+    OperationCode.REDUCE_MIN, Facts(Kind.REDUCTION, Trait.FOLDS | Trait.CHOOSES), np.min, reals(3), kind="raw"
+)
+REDUCE_PROD = _reduction(OperationCode.REDUCE_PROD, Facts(Kind.REDUCTION, Trait.FOLDS), np.prod, floats(3))
+REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, Facts(Kind.REDUCTION, Trait.FOLDS), np.sum, floats(3))

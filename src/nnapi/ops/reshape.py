@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
@@ -16,6 +17,7 @@ from nnapi.ops.types import numbers, reals
 
 RESHAPE = Operation(
     OperationCode.RESHAPE,
+    facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
     inputs=(Tensor("input", numbers(int32=6), rank=upto(4)), Values("shape")),
     outputs=(Tensor("out", like="input", quant="input"),),
     failure=BadDataError,
@@ -23,12 +25,14 @@ RESHAPE = Operation(
 
 SQUEEZE = Operation(
     OperationCode.SQUEEZE,
+    facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
     inputs=(Tensor("input", reals(2), rank=upto(4)), Values("dims", optional=True, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
 )
 
 EXPAND_DIMS = Operation(
     OperationCode.EXPAND_DIMS,
+    facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
     inputs=(Tensor("input", numbers(3, int32=3)), Scalar("axis", OperandCode.INT32, since=3)),
     outputs=(Tensor("out", like="input", quant="input"),),
     failure=BadDataError,

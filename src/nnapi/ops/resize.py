@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Form, Operation
 from nnapi.model.parameter import REQUIRED, Layout, LayoutParameter, Levels, Scalar, Tensor, positive
@@ -20,12 +21,13 @@ LARGEST = np.float32(2**31 - 128)
 """The largest extent in float32."""
 
 
-def _resize(code: OperationCode, types: Levels, layout: LayoutParameter, level: int) -> Operation:
+def _resize(code: OperationCode, facts: Facts, types: Levels, layout: LayoutParameter, level: int) -> Operation:
     image = Tensor("input", types, rank=4, late_rank=True, image=True)
     shape = (Scalar(name, OperandCode.INT32, since=level, check=positive) for name in ("width", "height"))
     scale = (Scalar(name, like="input", via=FLOAT_SCALAR, since=3) for name in ("width_scale", "height_scale"))
     operation = Operation(
         code,
+        facts=facts,
         forms=(
             Form("by_shape", (image, *shape, layout, *SAMPLING), _by_shape),
             Form("by_scale", (image, *scale, layout, *SAMPLING), _by_scale),
@@ -67,8 +69,10 @@ def _scaled(arguments: Arguments, name: str, extent: int) -> int:
     return int(out) if extent else 0
 
 
-RESIZE_BILINEAR = _resize(OperationCode.RESIZE_BILINEAR, reals(1, quant8=3), Layout(), 1)
-RESIZE_NEAREST_NEIGHBOR = _resize(OperationCode.RESIZE_NEAREST_NEIGHBOR, reals(3), Layout(default=REQUIRED), 3)
+RESIZE_BILINEAR = _resize(OperationCode.RESIZE_BILINEAR, Facts(Kind.RESIZE), reals(1, quant8=3), Layout(), 1)
+RESIZE_NEAREST_NEIGHBOR = _resize(
+    OperationCode.RESIZE_NEAREST_NEIGHBOR, Facts(Kind.RESIZE, Trait.MOVES), reals(3), Layout(default=REQUIRED), 3
+)
 
 
 @RESIZE_BILINEAR.kernel(scaled=("input",))

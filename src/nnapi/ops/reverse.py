@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, Values, upto
@@ -14,6 +15,7 @@ from nnapi.ops.types import numbers
 
 REVERSE = Operation(
     OperationCode.REVERSE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(Tensor("input", numbers(7, int32=7), rank=upto(8)), Values("axis", late_rank=False, since=7)),
     outputs=(Tensor("out", like="input", quant="input", since=7),),
 )

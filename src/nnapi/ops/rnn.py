@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import BadDataError
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
@@ -36,6 +37,7 @@ def _optional(name: str, rank: int) -> Slot:
 
 RNN = Operation(
     OperationCode.RNN,
+    facts=Facts(Kind.RECURRENT),
     inputs=(Tensor("input", floats(), rank=2, late_rank=True), *_cell(), _activation()),
     outputs=(Tensor("hidden_out", like="input"), Tensor("output", like="input")),
     failure=BadDataError,
@@ -43,6 +45,7 @@ RNN = Operation(
 
 UNIDIRECTIONAL_SEQUENCE_RNN = Operation(
     OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN,
+    facts=Facts(Kind.RECURRENT, Trait.FEEDS_BACK),
     inputs=(
         Tensor("input", floats(3), rank=3, late_rank=True),
         *_cell(since=3),
@@ -56,6 +59,7 @@ UNIDIRECTIONAL_SEQUENCE_RNN = Operation(
 
 BIDIRECTIONAL_SEQUENCE_RNN = Operation(
     OperationCode.BIDIRECTIONAL_SEQUENCE_RNN,
+    facts=Facts(Kind.RECURRENT, Trait.FEEDS_BACK),
     inputs=(
         Tensor("input", floats(3), rank=3, late_rank=True),
         *_cell("fw_", since=3),

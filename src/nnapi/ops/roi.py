@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
@@ -15,9 +16,12 @@ from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, 
 from nnapi.ops.types import FLOAT_SCALAR, INT32, reals
 
 
-def _declared(code: OperationCode, *samples: Slot, quant: Quantization = None, zero_sized: bool = False) -> Operation:
+def _declared(
+    code: OperationCode, facts: Facts, *samples: Slot, quant: Quantization = None, zero_sized: bool = False
+) -> Operation:
     operation = Operation(
         code,
+        facts=facts,
         inputs=(
             Tensor("feature_map", reals(3), rank=4, late_rank=True, image=True),
             Tensor("rois", like="feature_map", via=BESIDE, rank=2, late_rank=True, since=3),
@@ -55,11 +59,12 @@ def _declared(code: OperationCode, *samples: Slot, quant: Quantization = None, z
 
 ROI_ALIGN = _declared(
     OperationCode.ROI_ALIGN,
+    Facts(traits=Trait.ORDERS),
     count("height_samples", check=not_negative),
     count("width_samples", check=not_negative),
     zero_sized=True,
 )
-ROI_POOLING = _declared(OperationCode.ROI_POOLING, quant="feature_map")
+ROI_POOLING = _declared(OperationCode.ROI_POOLING, Facts(traits=Trait.CHOOSES | Trait.ORDERS), quant="feature_map")
 
 
 @ROI_ALIGN.kernel(scaled=("feature_map",))

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
@@ -13,6 +14,7 @@ from nnapi.ops.types import BOOL8, numbers
 
 SELECT = Operation(
     OperationCode.SELECT,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES),
     inputs=(Tensor("condition", BOOL8, since=3), Tensor("a", numbers(3, int32=3)), Tensor("b", like="a")),
     outputs=(Tensor("out", like="a"),),
 )

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor
@@ -30,6 +31,7 @@ BW_STATES = ("bw_activation_state", "bw_cell_state")
 
 UNIDIRECTIONAL_SEQUENCE_LSTM = Operation(
     OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM,
+    facts=Facts(Kind.RECURRENT, Trait.FEEDS_BACK),
     inputs=(
         INPUT,
         *cell_parameters(since=3),
@@ -45,6 +47,7 @@ UNIDIRECTIONAL_SEQUENCE_LSTM = Operation(
 
 BIDIRECTIONAL_SEQUENCE_LSTM = Operation(
     OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM,
+    facts=Facts(Kind.RECURRENT, Trait.FEEDS_BACK),
     inputs=(
         INPUT,
         *cell_parameters("fw_", since=3),

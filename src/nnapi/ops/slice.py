@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
@@ -11,6 +12,7 @@ from nnapi.ops.types import numbers, reals
 
 SLICE = Operation(
     OperationCode.SLICE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(Tensor("input", numbers(3, int32=3)), Values("begin", since=3), Values("size", since=3)),
     outputs=(Tensor("out", like="input", quant="input"),),
     zero_sized=True,
@@ -18,6 +20,7 @@ SLICE = Operation(
 
 STRIDED_SLICE = Operation(
     OperationCode.STRIDED_SLICE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(
         Tensor("input", reals(2), rank=upto(4)),
         *(Values(name, since=2) for name in ("begin", "end", "strides")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive, upto
@@ -13,6 +14,7 @@ from nnapi.ops.types import FLOAT_SCALAR, UNIT_INTERVAL, floats, reals
 
 SOFTMAX = Operation(
     OperationCode.SOFTMAX,
+    facts=Facts(Kind.TRANSCENDENTAL),
     inputs=(
         Tensor("input", reals(), rank={1: (2, 4), 3: upto(4)}),
         Scalar("beta", like="input", via=FLOAT_SCALAR, check=positive),
@@ -24,6 +26,7 @@ SOFTMAX = Operation(
 
 LOG_SOFTMAX = Operation(
     OperationCode.LOG_SOFTMAX,
+    facts=Facts(Kind.TRANSCENDENTAL),
     inputs=(
         Tensor("input", floats(3)),
         Scalar("beta", like="input", via=FLOAT_SCALAR, since=3),

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Several, Tensor, positive
@@ -14,6 +15,7 @@ from nnapi.ops.types import numbers
 
 SPLIT = Operation(
     OperationCode.SPLIT,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(
         Tensor("input", numbers(3, int32=3)),
         Scalar("axis", OperandCode.INT32, since=3),

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of, positive
@@ -15,6 +16,7 @@ from nnapi.ops.types import floats
 
 SVDF = Operation(
     OperationCode.SVDF,
+    facts=Facts(Kind.RECURRENT),
     inputs=(
         Tensor("input", floats(), rank=2, late_rank=True),
         Tensor("weights_feature", like="input", rank=2, late_rank=True),

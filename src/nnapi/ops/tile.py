@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, Values
@@ -13,6 +14,7 @@ from nnapi.ops.types import numbers
 
 TILE = Operation(
     OperationCode.TILE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(Tensor("input", numbers(3, int32=3)), Values("multiples", since=3)),
     outputs=(Tensor("out", like="input", quant="input"),),
     failure=BadDataError,

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
@@ -13,6 +14,7 @@ from nnapi.ops.types import INT32, numbers
 
 TOPK_V2 = Operation(
     OperationCode.TOPK_V2,
+    facts=Facts(traits=Trait.CHOOSES | Trait.ORDERS),
     inputs=(Tensor("input", numbers(3, int32=3)), Scalar("k", OperandCode.INT32, since=3, check=positive)),
     outputs=(Tensor("values", like="input", quant="input"), Tensor("indices", INT32, since=3)),
 )

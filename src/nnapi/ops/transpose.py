@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, Values, upto
@@ -13,6 +14,7 @@ from nnapi.ops.types import reals
 
 TRANSPOSE = Operation(
     OperationCode.TRANSPOSE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(Tensor("input", reals(2), rank=upto(4)), Values("perm", optional=True, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
     zero_sized=True,

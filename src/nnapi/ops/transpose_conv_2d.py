@@ -6,6 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Form, Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
@@ -52,6 +53,7 @@ OPERANDS = filtered(channel=0, level=3)
 
 TRANSPOSE_CONV_2D = Operation(
     OperationCode.TRANSPOSE_CONV_2D,
+    facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
     forms=(
         Form("explicit_padding", (*OPERANDS, *explicit_padding(3), *TAIL), _explicit),
         Form("implicit_padding", (*OPERANDS, Values("output_shape", since=3), *implicit_padding(3), *TAIL), _implicit),

@@ -43,8 +43,6 @@ LARGEST = 100_000
 """Elements of the largest result that is worth computing."""
 RESCALED = 0.25
 """How often a result that would take the scale of an input has one of its own."""
-UNSPECIFIED = frozenset({("LSTM", "scratch_buffer"), ("RANDOM_MULTINOMIAL", "out")})
-"""Outputs that two correct devices may fill differently."""
 
 
 class NoCall(Exception):
@@ -241,8 +239,7 @@ class _Draft:
     def _add_output(self, slot: Parameter) -> int:
         code = self._code(slot)
         spec = replace(self._quantised(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
-        ignored = (self.operation.name, slot.name) in UNSPECIFIED
-        return self._add(replace(spec, name=slot.name, is_ignored=ignored), None)
+        return self._add(replace(spec, name=slot.name, is_ignored=slot.unspecified), None)
 
     def _add(self, operand: OperandSpec, value: Array | None) -> int:
         self.operands.append(operand)

@@ -18,6 +18,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError
+from nnapi.model.facts import Trait
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import ModelParameter, Several
@@ -25,14 +26,12 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
 from nnapi.testing.example import Example
-from nnapi.testing.fuzz import UNSPECIFIED, NoCall, random_call
+from nnapi.testing.fuzz import NoCall, random_call
 
 DEVICES = ("nnapi-reference", "xnnpack-cpu", "openvino-cpu")
 EXAMPLES, KEPT, DRAWS, ATTEMPTS = 3, 6, 40, 300
 """Random calls that are tried of each operation on each device, among so many; how often they are drawn."""
 NAN, INFINITIES = (math.nan,), (math.inf, -math.inf)
-RANDOM = frozenset({"RANDOM_MULTINOMIAL"})
-"""Operations whose results tell nothing."""
 SIMD = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve", "rvv")
 """Features of processors by which engines choose their kernels."""
 
@@ -100,7 +99,7 @@ def float_operations() -> list[Operation]:
 def _takes_floats(operation: Operation) -> bool:
     slots = [slot for form in operation.forms for slot in form.inputs]
     parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
-    if operation.name in RANDOM or any(isinstance(parameter, ModelParameter) for parameter in parameters):
+    if operation.does(Trait.DRAWS) or any(isinstance(parameter, ModelParameter) for parameter in parameters):
         return False
     return any(OperandCode.TENSOR_FLOAT32 in (parameter.types or {}) for parameter in parameters)
 
@@ -200,11 +199,9 @@ def _outputs(example: Example, compilation: Compilation) -> list[Array]:
     """The outputs that are specified."""
     with np.errstate(all="ignore"):
         results = compilation.run(*(example.inputs[index] for index in example.main.inputs))
-    name, operands = example.main.operations[0].type, example.main.operands
+    operands = example.main.operands
     return [
-        result
-        for index, result in zip(example.main.outputs, results, strict=True)
-        if (name, operands[index].name) not in UNSPECIFIED
+        result for index, result in zip(example.main.outputs, results, strict=True) if not operands[index].is_ignored
     ]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
 from nnapi.drivers.lowering import KnownTypes, checked_results, normal_call
 from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
@@ -70,7 +70,7 @@ class Program:
 
     def _early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
         """The step, if everything it needs is known before the run."""
-        if call.code in (OperationCode.IF, OperationCode.WHILE):
+        if call.code in CONTROL_FLOW:
             declared = {index: self.model.operands[index].type for index in call.outputs}
             self.types.update((index, type) for index, type in declared.items() if type.is_known)
             return None
@@ -159,7 +159,7 @@ class Program:
         context: Context,
     ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
-        if call.code in (OperationCode.IF, OperationCode.WHILE):
+        if call.code in CONTROL_FLOW:
             return (yield from self._control_flow(call, values, context))
         for index in call.inputs:
             value, declared = values[index], operands[index].type

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nnapi.codes import OperandCode, OperationCode, PreferenceCode
+from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import called, nested
 from nnapi.runtime.costs.cost_tables import Cost, Table
 from nnapi.runtime.costs.workload import Work, work_of
-from nnapi.runtime.planning.verdicts import CONTROL_FLOW
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds for an operation, a product and a byte."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from nnapi.codes import DeviceTypeCode, OperationCode, PreferenceCode
+from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model, OperationCall
@@ -30,7 +30,7 @@ from nnapi.runtime.planning.plan import (
     reads_of,
     submodel,
 )
-from nnapi.runtime.planning.verdicts import CONTROL_FLOW, has_open_control_flow, verdicts_of
+from nnapi.runtime.planning.verdicts import has_open_control_flow, verdicts_of
 from nnapi.trace import Layer, Phase, Section, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnapi.codes import DeviceTypeCode, OperationCode
+from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.drivers.base import Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.validation import call_facets
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 OPEN_SHAPES_LEVEL = 3
 """Feature level from which devices understand extents that are not known before the run."""
 HIGHEST_LEVEL = 8
-CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
 
 
 def verdicts_of(device: Device, model: Model) -> list[Verdict]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.errors import NnapiError
+from nnapi.model.facts import Trait
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, opened
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
+from nnapi.testing.random.kinds import doing
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
@@ -21,7 +23,7 @@ TRIES = 12
 """Draws for each call that is added; one that fits nowhere is left out."""
 LAST = 0.6
 """How often a call takes the result before it, and not just any."""
-UNSURE = frozenset({"RANDOM_MULTINOMIAL"})
+UNSURE = doing(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
 
