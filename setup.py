@@ -25,7 +25,6 @@ DEPENDENCIES = [
     "rich>=13",
     "pillow>=10",
     "jinja2>=3.1",
-    "pygal>=3.0.5",
     "threadpoolctl>=3.5",
 ]
 # Below the next release, as we use what it does not promise: the interpreter below its wrapper, and the structs of its

@@ -1,9 +1,10 @@
-"""Charts: well-formed, nothing active in them, the values in them."""
+"""Charts: the values in them, and what is drawn of them is a picture and nothing else."""
 
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from nnapi.report import charts
 from nnapi.report.result import Measurement
@@ -12,6 +13,12 @@ from tests.report.report_cases import measurement, model_result
 ROWS = [measurement("nnapi <x>", 2.0), measurement("litert", 200.0), Measurement("none", failure="no")]
 COLOUR = charts.colours([row.engine for row in ROWS])
 MODEL = model_result("a & b", ROWS)
+DRAWINGS = Environment(loader=PackageLoader("nnapi.report"), autoescape=True, undefined=StrictUndefined)
+
+
+def draw(chart: charts.Bars | charts.Curves | None) -> str:
+    macros = DRAWINGS.get_template("charts.svg.jinja").module
+    return str(getattr(macros, type(chart).__name__.lower())(chart))
 
 
 def texts(svg: str) -> list[str]:
@@ -19,47 +26,82 @@ def texts(svg: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "svg",
+    "chart",
     [
         charts.latencies(MODEL, COLOUR),
         charts.bars(ROWS, COLOUR, lambda m: m.rate, str),
-        charts.stages(ROWS, COLOUR, str),
+        charts.stages(ROWS, str),
         charts.overview([MODEL]),
     ],
     ids=["latencies", "bars", "stages", "overview"],
 )
-def test_an_image_and_nothing_else(svg: str) -> None:
-    assert ET.fromstring(svg).tag.endswith("svg")
+def test_an_image_and_nothing_else(chart: charts.Bars | charts.Curves) -> None:
+    svg = draw(chart)
+    assert ET.fromstring(svg).tag == "svg"
     assert "<script" not in svg
     assert "href" not in svg
     assert "var(--" in svg
 
 
 def test_the_axis_has_round_milliseconds() -> None:
-    assert {"2", "10", "50", "200"} <= set(texts(charts.latencies(MODEL, COLOUR)))
+    assert {"2", "10", "50", "200"} <= set(texts(draw(charts.latencies(MODEL, COLOUR))))
 
 
 def test_bars_are_labelled_from_top_to_bottom() -> None:
-    labels = texts(charts.bars(ROWS, COLOUR, lambda m: m.median, lambda value: f"{1e3 * value:.1e} ms"))
-    assert "2.0e+02 ms" in labels
-    assert "nnapi <x>" in labels
+    chart = charts.bars(ROWS, COLOUR, lambda m: m.median, lambda value: f"{1e3 * value:.0f} ms")
+    assert texts(draw(chart)) == ["nnapi <x>", "2 ms", "litert", "201 ms"]
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    chart = charts.bars(ROWS, COLOUR, lambda m: m.median, str)
+    assert chart
+    short, long = chart.bars
+    assert long.parts[0].width / short.parts[0].width == pytest.approx(100, rel=0.05)
+    assert long.end + charts.VALUE == pytest.approx(chart.width)
+    rectangles = ET.fromstring(draw(chart)).iter("rect")
+    assert [float(r.get("width") or 0) for r in rectangles] == pytest.approx(
+        [short.parts[0].width, long.parts[0].width], abs=0.06
+    )
+
+
+def test_parts_follow_each_other_and_tell_their_own_value() -> None:
+    chart = charts.stages([Measurement("e", load=(1.0,), compile=(3.0,))], lambda value: f"{value:g} s")
+    assert chart
+    (bar,) = chart.bars
+    load, compile = bar.parts
+    assert (load.tip, compile.tip, bar.text) == ("e: load 1 s", "e: compile 3 s", "4 s")
+    assert load.x + load.width == pytest.approx(compile.x)
+    assert compile.width == pytest.approx(3 * load.width)
+    assert texts(draw(chart)) == ["e", "4 s", "load", "compile"]
+
+
+def test_a_long_name_is_cut_and_told_whole() -> None:
+    name = "a_model_with_a_name_of_more_letters_than_fit"
+    svg = draw(charts.stages([Measurement(name, load=(1.0,), compile=(1.0,))], str))
+    (shown, *_) = texts(svg)
+    assert len(shown) < len(name)
+    assert shown.endswith("…")
+    assert name.startswith(shown[:-1])
+    assert f'data-tip="{name}"' in svg
+
+
+def test_models_of_one_name_have_a_bar_each() -> None:
+    rows = [measurement("nnapi", 2.0), measurement("litert", 4.0)]
+    chart = charts.overview([model_result("m", rows), model_result("m", rows[::-1])])
+    assert chart
+    assert len(chart.bars) == 2
 
 
 def test_nothing_to_draw() -> None:
     empty = model_result("m", ROWS[2:])
-    assert charts.latencies(empty, COLOUR) == ""
-    assert charts.bars(ROWS[2:], COLOUR, lambda m: m.rate, str) == ""
-    assert charts.stages(ROWS[2:], COLOUR, str) == ""
-    assert charts.overview([empty]) == ""
-
-
-def test_one_engine_only() -> None:
-    assert charts.bars(ROWS[:1], COLOUR, lambda m: m.rate, str)
-    assert charts.stages(ROWS[:1], COLOUR, str)
+    assert charts.latencies(empty, COLOUR) is None
+    assert charts.bars(ROWS[2:], COLOUR, lambda m: m.rate, str) is None
+    assert charts.stages(ROWS[2:], str) is None
+    assert charts.overview([empty]) is None
 
 
 def test_one_time_only() -> None:
-    assert charts.latencies(model_result("m", [Measurement("nnapi", latency=((0.5,),))]), {"nnapi": 0})
+    assert draw(charts.latencies(model_result("m", [Measurement("nnapi", latency=((0.5,),))]), {"nnapi": 0}))
 
 
 @pytest.mark.parametrize(("low", "high"), [(-3, 3), (0.1, 0.5), (0.301, 0.303), (-2.1, -2.0)])

@@ -1,17 +1,14 @@
-"""Charts of a benchmark as SVG, drawn by pygal.
+"""Charts of a benchmark, laid out in pixels; ``charts.svg.jinja`` draws them.
 
-pygal is the lightest library that is maintained and draws all that is needed: a wheel of 130 KB that writes plain SVG,
-20 KB a chart, where the JavaScript of others makes every page megabytes larger. Colours are CSS variables of the page,
-so that one drawing serves light and dark.
+Colours are CSS variables of the page, so that one drawing serves light and dark.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -20,10 +17,15 @@ from nnapi.report.result import Measurement, ModelResult
 
 WIDTH = 480
 ROW = 30
+LEGEND = 26
+LETTER = 6.7
+"""The width of a letter of 12 px: browsers alone know it exactly."""
+VALUE = 84
+"""What is left for the text at the end of a bar."""
+PLOT = 170
+"""The height of the latency curves, above their axis."""
 COLOURS = 8
 """Colours of series that the page defines, ``--c0`` to ``--c7``."""
-SPARE = ("var(--c0)", "var(--c1)")
-"""For charts with more series than engines: pygal would compute others, which it cannot from variables."""
 TICKS = (1, 2, 5)
 CURVE_POINTS = 160
 
@@ -31,29 +33,91 @@ Colours = Mapping[str, int]
 """From an engine's name to the number of its colour."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """A rectangle of a bar."""
+
+    x: float
+    width: float
+    colour: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row: its name, its parts from left to right, where they end, and what is written there."""
+
+    name: str
+    y: int
+    parts: Sequence[Part]
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars; the legend names the colours of their parts."""
+
+    bars: Sequence[Bar]
+    left: float
+    legend: Mapping[str, str]
+    width: int = WIDTH
+    thickness: int = ROW - 10
+
+    @property
+    def letters(self) -> int:
+        """How many letters of a name fit before its bar."""
+        return round((self.left - 8) / LETTER)
+
+    @property
+    def height(self) -> int:
+        return ROW * len(self.bars) + (LEGEND if self.legend else 0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The spread of an engine's latencies: the points of its line."""
+
+    name: str
+    colour: str
+    points: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves over a logarithmic axis; each tick is its place and its label."""
+
+    curves: Sequence[Curve]
+    ticks: Sequence[tuple[float, str]]
+    width: int = WIDTH
+    base: int = PLOT
+
+
 def colours(names: Sequence[str]) -> Colours:
     """A colour for each name, the same on the whole page."""
     return {name: number % COLOURS for number, name in enumerate(dict.fromkeys(names))}
 
 
-def latencies(model: ModelResult, colour: Colours) -> str:
-    """How the runs of each engine are spread over time: a curve each, on a logarithmic axis of milliseconds."""
+def latencies(model: ModelResult, colour: Colours) -> Curves | None:
+    """How the runs of each engine are spread over time, on a logarithmic axis of milliseconds."""
     shown = [m for m in model.measurements if m.latency]
     if not shown:
-        return ""
+        return None
     logs = {m.engine: np.log10(1e3 * np.array(m.samples)) for m in shown}
     low = min(float(np.percentile(values, 0.5)) for values in logs.values())
     high = max(float(np.percentile(values, 99)) for values in logs.values())
     margin = max(0.02, 0.06 * (high - low))
-    chart = _chart("XY", shown, colour, height=210, fill=True, show_dots=False, stroke_style={"width": 1.5})
-    chart.xrange = (low - margin, high + margin)
-    chart.x_labels = [{"label": f"{tick:g}", "value": math.log10(tick)} for tick in ticks(low - margin, high + margin)]
-    chart.x_title = "milliseconds"
-    chart.show_y_labels = chart.show_y_guides = False
-    chart.show_legend = False
+    low, high = low - margin, high + margin
+
+    def place(x: float) -> float:
+        return WIDTH * (x - low) / (high - low)
+
+    curves = []
     for m in shown:
-        chart.add(m.engine, density(logs[m.engine], low - margin, high + margin))
-    return _svg(chart)
+        points = density(logs[m.engine], low, high)
+        line = " ".join(f"{place(x):.1f},{PLOT - (PLOT - 4) * y:.1f}" for x, y in points)
+        curves.append(Curve(m.engine, f"var(--c{colour[m.engine]})", line))
+    return Curves(curves, [(place(math.log10(tick)), f"{tick:g}") for tick in ticks(low, high)])
 
 
 def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
@@ -82,110 +146,49 @@ def bars(
     colour: Colours,
     value: Callable[[Measurement], float | None],
     label: Callable[[float], str],
-) -> str:
-    """A horizontal bar for each engine that has the value; empty where none has."""
-    shown = [m for m in reversed(measurements) if value(m) is not None]  # pygal begins at the bottom
-    if not shown:
-        return ""
-    chart = _chart(
-        "HorizontalBar", shown, colour, height=ROW * len(shown) + 16, print_values=True, print_values_position="top"
-    )
-    chart.show_legend = chart.show_x_labels = False
-    chart.formatter = lambda number: label(number)
-    chart.x_labels = [m.engine for m in shown]
-    chart.range = (0, 1.22 * max(value(m) or 0.0 for m in shown))
-    chart.add("", [{"value": value(m), "color": f"var(--c{colour[m.engine]})"} for m in shown])
-    return _svg(chart)
+) -> Bars | None:
+    """A bar for each engine that has the value; None where none has."""
+    values = [(m.engine, value(m)) for m in measurements]
+    rows = [(name, [("", v, f"var(--c{colour[name]})")]) for name, v in values if v is not None]
+    return _lay_out(rows, label)
 
 
-def stages(measurements: Sequence[Measurement], colour: Colours, label: Callable[[float], str]) -> str:
+def stages(measurements: Sequence[Measurement], label: Callable[[float], str]) -> Bars | None:
     """Loading and compiling as one bar of two parts for each engine, by median."""
-    shown = [m for m in reversed(measurements) if m.load]
-    if not shown:
-        return ""
-    chart = _chart("HorizontalStackedBar", shown, colour, height=ROW * len(shown) + 44, print_values=False)
-    chart.show_x_labels = False
-    chart.legend_at_bottom, chart.legend_at_bottom_columns = True, 2
-    chart.formatter = lambda number: label(number)
-    chart.x_labels = [m.engine for m in shown]
-    chart.add("load", [float(np.median(m.load)) for m in shown])
-    chart.add("compile", [float(np.median(m.compile)) for m in shown])
-    return _svg(chart, {0: "--stage-load", 1: "--stage-compile"})
-
-
-def overview(models: Sequence[ModelResult]) -> str:
-    """How many times as fast the best of ours is as the best of the others, a bar for each model."""
-    pairs = [(model, model.best(ours=True), model.best(ours=False)) for model in models]
-    ratios = [
-        (model.name, theirs.median / ours.median)
-        for model, ours, theirs in reversed(pairs)
-        if ours and theirs and ours.median and theirs.median
+    legend = {"load": "var(--stage-load)", "compile": "var(--stage-compile)"}
+    rows = [
+        (m.engine, [(name, float(np.median(getattr(m, name))), shade) for name, shade in legend.items()])
+        for m in measurements
+        if m.load
     ]
-    if not ratios:
-        return ""
-    chart = _chart("HorizontalBar", (), {}, height=ROW * len(ratios) + 16, print_values=True)
-    chart.show_legend = chart.show_x_labels = False
-    chart.print_values_position = "top"
-    chart.formatter = lambda number: f"{number:.2f}×"
-    chart.x_labels = [name for name, _ in ratios]
-    chart.range = (0, 1.15 * max(ratio for _, ratio in ratios))
-    chart.add("", [{"value": r, "color": "var(--good)" if r >= 1 else "var(--bad)"} for _, r in ratios])
-    return _svg(chart)
+    return _lay_out(rows, label, legend)
 
 
-@cache
-def _pygal() -> Any:
-    """The library, without the hook for its map plug-ins that it hangs into every import of the process.
-
-    The hook is of a kind that Python warns of at each import, and no map is drawn here.
-    """
-    import pygal
-    import pygal.style
-
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
-    return pygal
+def overview(models: Sequence[ModelResult]) -> Bars | None:
+    """How many times as fast the best of ours is as the best of the others, a bar for each model."""
+    pairs = [(model.name, model.best(ours=True), model.best(ours=False)) for model in models]
+    ratios = [(name, a.median / b.median) for name, b, a in pairs if a and b and a.median and b.median]
+    rows = [(name, [("", ratio, "var(--good)" if ratio >= 1 else "var(--bad)")]) for name, ratio in ratios]
+    return _lay_out(rows, lambda ratio: f"{ratio:.2f}×")
 
 
-def _chart(kind: str, shown: Sequence[Measurement], colour: Colours, **options: Any) -> Any:
-    pygal = _pygal()
-    style = pygal.style.Style(
-        background="transparent",
-        plot_background="transparent",
-        foreground="var(--ink)",
-        foreground_strong="var(--ink)",
-        foreground_subtle="var(--line)",
-        guide_stroke_color="var(--line)",
-        major_guide_stroke_color="var(--line)",
-        guide_stroke_dasharray="0",
-        major_guide_stroke_dasharray="0",
-        font_family="inherit",
-        value_font_family="inherit",
-        label_font_size=12,
-        major_label_font_size=12,
-        value_font_size=12,
-        legend_font_size=13,
-        title_font_size=12,
-        opacity=".3" if kind == "XY" else ".85",
-        opacity_hover=".6" if kind == "XY" else "1",
-        stroke_opacity="1",
-        transition="0s",
-        colors=(*(f"var(--c{colour[m.engine]})" for m in shown), *SPARE),
-        value_colors=("var(--ink)",) * (len(shown) + len(SPARE)),
-    )
-    common = {"margin": 4, "spacing": 8, "rounded_bars": 3, "legend_box_size": 10, "truncate_legend": -1}
-    return getattr(pygal, kind)(
-        style=style, width=WIDTH, js=[], disable_xml_declaration=True, truncate_label=-1, **common | options
-    )
-
-
-def _svg(chart: Any, series: Mapping[int, str] | None = None) -> str:
-    """The drawing, without what pygal adds for scripts and for files of their own."""
-    text: str = chart.render(is_unicode=True)
-    text = re.sub(r"<!--.*?-->|<script.*?</script>|<title>Pygal</title>", "", text, flags=re.DOTALL)
-    for number, variable in (series or {}).items():
-        text = re.sub(
-            rf"(\.color-{number}[^{{]*\{{stroke:)[^;]+;fill:[^}}]+\}}",
-            rf"\1var({variable});fill:var({variable})}}",
-            text,
-        )
-    return text
+def _lay_out(
+    rows: Sequence[tuple[str, Sequence[tuple[str, float, str]]]],
+    label: Callable[[float], str],
+    legend: Mapping[str, str] = {},
+) -> Bars | None:
+    """A bar for each row: its name, and its parts with their names, values and colours. The sum stands behind it."""
+    if not rows:
+        return None
+    left = min(WIDTH / 2, LETTER * max(len(name) for name, _ in rows) + 8)
+    sums = [sum(value for _, value, _ in parts) for _, parts in rows]
+    scale = (WIDTH - left - VALUE) / (max(sums) or 1.0)
+    drawn = []
+    for number, ((name, parts), whole) in enumerate(zip(rows, sums, strict=True)):
+        ends = [left, *(left + scale * end for end in accumulate(value for _, value, _ in parts))]
+        rectangles = [
+            Part(x, scale * value, shade, " ".join(filter(None, (f"{name}:", part, label(value)))))
+            for x, (part, value, shade) in zip(ends[:-1], parts, strict=True)
+        ]
+        drawn.append(Bar(name, number * ROW, rectangles, ends[-1], label(whole)))
+    return Bars(drawn, left, legend)

@@ -24,7 +24,7 @@ def benchmark_page(benchmark: Benchmark) -> str:
         "bench.html.jinja",
         benchmark=benchmark,
         colour=colour,
-        overview=charts.overview(benchmark.models) if len(benchmark.models) > 1 else "",
+        overview=charts.overview(benchmark.models) if len(benchmark.models) > 1 else None,
         sections=[_section(model, colour) for model in benchmark.models],
         device_colour=_device_colours(computing),
     )
@@ -55,7 +55,7 @@ def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
         "metrics": list(dict.fromkeys(name for m in measured for name in m.accuracy)),
         "latency": charts.latencies(model, colour),
         "throughput": charts.bars(measured, colour, lambda m: m.rate, rate),
-        "stages": charts.stages(measured, colour, seconds),
+        "stages": charts.stages(measured, seconds),
         "memory": charts.bars(measured, colour, lambda m: m.peak, size),
         "plan": _plan(model.graph, model.timeline) if model.graph else None,
         "timeline": timeline_view(model.timeline) if model.timeline else None,
@@ -147,7 +147,7 @@ def _node(operation: Mapping[str, Any], box: Box) -> dict[str, Any]:
     refused = any(not verdict["supported"] for verdict in operation["verdicts"].values())
     return {
         "box": box,
-        "label": _short(name),
+        "label": name,
         "number": number,
         "device": device,
         "refused": refused,
@@ -156,11 +156,11 @@ def _node(operation: Mapping[str, Any], box: Box) -> dict[str, Any]:
 
 
 def _end(role: str, edge: Mapping[str, Any], box: Box) -> dict[str, Any]:
-    return {"box": box, "label": _short(f"{role}: {edge['tensor'].split(':')[0]}"), "tip": edge["tensor"]}
-
-
-def _short(text: str, most: int = 21) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return {
+        "box": box,
+        "label": f"{role}: {edge['tensor'].split(':')[0]}",
+        "tip": edge["tensor"],
+    }
 
 
 def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
