@@ -61,7 +61,7 @@ def test_what_is_restored_computes_the_same_without_being_lowered(weights, monke
     assert isinstance(first, Caches)
     prepared = first.prepare(model, OPTIONS)
     entry = CacheEntry(first.cache_entry(prepared))
-    monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lowered", None)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lower_model", None)
     again = product(weights=weights)
     restored = XnnpackDriver(1).restore(again, entry, OPTIONS)
     assert np.array_equal(ran(restored, given(again)), ran(prepared, given(model)))
@@ -115,7 +115,7 @@ def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch):
 
 def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):
     cold = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
-    monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lowered", None)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lower_model", None)
     warm = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
     assert warm.explain() == cold.explain()
     assert np.array_equal(warm.run(*given(warm.model))[0], cold.run(*given(cold.model))[0])
@@ -125,8 +125,8 @@ def test_verdicts_and_preparation_share_one_lowering(monkeypatch):
     from nnapi.drivers.xnnpack import compile as lowering
 
     made = []
-    lowered = lowering.lowered
-    monkeypatch.setattr(lowering, "lowered", lambda *arguments: made.append(arguments) or lowered(*arguments))
+    lower_model = lowering.lower_model
+    monkeypatch.setattr(lowering, "lower_model", lambda *arguments: made.append(arguments) or lower_model(*arguments))
     for rows in (2, 0):
         compile(product(rows), Device(XnnpackDriver(1)))
         assert len(made) == 1, "rows known" if rows else "rows open"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.rules import RULES
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.testing.single import scalar
@@ -253,7 +253,7 @@ def kinds(code, inputs, out):
     net = Net()
     x = net.input(inputs[0][0])
     model = net.finished(net.call(code, [x, *(net.constant(*given) for given in inputs[1:])], out))
-    return [operator.kind for operator in lowered(model).graph.operators]
+    return [operator.kind for operator in lower_model(model).graph.operators]
 
 
 def test_what_the_engine_is_fast_at():

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FAST, QUANTISED = Performance(0.02, 0.02), Performance(0.01, 0.01)
 
 WORTH_SHARING = 10_000_000
-"""Products below which threads cost more than they help."""
+"""MACs below which threads cost more than they help."""
 
 
 class XnnpackDriver:
@@ -52,9 +52,9 @@ class XnnpackDriver:
         return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        from nnapi.drivers.xnnpack.compile import lowered  # a megabyte, and milliseconds, that a warm start saves
+        from nnapi.drivers.xnnpack.compile import lower_model  # a megabyte, and milliseconds, that a warm start saves
 
-        result = lowered(model)
+        result = lower_model(model)
         whole = all(verdict.supported for verdict in result.verdicts)
         self._asked = (weakref.ref(model, self._forget), result) if whole else None
         return result.verdicts
@@ -69,9 +69,9 @@ class XnnpackDriver:
         return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | OpenGraph:
-        from nnapi.drivers.xnnpack.compile import assumed, is_closed
+        from nnapi.drivers.xnnpack.compile import assume_shapes, is_closed
 
-        shapes = assumed(model)
+        shapes = assume_shapes(model)
         if is_closed(model):
             return self._prepared(model, shapes, shapes, options)
         return OpenGraph(lambda given: self._prepared(model, given, shapes, options), tuple(shapes))
@@ -94,21 +94,21 @@ class XnnpackDriver:
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
         from nnapi.drivers.lowering import need_supported
-        from nnapi.drivers.xnnpack.compile import compiled, constants, lowered
+        from nnapi.drivers.xnnpack.compile import compile_graph, large_constants, lower_model
 
         model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None
         is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
-        result = asked[1] if is_asked and asked is not None else lowered(model, shapes)
+        result = asked[1] if is_asked and asked is not None else lower_model(model, shapes)
         del asked
         need_supported(result.verdicts)
-        found = compiled(model, result.graph, shapes, assumed)
-        give_back(constants(model))
+        found = compile_graph(model, result.graph, shapes, assumed)
+        give_back(large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._threads_for(options, found.work))
 
     def _threads_for(self, options: PrepareOptions, work: int) -> int:
-        """Threads for one run of a graph that sums so many products."""
+        """Threads for one run of a graph of so many MACs."""
         chosen = self._threads or options.threads
         if chosen is not None:
             return chosen

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from nnapi.codes import OperandCode
 from nnapi.drivers.lowering import may_be_omitted
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
-from nnapi.drivers.xnnpack.engine.profiler.profile import origins
-from nnapi.drivers.xnnpack.lowering import Lowered, assumed, lowered
-from nnapi.drivers.xnnpack.passes.fuse_mean import of_codes
-from nnapi.drivers.xnnpack.passes.io_types import left_unsigned
-from nnapi.drivers.xnnpack.passes.lstm_fuse import merged
-from nnapi.drivers.xnnpack.passes.lstm_unroll import written_out
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import products
-from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
-from nnapi.drivers.xnnpack.passes.state_variables import in_place
-from nnapi.formats.tflite.graph import Graph
+from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, lower_model
+from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.drivers.xnnpack.passes.fuse_mean import fuse_mean
+from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
+from nnapi.drivers.xnnpack.passes.lstm_fuse import fuse_lstm_steps
+from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import count_macs
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
+from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
+from nnapi.drivers.xnnpack.passes.state_variables import make_state_variables
+from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.writer import serialised
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
-__all__ = ["Lowered", "assumed", "compiled", "constants", "is_closed", "lowered"]
+__all__ = ["PASSES", "Lowered", "assume_shapes", "compile_graph", "is_closed", "large_constants", "lower_model"]
 
 LARGE = 1024
 """Bytes from which the value of a constant is not small."""
+
+Pass = Callable[[Graph], Graph]
+PASSES: tuple[Pass, ...] = (
+    fuse_mean,
+    fuse_lstm_steps,
+    unroll_lstm,
+    remove_dead_operators,
+    make_state_variables,
+    sign_weights,
+    move_width_to_depth,
+    keep_ends_unsigned,
+)
+"""What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
 
 
 def is_closed(model: Model) -> bool:
@@ -33,26 +46,39 @@ def is_closed(model: Model) -> bool:
     return all(model.operands[index].type.is_known for index in model.inputs) and not may_be_omitted(model)
 
 
-def compiled(model: Model, graph: Graph, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None]) -> Compiled:
+def compile_graph(
+    model: Model, graph: Graph, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None]
+) -> Compiled:
     """The graph that the model was lowered to, rewritten and serialised: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
-    graph = narrowed(in_place(written_out(merged(of_codes(graph)))))
-    given = [index for index, shape in zip(model.inputs, shapes, strict=True) if shape is not None]
-    ends = [*given, *model.outputs]
-    unsigned = [model.operands[index].type.code == OperandCode.TENSOR_QUANT8_ASYMM for index in ends]
-    graph = left_unsigned(graph, unsigned)
-    tensors = (*graph.inputs, *graph.outputs)
+    for rewrite in PASSES:
+        graph = rewrite(graph)
     return Compiled(
         serialised(graph),
-        tuple(turned and tensor.type == "i8" for turned, tensor in zip(unsigned, tensors, strict=True)),
+        graph.flipped,
         tuple(tensor.shape for tensor in graph.outputs),
-        tuple(origins(graph)),
-        products(graph),
+        tuple(find_origins(graph)),
+        count_macs(graph),
         None if is_closed(model) else tuple(assumed),
     )
 
 
-def constants(model: Model) -> list[Array]:
+def find_origins(graph: Graph) -> list[int | None]:
+    """The number of the operation behind each operator: whose result it gives, in whatever form.
+
+    What only converts an input of the model belongs to its reader.
+    """
+    read: dict[Tensor, int | None] = {}
+    found: list[int | None] = []
+    for operator in reversed(graph.operators):
+        output = operator.output
+        origin = read.get(output) if output.origin is None else output.origin
+        found.append(origin)
+        read.update((tensor, origin) for tensor in operator.inputs if tensor is not None)
+    return found[::-1]
+
+
+def large_constants(model: Model) -> list[Array]:
     """The values of a model that are not small."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if value.nbytes >= LARGE]

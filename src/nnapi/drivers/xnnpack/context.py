@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers import lowering
 from nnapi.drivers.lowering import Rules, Unsupported, require
+from nnapi.drivers.xnnpack.operators import facts
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
@@ -32,8 +33,6 @@ T = TypeVar("T")
 SHIFT = 128
 """What an unsigned code is above the signed one that means the same number."""
 HIGHEST_RANK = 5
-ROUNDED = ("AVERAGE_POOL_2D", "MEAN", "RESIZE_BILINEAR")
-"""Operations that hand on the scale of an input and whose codes the engine may round the other way."""
 RULES = Rules()
 lower = RULES.lower
 
@@ -165,7 +164,7 @@ class Context(lowering.Context):
         require(tensor.type == "i8", f"the engine does not requantise {made.name}")
         require(not self.activation, "the result is kept in another scale than the activation's limits are rounded to")
         require(
-            self.operation_name not in ROUNDED or made.scale <= kept.scale,
+            not any(facts(operator.kind).rounds for operator in self.operators) or made.scale <= kept.scale,
             f"the result is kept in steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
         )
         return self.requantised(tensor, tensor_of(kept, tensor.name))

@@ -9,7 +9,7 @@ from typing import Any
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.lowering import Lowering, Unsupported, assumed_shapes, may_be_omitted, name_of, require
-from nnapi.drivers.xnnpack.context import RULES, Context, tensor_of
+from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.xnnpack.engine.limits import complaint
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.writer_schema import TYPES as ELEMENTS
@@ -29,20 +29,20 @@ class Lowered:
     verdicts: tuple[Verdict, ...]
 
 
-def lowered(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
+def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
     """Lower what can be lowered; every operation that cannot has its reason.
 
     ``shapes`` are the extents of the inputs where the model leaves some open, None for one that is omitted; by default
-    they are :func:`assumed`.
+    they are :func:`assume_shapes`.
     """
-    lowering = _Lowering(model, assumed(model) if shapes is None else shapes)
+    lowering = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         lowering.when = "with 1 for each extent that the model leaves open"
     lowering.run()
-    return Lowered(lowering.finished(), lowering.verdicts)
+    return Lowered(lowering.finish(), lowering.verdicts)
 
 
-def assumed(model: Model) -> list[Shape | None]:
+def assume_shapes(model: Model) -> list[Shape | None]:
     """Extents of the inputs with 1 for those that the model leaves open; None for what is open and may be omitted."""
     return assumed_shapes(model, may_be_omitted(model))
 
@@ -58,9 +58,12 @@ class _Lowering(Lowering[Tensor, Context]):
         self._sound: set[Tensor] = set()
         """Tensors that were found to be such as the engine takes."""
 
-    def finished(self) -> Graph:
+    def finish(self) -> Graph:
         """The graph with its outputs."""
-        self.graph.outputs = [self._output(index) for index in self.model.outputs if index in self.values]
+        given = [index for index in self.model.inputs if self.types.get(index) is not None]
+        results = [index for index in self.model.outputs if index in self.values]
+        self.graph.outputs = [self._output(index) for index in results]
+        self.graph.flipped = tuple([self.model.operands[index].type.code in UNSIGNED for index in (*given, *results)])
         return self.graph
 
     def context(self, call: Call) -> Context:

@@ -7,7 +7,7 @@ Quantised activations are signed here always: an unsigned tensor of the model ap
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,11 +27,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 """Element types by the names that tensors carry."""
 
 
-Places = list[int] | Array
-"""Of numbers in a filter as one row: a list of few, an array of many."""
-
-
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Tensor:
     """A tensor. ``scale`` is one number or, for filters, a float32 array along ``axis``; 0 where there is none.
 
@@ -51,12 +47,16 @@ class Tensor:
     """The number of the model's operation whose result it is, or a form of its result."""
     write: Callable[[Array], None] | None = None
     """Of a large constant that is only put together in the file, instead of ``data``: what writes it to memory."""
-    outside: Places | None = None
-    """Of an unsigned filter: where its numbers are that do not fit into signed bytes, as far as somebody has looked."""
 
     @property
     def is_constant(self) -> bool:
         return self.data is not None or self.write is not None
+
+    @property
+    def value(self) -> Array:
+        """The value of a tensor that is known to be constant."""
+        assert self.data is not None, f"{self} is computed"
+        return self.data
 
     @property
     def is_quantized(self) -> bool:
@@ -117,14 +117,48 @@ class Operator:
     options: dict[str, Any] = field(default_factory=dict)
     intermediates: list[Tensor] = field(default_factory=list)
 
+    def input(self, position: int) -> Tensor:
+        """An input that is known not to be left out."""
+        tensor = self.inputs[position]
+        assert tensor is not None, f"{self.kind} has no input {position}"
+        return tensor
+
+    @property
+    def output(self) -> Tensor:
+        """The first output, of most operators the only one."""
+        return self.outputs[0]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What goes in and what comes out."""
+        return [tensor for tensor in (*self.inputs, *self.outputs) if tensor is not None]
+
+    def like(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor] | None = None) -> Operator:
+        """The same operator of other tensors."""
+        outputs = self.outputs if outputs is None else list(outputs)
+        return Operator(self.kind, list(inputs), outputs, self.options, self.intermediates)
+
 
 @dataclass(eq=False, slots=True)
 class Graph:
-    """Operators in an order in which they can run, and the tensors that come from and go to the outside."""
+    """Operators in an order in which they can run, and the tensors that come from and go to the outside.
+
+    ``flipped`` says for each input, then each output, whether its codes are unsigned outside and signed here.
+    """
 
     operators: list[Operator] = field(default_factory=list)
     inputs: list[Tensor] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
+    flipped: tuple[bool, ...] = ()
+
+    @property
+    def ends(self) -> list[Tensor]:
+        """The inputs, then the outputs."""
+        return [*self.inputs, *self.outputs]
+
+    def with_operators(self, operators: list[Operator]) -> Graph:
+        """Other operators between the same ends."""
+        return Graph(operators, self.inputs, self.outputs, self.flipped)
 
     def tensors(self) -> list[Tensor]:
         """Every tensor once: inputs first, then in the order in which operators name them."""

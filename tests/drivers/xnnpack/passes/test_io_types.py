@@ -5,7 +5,7 @@ import pytest
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.xnnpack.passes.io_types import left_unsigned
+from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, engine
@@ -62,11 +62,13 @@ def test_what_only_turns_codes_at_the_ends_is_left_out():
     x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("i8", (1, 2), 0.25, 4)
     inner = x.like(type="u8", zero_point=125), y.like(type="u8", zero_point=132)
     product = Operator("FULLY_CONNECTED", [inner[0], None, None], [inner[1]])
-    graph = Graph([Operator("QUANTIZE", [x], [inner[0]]), product, Operator("QUANTIZE", [inner[1]], [y])], [x], [y])
-    (only,) = left_unsigned(graph, [True, True]).operators
+    operators = [Operator("QUANTIZE", [x], [inner[0]]), product, Operator("QUANTIZE", [inner[1]], [y])]
+    whole = keep_ends_unsigned(Graph(operators, [x], [y], (True, True)))
+    (only,) = whole.operators
+    assert whole.flipped == (False, False)
     assert (only.kind, only.inputs[0].zero_point, only.outputs[0].zero_point) == ("FULLY_CONNECTED", 125, 132)
-    assert left_unsigned(graph, [False, False]) is graph
-    half = left_unsigned(graph, [False, True])
+    assert keep_ends_unsigned(Graph(operators, [x], [y], (False, False))).operators == operators
+    half = keep_ends_unsigned(Graph(operators, [x], [y], (False, True)))
     assert [operator.kind for operator in half.operators] == ["QUANTIZE", "FULLY_CONNECTED"]
     assert half.inputs == [x]
 
@@ -74,5 +76,6 @@ def test_what_only_turns_codes_at_the_ends_is_left_out():
 def test_a_change_of_scale_is_no_turn():
     x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("u8", (1, 4), 0.25, 125)
     z = Tensor("f32", (1, 4))
-    graph = Graph([Operator("QUANTIZE", [x], [y]), Operator("DEQUANTIZE", [y], [z])], [x], [z])
-    assert [operator.kind for operator in left_unsigned(graph, [True, False]).operators] == ["QUANTIZE", "DEQUANTIZE"]
+    operators = [Operator("QUANTIZE", [x], [y]), Operator("DEQUANTIZE", [y], [z])]
+    graph = keep_ends_unsigned(Graph(operators, [x], [z], (True, False)))
+    assert [operator.kind for operator in graph.operators] == ["QUANTIZE", "DEQUANTIZE"]

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
-from nnapi.drivers.xnnpack.passes.lstm_fuse import merged
+from nnapi.drivers.xnnpack.passes.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor
 from nnapi.testing.single import single
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
@@ -33,7 +33,7 @@ CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
 def is_written_out(model):
-    graph = lstm_unroll.written_out(merged(lowered(model).graph))
+    graph = lstm_unroll.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
     return not CELLS & {operator.kind for operator in graph.operators}
 
 
@@ -138,7 +138,7 @@ def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps):
     net = Net()
     outputs, memory = sequence(net, "float", 1, steps)
     model = net.finished(pack(net, outputs, 1), memory)
-    written = lstm_unroll.written_out(merged(lowered(model).graph))
+    written = lstm_unroll.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
     assert [operator.kind for operator in written.operators].count("SLICE") == (0 if steps == 1 else steps)
     agree(model)
 

@@ -18,6 +18,7 @@ from ai_edge_litert.interpreter import Interpreter
 from nnapi.drivers.base import Inference
 from nnapi.drivers.xnnpack.engine.profiler.profile import Engine
 from nnapi.drivers.xnnpack.engine.quiet import without_greeting
+from nnapi.drivers.xnnpack.operators import facts
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
@@ -26,8 +27,6 @@ from nnapi.trace.profile import Profile
 
 FLIP = np.array(128, np.uint8)
 """Turns unsigned codes into signed ones and back."""
-HEAVY = frozenset({"BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
-"""Operators whose built-in kernels, where XNNPACK takes them not, are slower with several threads than with one."""
 WORTH_MAPPING = 1 << 16
 """Bytes below which content is copied as fast as a file is mapped."""
 
@@ -162,7 +161,7 @@ def _interpreter(program: Program, threads: int) -> Interpreter:
 
 
 def _has_loose_ends(native: Any) -> bool:
-    """Whether heavy operators are left to built-in kernels.
+    """Whether sums of products are left to built-in kernels, which are slower with several threads than with one.
 
     XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
     nowhere else is where the operators are that read it.
@@ -175,7 +174,7 @@ def _has_loose_ends(native: Any) -> bool:
     for node, name in reversed([*enumerate(names)]):
         results = set(map(int, native.NodeOutputs(node)))
         if name != "DELEGATE" and results.isdisjoint(given) and not results.isdisjoint(outside):
-            if name in HEAVY:
+            if facts(name).sums:
                 return True
             outside.update(map(int, native.NodeInputs(node)))
     return False

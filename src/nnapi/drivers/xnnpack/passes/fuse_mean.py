@@ -6,7 +6,7 @@ it is two to three times as fast. Its results are the same, but for means that l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
@@ -15,17 +15,16 @@ RATIOS = (2.0**-14, 2.0**7)
 Makers = Mapping["Tensor | None", Operator]
 
 
-def of_codes(graph: Graph) -> Graph:
+def fuse_mean(graph: Graph) -> Graph:
     """The same graph with such operators."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
-    found = {operator: means for operator in graph.operators if (means := _of_codes(operator, makers))}
-    if not found:
-        return graph
-    operators = [one for operator in graph.operators for one in found.get(operator, [operator])]
-    return Graph(_needed(operators, graph.outputs), graph.inputs, graph.outputs)
+    operators: list[Operator] = []
+    for operator in graph.operators:
+        operators += _fuse(operator, makers) or [operator]
+    return graph.with_operators(operators)
 
 
-def _of_codes(operator: Operator, makers: Makers) -> list[Operator] | None:
+def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
     """What an operator becomes that quantises means of codes; None for any other."""
     if operator.kind != "QUANTIZE":
         return None
@@ -34,25 +33,14 @@ def _of_codes(operator: Operator, makers: Makers) -> list[Operator] | None:
         mean = makers.get(mean.inputs[0])
     if mean is None or mean.kind != "MEAN":
         return None
-    source, (out,) = makers.get(mean.inputs[0]), operator.outputs
+    source, out = makers.get(mean.inputs[0]), operator.output
     codes = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None
     if codes is None or codes.type != "i8" or out.type != "i8" or not isinstance(codes.scale, float):
         return None
     if not RATIOS[0] <= codes.unit / out.unit <= RATIOS[1]:
         return None
-    (real,) = mean.outputs
+    real = mean.output
     result = out if real.shape == out.shape else out.like(shape=real.shape)
     result.origin = real.origin
     means = Operator("MEAN", [codes, *mean.inputs[1:]], [result], mean.options)
     return [means] if result is out else [means, Operator("RESHAPE", [result, constant(out.shape)], [out])]
-
-
-def _needed(operators: Sequence[Operator], outputs: Sequence[Tensor]) -> list[Operator]:
-    """Without those whose results nobody reads any more."""
-    wanted: set[Tensor | None] = set(outputs)
-    needed = []
-    for operator in reversed(operators):
-        if not wanted.isdisjoint(operator.outputs):
-            wanted.update(operator.inputs)
-            needed.append(operator)
-    return needed[::-1]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from nnapi.drivers.xnnpack.passes.state_variables import needed
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -25,14 +24,14 @@ class Source:
     axis: int
 
 
-def merged(graph: Graph) -> Graph:
-    """The same graph with steps that follow each other joined."""
+def fuse_lstm_steps(graph: Graph) -> Graph:
+    """The same graph with steps that follow each other joined; what split and packed them is left to nobody."""
     if not any(operator.kind == STEP for operator in graph.operators):
         return graph
     joining = _Joining(graph)
-    for chain in joining.chains():
+    for chain in joining.find_chains():
         joining.join(chain)
-    return needed(Graph(joining.in_order(), graph.inputs, graph.outputs))
+    return graph.with_operators(joining.put_in_order())
 
 
 class _Joining:
@@ -47,15 +46,15 @@ class _Joining:
         self.outside = set(graph.outputs)
         self.instead: dict[Operator, list[Operator]] = {}
 
-    def in_order(self) -> list[Operator]:
+    def put_in_order(self) -> list[Operator]:
         """The operators, joined ones in the place of their first step."""
         return [new for old in self.graph.operators for new in self.instead.get(old, [old])]
 
-    def chains(self) -> list[list[Operator]]:
+    def find_chains(self) -> list[list[Operator]]:
         """Steps of which each reads the states of the one before."""
         following = {}
         for operator in self.graph.operators:
-            before = self._before(operator)
+            before = self._find_before(operator)
             if before is not None:
                 following[before] = operator
         first = [op for op in self.graph.operators if op.kind == STEP and op not in set(following.values())]
@@ -67,7 +66,7 @@ class _Joining:
             chains.append(chain)
         return chains
 
-    def _before(self, operator: Operator) -> Operator | None:
+    def _find_before(self, operator: Operator) -> Operator | None:
         """The step of the same cell whose states an operator continues, unless its cell state is read elsewhere."""
         if operator.kind != STEP:
             return None
@@ -86,11 +85,11 @@ class _Joining:
 
     def join(self, chain: list[Operator]) -> None:
         """Put one operator in the place of the first step, where all inputs are known by then."""
-        source = self._source(chain)
+        source = self._find_source(chain)
         if source is None:
             return
         first, last = chain[0], chain[-1]
-        packed = self._packing(chain, source.axis)
+        packed = self._find_packing(chain, source.axis)
         steps = [step.outputs[0] for step in chain]
         out = packed.outputs[0] if packed else steps[0].like(shape=_shape(steps[0], len(chain), source.axis))
         out.origin = steps[0].origin
@@ -99,40 +98,35 @@ class _Joining:
         new = [Operator(SEQUENCE, inputs, [out, last.outputs[1]], options, first.intermediates)]
         for time, step in enumerate(steps):
             if step in self.outside or any(reader not in (packed, *chain) for reader in self.readers[step]):
-                new += _cut(out, step, time, source.axis)
+                new += _slice_step(out, step, time, source.axis)
         for gone in (*chain, packed):
             if gone is not None:
                 self.instead[gone] = []
         self.instead[first] = new
 
-    def _source(self, chain: list[Operator]) -> Source | None:
+    def _find_source(self, chain: list[Operator]) -> Source | None:
         """The sequence whose steps a chain reads in order, if it is known before the chain begins."""
-        steps = [step.inputs[0] for step in chain]
-        makers = [self.maker.get(step) for step in steps if step is not None]
-        pieces = [op.inputs[0] for op in makers if op is not None and op.kind == "RESHAPE"]
+        steps = [step.input(0) for step in chain]
+        makers = [self.maker.get(step) for step in steps]
+        pieces = [op.input(0) for op in makers if op is not None and op.kind == "RESHAPE"]
         if len(pieces) < len(chain):
             return None
         whole, axis = pieces[0], None
-        assert whole is not None
-        split = self.maker.get(whole)
         if len(chain) > 1:
+            split = self.maker.get(whole)
             if split is None or split.kind != "SPLIT" or split.outputs != pieces:
                 return None
-            along = split.inputs[0]
-            assert along is not None
-            assert along.data is not None
-            whole, axis = split.inputs[1], int(along.data)
-        assert whole is not None
-        axis = _time_axis(whole, steps[0], len(chain)) if axis is None else axis
-        if axis not in (0, 1) or len(whole.shape) != 3 or self._made(whole) >= self.place[chain[0]]:
+            whole, axis = split.input(1), int(split.input(0).value)
+        axis = _find_time_axis(whole, steps[0], len(chain)) if axis is None else axis
+        if axis not in (0, 1) or len(whole.shape) != 3 or self._place_of(whole) >= self.place[chain[0]]:
             return None
         return Source(whole, axis)
 
-    def _made(self, tensor: Tensor) -> int:
+    def _place_of(self, tensor: Tensor) -> int:
         maker = self.maker.get(tensor)
         return -1 if maker is None else self.place[maker]
 
-    def _packing(self, chain: list[Operator], axis: int) -> Operator | None:
+    def _find_packing(self, chain: list[Operator], axis: int) -> Operator | None:
         """The operator that packs the steps' outputs along time."""
         steps = [step.outputs[0] for step in chain]
         for reader in self.readers[steps[0]]:
@@ -141,19 +135,16 @@ class _Joining:
         return None
 
 
-def _time_axis(whole: Tensor, step: Tensor | None, count: int) -> int | None:
+def _find_time_axis(whole: Tensor, step: Tensor, count: int) -> int | None:
     """Which axis of a sequence is time, if that many of these steps make it up."""
-    for axis in (1, 0):
-        if step is not None and whole.shape == _shape(step, count, axis):
-            return axis
-    return None
+    return next((axis for axis in (1, 0) if whole.shape == _shape(step, count, axis)), None)
 
 
 def _shape(step: Tensor, count: int, axis: int) -> tuple[int, ...]:
     return (*step.shape[:axis], count, *step.shape[axis:])
 
 
-def _cut(whole: Tensor, step: Tensor, time: int, axis: int) -> list[Operator]:
+def _slice_step(whole: Tensor, step: Tensor, time: int, axis: int) -> list[Operator]:
     """One step out of a sequence."""
     begin = [0, 0, 0]
     begin[axis] = time

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.state_variables import needed
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
@@ -43,37 +42,33 @@ SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
 NO_ACTIVATION, WITHIN_ONE = 0, 2
 
 
-def written_out(graph: Graph) -> Graph:
-    """The same graph with those cells written out that can be."""
-    if not any(operator.kind in (STEP, SEQUENCE) for operator in graph.operators):
-        return graph
+def unroll_lstm(graph: Graph) -> Graph:
+    """The same graph with such cells written out."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
     operators: list[Operator] = []
     for operator in graph.operators:
         is_cell = operator.kind in (STEP, SEQUENCE) and _is_plain(operator, operator.outputs[1] in read)
-        operators += _Cell(operator).steps() if is_cell else [operator]
-    return needed(Graph(operators, graph.inputs, graph.outputs))
+        operators += _Cell(operator).write_out() if is_cell else [operator]
+    return graph.with_operators(operators)
 
 
 def _is_plain(operator: Operator, state_is_read: bool) -> bool:
     inputs = operator.inputs
-    if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _length(operator) > MOST_STEPS:
+    if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _count_steps(operator) > MOST_STEPS:
         return False
-    learnt = [inputs[i] for i in (*WEIGHTS, *RECURRENT, *BIASES)]
-    if any(tensor is not None and tensor.data is None for tensor in learnt):
+    constants = [inputs[i] for i in (*WEIGHTS, *RECURRENT, *BIASES)]
+    if any(tensor is not None and tensor.data is None for tensor in constants):
         return False
     if operator.outputs[0].type == "f32":
         return True
-    out, hidden, memory = operator.outputs[0], operator.intermediates[4], inputs[MEMORY]
-    is_known = memory is not None and memory.data is not None
+    out, hidden = operator.output, operator.intermediates[4]
+    is_known = operator.input(MEMORY).data is not None
     is_stored_alike = np.float32(hidden.unit) == np.float32(out.unit) and hidden.zero_point == out.zero_point
     return is_known and is_stored_alike and not state_is_read and out.unit >= SMALLEST_SCALE
 
 
-def _length(operator: Operator) -> int:
-    x = operator.inputs[0]
-    assert x is not None
-    return 1 if operator.kind == STEP else x.shape[0 if operator.options["time_major"] else 1]
+def _count_steps(operator: Operator) -> int:
+    return 1 if operator.kind == STEP else operator.input(0).shape[0 if operator.options["time_major"] else 1]
 
 
 class _Cell:
@@ -82,13 +77,10 @@ class _Cell:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.written: list[Operator] = []
-        self.length = _length(operator)
+        self.length = _count_steps(operator)
         self.out, self.after = operator.outputs
         self.is_integer = self.out.type == "i8"
-        x, hidden, memory = (operator.inputs[i] for i in (0, HIDDEN, MEMORY))
-        assert x is not None
-        assert hidden is not None
-        assert memory is not None
+        x, hidden, memory = (operator.input(i) for i in (0, HIDDEN, MEMORY))
         self.x, self.batch, self.units = x, memory.shape[0], memory.shape[1]
         self.hidden, self.memory = self._known(hidden), self._known(memory)
         self.swaps = operator.kind == SEQUENCE and not operator.options["time_major"] and min(x.shape[:2]) > 1
@@ -102,14 +94,14 @@ class _Cell:
         self.shape = (self.batch, self.units)
         self.rows, self.along_gates = constant((self.batch, len(self.gates) * self.units)), constant(1)
         self.unit, self.one = (constant([number], "f32") for number in (GATE_LIMIT, 1.0))
-        self.recurrent = self._all(RECURRENT)
+        self.recurrent = self._stack(RECURRENT)
         self.seen_again = self._number(self.recurrent)
         self.is_cut_once = not self.is_integer and self._remembers_little()
 
-    def steps(self) -> list[Operator]:
+    def write_out(self) -> list[Operator]:
         """What takes the operator's place."""
-        summed = self._summed()
-        self._deliver([self._step(self._total(summed, time)) for time in range(self.length)])
+        summed = self._sum_inputs()
+        self._deliver([self._step(self._add_recurrent(summed, time)) for time in range(self.length)])
         if not self.is_integer:
             self._finish("RESHAPE", [self._computed(self.memory), constant(self.after.shape)], self.after)
         return self.written
@@ -127,7 +119,7 @@ class _Cell:
 
     # Sums
 
-    def _summed(self) -> Tensor:
+    def _sum_inputs(self) -> Tensor:
         """What the gates see of the input, for all steps: [time · batch, gates · units]."""
         x = self.x
         rows = self.length * self.batch
@@ -135,12 +127,12 @@ class _Cell:
             x = self._emit("DEQUANTIZE", [x], x.shape)
         if self.swaps:
             x = self._emit("TRANSPOSE", [x, constant([1, 0, 2])], (x.shape[1], x.shape[0], x.shape[2]))
-        x = self._reshaped(x, (rows, x.shape[-1]))
-        learnt = [self._number(self._all(WEIGHTS)), self._number(self._biases())]
-        summed = self._product(x, learnt, WITHIN_ONE if self.is_integer else NO_ACTIVATION)
-        return self._within(summed, FAR) if self.is_cut_once else summed
+        x = self._reshape(x, (rows, x.shape[-1]))
+        constants = self._number(self._stack(WEIGHTS)), self._number(self._stack_biases())
+        summed = self._multiply(x, *constants, WITHIN_ONE if self.is_integer else NO_ACTIVATION)
+        return self._limit(summed, FAR) if self.is_cut_once else summed
 
-    def _total(self, summed: Tensor, time: int) -> Tensor:
+    def _add_recurrent(self, summed: Tensor, time: int) -> Tensor:
         """What the gates see at one time, of the last output too: [batch, gates · units]."""
         act = WITHIN_ONE if self.is_integer else NO_ACTIVATION
         if self.length > 1:
@@ -149,39 +141,33 @@ class _Cell:
         if isinstance(self.hidden, np.ndarray):
             seen = self._number(self.hidden @ self.recurrent.T) if self.hidden.any() else None
         else:
-            seen = self._product(self.hidden, [self.seen_again, None], NO_ACTIVATION)
+            seen = self._multiply(self.hidden, self.seen_again, None, NO_ACTIVATION)
         total = summed if seen is None else self._pair("ADD", summed, seen, act)
         if self.is_integer:
             return self._pair("MUL", total, self.unit)
-        return total if self.is_cut_once or self.squash == "RELU" else self._within(total, FAR)
+        return total if self.is_cut_once or self.squash == "RELU" else self._limit(total, FAR)
 
-    def _product(self, x: Tensor, learnt: list[Tensor | None] | list[Tensor], activation: int) -> Tensor:
-        weights = learnt[0]
-        assert weights is not None
+    def _multiply(self, x: Tensor, weights: Tensor, bias: Tensor | None, activation: int) -> Tensor:
         shape = (x.shape[0], weights.shape[0])
-        return self._emit("FULLY_CONNECTED", [x, *learnt], shape, activation=activation)
+        return self._emit("FULLY_CONNECTED", [x, weights, bias], shape, activation=activation)
 
-    def _all(self, positions: range) -> Array:
+    def _stack(self, positions: range) -> Array:
         """Weights of the gates, one below the other."""
-        parts = [self._learnt(positions, gate) for gate in self.gates]
-        return np.concatenate([_real(part) for part in parts]) / self._unit()
+        return np.concatenate([_real(self._constant(positions, gate)) for gate in self.gates]) / self._unit()
 
-    def _biases(self) -> Array:
+    def _stack_biases(self) -> Array:
         parts = []
         for gate in self.gates:
-            bias = self._learnt(BIASES, gate).data
-            assert bias is not None
-            scale = self.x.unit * self._learnt(WEIGHTS, gate).unit if self.is_integer else 1.0
+            bias = self._constant(BIASES, gate).value
+            scale = self.x.unit * self._constant(WEIGHTS, gate).unit if self.is_integer else 1.0
             parts.append((bias * np.float64(scale)).astype(np.float32))
         return np.concatenate(parts) / self._unit()
 
     def _unit(self) -> np.float32:
         return np.float32(GATE_LIMIT if self.is_integer else 1)
 
-    def _learnt(self, positions: range, gate: str) -> Tensor:
-        tensor = self.operator.inputs[positions[GATES.index(gate)]]
-        assert tensor is not None
-        return tensor
+    def _constant(self, positions: range, gate: str) -> Tensor:
+        return self.operator.input(positions[GATES.index(gate)])
 
     # A step
 
@@ -195,8 +181,8 @@ class _Cell:
         memory = self._pair("MUL", seen["input"], seen["cell"])
         if not isinstance(self.memory, np.ndarray) or self.memory.any():
             memory = self._pair("ADD", memory, self._pair("MUL", seen["forget"], self._computed(self.memory)))
-        self.memory = memory = self._clipped(memory)
-        hidden = self._pair("MUL", seen["output"], self._squashed(self.squash, memory))
+        self.memory = memory = self._clip(memory)
+        hidden = self._pair("MUL", seen["output"], self._squash(self.squash, memory))
         if not self.is_integer:
             self.hidden = hidden
             return hidden
@@ -206,20 +192,20 @@ class _Cell:
 
     def _gate(self, gate: str, sums: Tensor) -> Tensor:
         if gate == "cell":
-            return self._squashed(self.squash, sums)
+            return self._squash(self.squash, sums)
         if self.squash == "RELU":  # whose candidate is not to be cut off
-            sums = self._within(sums, FAR)
-        return self._squashed("LOGISTIC", sums)
+            sums = self._limit(sums, FAR)
+        return self._squash("LOGISTIC", sums)
 
-    def _clipped(self, memory: Tensor) -> Tensor:
+    def _clip(self, memory: Tensor) -> Tensor:
         """Within the limit, which takes several steps to come near."""
         self.reach += self.largest
         if self.reach <= self.limit:
             return memory
         self.reach = self.limit
-        return self._within(memory, self.limit)
+        return self._limit(memory, self.limit)
 
-    def _within(self, x: Tensor, limit: float) -> Tensor:
+    def _limit(self, x: Tensor, limit: float) -> Tensor:
         for kind, end in (("MINIMUM", limit), ("MAXIMUM", -limit)):
             x = self._emit(kind, [x, self._number(np.full(1, end))], x.shape)
         return x
@@ -254,10 +240,10 @@ class _Cell:
         shape = a.shape if a.size >= b.size else b.shape
         return self._emit(kind, [a, b], shape, activation=activation)
 
-    def _squashed(self, kind: str, x: Tensor) -> Tensor:
+    def _squash(self, kind: str, x: Tensor) -> Tensor:
         return self._emit(kind, [x], x.shape)
 
-    def _reshaped(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    def _reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         return x if x.shape == shape else self._emit("RESHAPE", [x, constant(shape)], shape)
 
     def _new(self, shape: tuple[int, ...]) -> Tensor:
@@ -278,7 +264,6 @@ class _Cell:
 
 def _real(tensor: Tensor) -> Array:
     """The numbers of a constant."""
-    assert tensor.data is not None
     if tensor.type == "f32":
-        return tensor.data
-    return (tensor.data.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.unit)
+        return tensor.value
+    return (tensor.value.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.unit)

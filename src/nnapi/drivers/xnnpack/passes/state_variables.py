@@ -9,72 +9,41 @@ does not depend on each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
+from nnapi.drivers.xnnpack.operators import facts
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 
-class Recurrence(NamedTuple):
-    """Which inputs are states, and for which of those an output follows the engine's only one."""
-
-    states: tuple[int, ...]
-    given: tuple[int, ...]
-
-
-RECURRENT = {
-    "LSTM": Recurrence((18, 19), (19,)),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": Recurrence((18, 19), (19,)),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": Recurrence((4,), ()),
-}
-"""Operators with states, by kind. A state that is the last output is not given again."""
-
-
-def in_place(graph: Graph) -> Graph:
-    """The same graph with states as variables, less the operators whose results nobody reads."""
-    if not any(operator.kind in RECURRENT for operator in graph.operators):
-        return graph
-    graph = needed(graph)
+def make_state_variables(graph: Graph) -> Graph:
+    """The same graph with states as variables."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
-    result = Graph([], graph.inputs, list(graph.outputs))
+    result = replace(graph, operators=[], outputs=list(graph.outputs))
     for operator in graph.operators:
-        if operator.kind in RECURRENT:
+        if facts(operator.kind).states:
             _unfold(operator, result, read)
         else:
             result.operators.append(operator)
     return result
 
 
-def needed(graph: Graph) -> Graph:
-    """Without the operators whose results nobody reads."""
-    read: set[Tensor | None] = set(graph.outputs)
-    kept = []
-    for operator in reversed(graph.operators):
-        if not read.isdisjoint(operator.outputs):
-            read.update(operator.inputs)
-            kept.append(operator)
-    return Graph(kept[::-1], graph.inputs, graph.outputs)
-
-
 def _unfold(operator: Operator, graph: Graph, read: set[Tensor | None]) -> None:
-    states, given = RECURRENT[operator.kind]
     inputs = list(operator.inputs)
     variables = {}
-    for position in states:
-        state = inputs[position]
-        assert state is not None
+    for position in facts(operator.kind).states:
+        state = operator.input(position)
         variables[position] = inputs[position] = state.like(is_variable=True)
         begin = constant([0] * len(state.shape))
         graph.operators.append(Operator("SLICE", [state, begin, constant(state.shape)], [variables[position]]))
-    outputs = operator.outputs[:1]
-    graph.operators.append(Operator(operator.kind, inputs, outputs, operator.options, operator.intermediates))
-    for position, after in zip(given, operator.outputs[1:], strict=True):
+    graph.operators.append(operator.like(inputs, outputs=operator.outputs[:1]))
+    for position, after in zip(facts(operator.kind).given, operator.outputs[1:], strict=True):
         if after in read:
-            graph.operators += _reading(variables[position], outputs[0], after)
+            graph.operators += _read(variables[position], operator.output, after)
         elif after in graph.outputs:
             graph.outputs = [variables[position] if tensor is after else tensor for tensor in graph.outputs]
 
 
-def _reading(variable: Tensor, output: Tensor, after: Tensor) -> Sequence[Operator]:
+def _read(variable: Tensor, output: Tensor, after: Tensor) -> Sequence[Operator]:
     """Copy a variable, by a way that depends on the output of the operator that changes it."""
     rank = len(output.shape)
     corner = output.like(shape=(1,) * rank)

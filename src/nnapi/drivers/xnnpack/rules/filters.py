@@ -10,8 +10,8 @@ from nnapi.codes import OperandCode
 from nnapi.drivers.lowering import Unsupported, require
 from nnapi.drivers.xnnpack.context import SHIFT, Context
 from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import out_of_reach
-from nnapi.formats.tflite.graph import Places, Tensor
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import find_outliers, found
+from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.writer_schema import TYPES
 from nnapi.model.operand import Array, OperandType
 
@@ -31,7 +31,7 @@ def learnt(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     is given them.
 
     A quantised filter is signed and symmetric, each channel with a scale of its own, where its numbers allow; where
-    they do not it keeps unsigned codes and a zero point, for :mod:`narrow` to resolve. Channels whose scales the engine
+    they do not it keeps unsigned codes and a zero point, for the passes to resolve. Channels whose scales the engine
     does not take are zeros if that gives the same codes.
     """
     type = context.type(name)
@@ -41,9 +41,11 @@ def learnt(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     if type.channel:
         filter, faint = _without_faint(context, type, codes, name)
         return filter, _offsets(context, filter.scale, faint)
-    outside = out_of_reach(codes, type.zero_point)
-    if len(outside):
-        return _unsigned(type, codes, channel, name, outside), _offsets(context, type.scale, NO_CHANNELS)
+    outliers = find_outliers(codes, type.zero_point)
+    if len(outliers):
+        filter = _unsigned(type, codes, channel, name)
+        found[filter] = outliers
+        return filter, _offsets(context, type.scale, NO_CHANNELS)
     scales = np.full(type.dimensions[channel], type.scale, np.float32)
     differences = np.subtract(codes.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
     filter = Tensor("i8", type.dimensions, scales, axis=channel, data=differences, name=name)
@@ -77,11 +79,11 @@ def _zeroed(codes: Array, slices: Array, axis: int) -> Array:
     return result
 
 
-def _unsigned(type: OperandType, codes: Array, channel: int, name: str, outside: Places) -> Tensor:
+def _unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
     zero_point = type.zero_point
     if type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED:
         codes, zero_point = np.bitwise_xor(codes.view(np.uint8), np.uint8(SHIFT)), zero_point + SHIFT
-    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name, outside=outside)
+    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name)
 
 
 def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:

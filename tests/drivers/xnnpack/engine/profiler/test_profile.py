@@ -15,11 +15,10 @@ from tests.stacks import convolutions
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
-from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.compile import find_origins, lower_model
 from nnapi.drivers.xnnpack.engine.profiler.align import Node, aligned, fits, owners
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
-from nnapi.drivers.xnnpack.engine.profiler.profile import origins
-from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine
 
 pytestmark = pytest.mark.engine
@@ -86,9 +85,9 @@ def test_operators_know_the_operation_whose_result_they_give():
     numbers = net.numbers(1, 1, 1, 1, 0)
     inputs = [y, weights, net.constant(bias, np.zeros(4)), *numbers]
     z = net.call(OperationCode.DEPTHWISE_CONV_2D, inputs, tensor("quant8_asymm", (1, 8, 8, 4), 2.0, 128))
-    graph = narrowed(lowered(net.finished(z)).graph)
+    graph = sign_weights(lower_model(net.finished(z)).graph)
     assert len(graph.operators) > 2
-    found = origins(graph)
+    found = find_origins(graph)
     assert None not in found
     assert found == sorted(found)
     assert set(found) == {0, 1}

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, taken
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import FEW, ROW, Outside, out_of_reach, split
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import FEW, ROW, Outliers, find_outliers, split
 from nnapi.formats.tflite.graph import Operator, Tensor
 
 DEPTH = 6
@@ -32,18 +32,18 @@ def test_every_channel_is_where_it_is_said_to_be(order):
     assert len(whole) == len(order)
     for channel in range(DEPTH):
         assert order.places(channel) == [place for place, held in enumerate(whole) if held == channel]
-    assert all(order.places(channel) == places for channel, places in order.departed().items())
+    assert all(order.places(channel) == places for channel, places in order.displaced().items())
 
 
 def test_a_longer_order_has_the_new_channels_last():
-    assert list(Order(range(3), {0: 2}, [1]).longer([0, 2])) == [2, 1, 2, 1, 0, 2]
+    assert list(Order(range(3), {0: 2}, [1]).extend([0, 2])) == [2, 1, 2, 1, 0, 2]
 
 
 @given(orders(), st.integers(0, 2))
 def test_slices_are_taken_as_the_order_has_them(order, axis):
     data = np.random.default_rng(0).integers(0, 256, (DEPTH, DEPTH, DEPTH), np.uint8)
     scale = np.arange(DEPTH, dtype=np.float32)
-    result = taken(Tensor("i8", data.shape, scale, axis=1, data=data), order, axis)
+    result = gather(Tensor("i8", data.shape, scale, axis=1, data=data), order, axis)
     assert (result.data == data.take(list(order), axis)).all()
     assert result.shape == result.data.shape
     assert np.array_equal(result.scale, scale[list(order)] if axis == 1 else scale)
@@ -51,28 +51,28 @@ def test_slices_are_taken_as_the_order_has_them(order, axis):
 
 @given(orders(), st.sampled_from([0, 3]), st.integers(0, 2**32 - 1), st.integers(0, 255))
 def test_where_numbers_do_not_fit_is_known_of_slices_without_a_look(order, axis, seed, zero_point):
-    filter, outside = unsigned((DEPTH, 1, 2, DEPTH), seed, zero_point), Outside()
-    part = outside.taken(filter, order, axis)
-    assert sorted(outside[part]) == sorted(Outside()[part])
-    assert part not in outside.own or not np.shares_memory(part.data, filter.data)
+    filter, outliers = unsigned((DEPTH, 1, 2, DEPTH), seed, zero_point), Outliers()
+    part = outliers.gather(filter, order, axis)
+    assert sorted(outliers[part]) == sorted(Outliers()[part])
+    assert part not in outliers.own or not np.shares_memory(part.data, filter.data)
 
 
 @given(orders(), st.integers(0, 2**32 - 1), st.integers(0, 255))
 def test_a_filter_joined_in_an_order_sums_to_what_the_order_holds(order, seed, zero_point):
     filter = unsigned((2, 1, 3, DEPTH), seed, zero_point)
-    parts, numbers = split(filter, Outside()[filter]), filter.data.astype(int) - zero_point
-    order = order.longer([*range(DEPTH), *parts.channels])
+    parts, numbers = split(filter, Outliers()[filter]), filter.data.astype(int) - zero_point
+    order = order.extend([*range(DEPTH), *parts.channels])
     joined, whole = np.empty((2, 1, 3, len(order)), np.int8), np.array(list(order))
-    parts.joined(order).write(joined)
+    parts.join(order).write(joined)
     for channel in range(DEPTH):
         assert (joined[..., whole == channel].sum(-1) == numbers[..., channel]).all()
 
 
 def test_a_filter_is_joined_for_an_output_that_holds_units_in_an_order():
     filter = unsigned((3, 1, 1, DEPTH), 0, 128)
-    parts, order = split(filter, Outside()[filter]), Order(range(DEPTH))
-    order = order.longer(parts.channels)
-    plain, copied = parts.joined(order), parts.joined(order, Order(range(3), {1: 0}, [2, 1]))
+    parts, order = split(filter, Outliers()[filter]), Order(range(DEPTH))
+    order = order.extend(parts.channels)
+    plain, copied = parts.join(order), parts.join(order, Order(range(3), {1: 0}, [2, 1]))
     rows, more = (np.empty(tensor.shape, np.int8) for tensor in (plain, copied))
     plain.write(rows)
     copied.write(more)
@@ -91,14 +91,14 @@ def test_numbers_out_of_reach_are_found_on_either_side(dtype, size, count, is_hi
     codes = np.full(size, zero_point, dtype)
     places = np.random.default_rng(size).choice(size, min(count, size), replace=False)
     codes[places] = wide
-    found = out_of_reach(codes.reshape(1, -1), zero_point)
+    found = find_outliers(codes.reshape(1, -1), zero_point)
     assert isinstance(found, list) == (len(places) <= FEW)
     assert list(map(int, found)) == sorted(places.tolist())
 
 
 def test_numbers_out_of_reach_all_over_a_large_filter_are_found():
     codes = np.random.default_rng(0).integers(0, 256, (FEW + 2) * ROW + 7, np.uint8)
-    assert (out_of_reach(codes, 200) == np.flatnonzero(codes < 73)).all()
+    assert (find_outliers(codes, 200) == np.flatnonzero(codes < 73)).all()
 
 
 @pytest.mark.parametrize("count", [0, 1, 32, 33, 48])
@@ -107,8 +107,8 @@ def test_all_numbers_that_do_not_fit_are_found(count):
     wide = np.random.default_rng(count).choice(48, count, replace=False)
     codes[wide] = 250
     filter = Tensor("u8", (2, 2, 3, 4), 0.5, 100, data=codes.reshape(2, 2, 3, 4))
-    outside = Outside()
-    assert sorted(map(int, outside[filter])) == sorted(wide.tolist())
+    outliers = Outliers()
+    assert sorted(map(int, outliers[filter])) == sorted(wide.tolist())
     operator = Operator("CONV_2D", [None, filter, None], [])
-    assert outside.slices(operator, 3) == sorted({place % 4 for place in wide.tolist()})
-    assert outside.slices(operator, 0) == sorted({place // 24 for place in wide.tolist()})
+    assert outliers.find_slices(operator, 3) == sorted({place % 4 for place in wide.tolist()})
+    assert outliers.find_slices(operator, 0) == sorted({place // 24 for place in wide.tolist()})

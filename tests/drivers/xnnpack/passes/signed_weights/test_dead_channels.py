@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from nnapi import compile
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.compile import lowered
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outside
-from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import silent, without_effect
-from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
+from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
+from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import find_dead_channels, strike_out
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, reference
@@ -30,7 +30,7 @@ def pointwise(x, filter, bias, activation, zero_point=0):
 def test_a_bias_below_all_that_can_be_summed_silences_a_channel():
     x = Tensor("i8", (1, 1, 1, 2), 1.0, -128)
     operator = pointwise(x, [[101, 99], [101, 99], [98, 98]], [-255, -254, 0], RELU, -128)
-    found = silent(Graph([operator], [x], operator.outputs))
+    found = find_dead_channels(Graph([operator], [x], operator.outputs))
     assert found[operator.outputs[0]].tolist() == [True, False, True]
 
 
@@ -38,7 +38,7 @@ def test_silence_passes_on_where_nothing_is_added():
     x = Tensor("i8", (1, 1, 1, 1), 1.0, 0)
     first = pointwise(x, [[100], [101]], [-1, 0], RELU)
     second = pointwise(first.outputs[0], [[250, 100], [100, 101]], [0, 0], RELU)
-    found = silent(Graph([first, second], [x], second.outputs))
+    found = find_dead_channels(Graph([first, second], [x], second.outputs))
     assert found[second.outputs[0]].tolist() == [True, False]
 
 
@@ -47,12 +47,12 @@ def test_numbers_that_only_silent_channels_see_are_struck_out():
     first = pointwise(x, [[100], [101]], [-1, 0], RELU)
     second = pointwise(first.outputs[0], [[250, 101], [103, 250], [102, 40]], [0, 0, -100000], RELU)
     graph = Graph([first, second], [x], second.outputs)
-    struck = without_effect(graph, silent(graph), Outside()).operators[1].inputs[1]
+    struck = strike_out(graph, find_dead_channels(graph), Outliers()).operators[1].inputs[1]
     assert struck.data.reshape(3, 2).tolist() == [[100, 101], [100, 250], [100, 100]]
 
 
 def thin_network(random):
-    """Three convolutions, the middle one of each channel, with biases that silence some channels."""
+    """Three convolutions, the middle one of each channel, with biases that dead some channels."""
     net = Net()
     x, type = net.input(IMAGE), IMAGE
     results = []
@@ -79,8 +79,8 @@ def test_what_is_found_is_zero_on_the_reference(seed):
     net, results = thin_network(random)
     model = net.finished(*results)
     outputs = compile(model, [reference()]).run(random.integers(0, 256, IMAGE.dimensions, np.uint8))
-    graph = lowered(model).graph
-    found = silent(graph)
+    graph = lower_model(model).graph
+    found = find_dead_channels(graph)
     for result, index, output in zip(graph.outputs, results, outputs, strict=True):
         if result in found:
             assert (output[..., found[result]] == model.operands[index].type.zero_point).all()
@@ -92,6 +92,6 @@ def test_networks_with_silent_channels_agree(seed):
     random = np.random.default_rng(seed)
     net, results = thin_network(random)
     model = net.finished(results[-1])
-    assert {tensor.type for tensor in narrowed(lowered(model).graph).tensors()} <= {"i8", "i32", "f32"}
+    assert {tensor.type for tensor in sign_weights(lower_model(model).graph).tensors()} <= {"i8", "i32", "f32"}
     (ours,), (theirs,) = both(model, random.integers(0, 256, IMAGE.dimensions, np.uint8))
     assert np.abs(ours.astype(int) - theirs).max() <= 4

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights import channel_map, cost_model, rewrite
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outside, fitting, split
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, make_signed, split
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, engine
@@ -36,7 +36,7 @@ def written(filter):
 
 def split_up(codes, zero_point):
     filter = filter_of(codes, zero_point)
-    return split(filter, Outside()[filter])
+    return split(filter, Outliers()[filter])
 
 
 @given(st.integers(0, 255), st.integers(0, 2**32 - 1))
@@ -45,7 +45,7 @@ def test_the_parts_of_a_filter_sum_to_it(zero_point, seed):
     codes = random.integers(0, 256, (4, 2, 3, 5), np.uint8)
     parts = split_up(codes, zero_point)
     order = random.permutation([*range(5), *parts.channels, *random.integers(0, 5, 3)]).tolist()
-    joined = written(parts.joined(listed(order))).astype(int)
+    joined = written(parts.join(listed(order))).astype(int)
     total = np.stack([joined[..., np.array(order) == channel].sum(-1) for channel in range(5)], -1)
     assert (total == codes.astype(int) - zero_point).all()
     assert joined.min() >= -127
@@ -58,7 +58,7 @@ def test_a_filter_that_fits_has_no_rest():
 @pytest.mark.parametrize("is_own", [False, True])
 def test_a_filter_that_fits_is_signed_in_its_place_only_where_it_is_our_own(is_own):
     codes = np.array([100, 130, 70], np.uint8).reshape(1, 1, 1, 3)
-    result = fitting(filter_of(codes, 100), is_own)
+    result = make_signed(filter_of(codes, 100), is_own)
     assert result.data.reshape(-1).tolist() == [0, 30, -30]
     assert np.shares_memory(result.data, codes) == is_own
 
@@ -78,7 +78,7 @@ def test_a_number_twice_too_large_needs_two_copies():
 )
 def test_joined_puts_the_rest_where_a_channel_comes_again(order, joined):
     codes = np.array([[200, 0, 3], [0, 0, 0]], np.uint8).reshape(2, 1, 1, 3)
-    assert written(split_up(codes, 0).joined(listed(order))).reshape(2, -1).tolist() == joined
+    assert written(split_up(codes, 0).join(listed(order))).reshape(2, -1).tolist() == joined
 
 
 def wide_filter(net, shape, random, out_of_reach=3, zero_point=100):
@@ -113,13 +113,13 @@ def image(random, type=IMAGE):
 
 
 def ways(monkeypatch, way):
-    monkeypatch.setattr(rewrite, "branched", lambda graph, outside: graph)
+    monkeypatch.setattr(rewrite, "split_depthwise", lambda graph, outliers: graph)
     if way == "copied":
-        monkeypatch.setattr(channel_map, "alone", lambda operator, wanted: 1.0)
-        monkeypatch.setattr(channel_map, "_written", lambda operator, count, splits: 0.0)
+        monkeypatch.setattr(channel_map, "estimate_alone", lambda operator, wanted: 1.0)
+        monkeypatch.setattr(channel_map, "_estimate_writing", lambda operator, count, splits: 0.0)
         return
-    monkeypatch.setattr(channel_map, "alone", lambda operator, wanted: -1.0)
-    monkeypatch.setattr(rewrite, "ways", lambda operator, wanted, written, joined: {way: 0.0})
+    monkeypatch.setattr(channel_map, "estimate_alone", lambda operator, wanted: -1.0)
+    monkeypatch.setattr(rewrite, "estimate_ways", lambda operator, wanted, written, joined: {way: 0.0})
 
 
 def types(graph):
@@ -144,7 +144,7 @@ def test_every_way_of_computing_agrees(way, monkeypatch):
     ways(monkeypatch, way)
     random = np.random.default_rng(3)
     model = inverted_residual(random)
-    narrowed = rewrite.narrowed(lowered(model).graph)
+    narrowed = rewrite.sign_weights(lower_model(model).graph)
     kinds = {operator.kind for operator in narrowed.operators}
     signs = {"appended": "SLICE" in kinds, "doubled": "CONCATENATION" in kinds, "unsigned": "u8" in types(narrowed)}
     assert signs.get(way, True)
@@ -185,23 +185,23 @@ def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero():
         Operator("CONV_2D", [x, filters[0], biases[0]], [y]),
         Operator("CONV_2D", [y, filters[1], biases[1]], [z]),
     ]
-    graph, outside = Graph(operators, [x], [z]), Outside()
-    splits = {op: split(filter, outside[filter]) for op, filter in zip(operators, filters, strict=True)}
-    silence = {y: np.array([False, True, False])}
-    orders = channel_map.ordered(graph, splits, silence, outside)
+    graph, outliers = Graph(operators, [x], [z]), Outliers()
+    splits = {op: split(filter, outliers[filter]) for op, filter in zip(operators, filters, strict=True)}
+    dead = {y: np.array([False, True, False])}
+    orders = channel_map.map_channels(graph, splits, dead, outliers)
     assert {tensor: list(order) for tensor, order in orders.items()} == {y: [0, 2, 2]}
 
 
 def test_no_unsigned_tensor_is_left():
-    graph = rewrite.narrowed(lowered(inverted_residual(np.random.default_rng(7))).graph)
+    graph = rewrite.sign_weights(lower_model(inverted_residual(np.random.default_rng(7))).graph)
     assert types(graph) <= {"i8", "i32", "f32"}
 
 
 def test_a_graph_without_unsigned_filters_stays_as_it_is():
     net = Net()
     x = net.input(IMAGE)
-    graph = lowered(net.finished(net.call(OperationCode.RELU, [x], IMAGE))).graph
-    assert rewrite.narrowed(graph) is graph
+    graph = lower_model(net.finished(net.call(OperationCode.RELU, [x], IMAGE))).graph
+    assert rewrite.sign_weights(graph).operators == graph.operators
 
 
 @settings(max_examples=25, deadline=None)
@@ -223,16 +223,18 @@ def test_random_chains_agree(seed):
 
 def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones():
     shallow, deep = _dense((1, 112, 112, 16), (16, 1, 1, 16)), _dense((1, 14, 14, 512), (512, 1, 1, 512))
-    cheapest = [min(seconds, key=seconds.get) for seconds in (channel_map.ways(op, [0]) for op in (shallow, deep))]
+    cheapest = [
+        min(seconds, key=seconds.get) for seconds in (channel_map.estimate_ways(op, [0]) for op in (shallow, deep))
+    ]
     assert cheapest == ["float", "appended"]
-    assert cost_model.appended(deep, 1) < cost_model.doubled(deep)
-    assert cost_model.joined_again(deep, 16) < cost_model.appended(deep, 1)
+    assert cost_model.estimate_slices(deep, 1) < cost_model.estimate_doubling(deep)
+    assert cost_model.estimate_rejoining(deep, 16) < cost_model.estimate_slices(deep, 1)
 
 
 def test_a_large_filter_for_a_single_row_stays_as_it_is():
     def cheapest(rows, depth):
         operator = _dense((1, 1, rows, depth), (1000, 1, 1, depth))
-        seconds = channel_map.ways(operator, [*range(20)])
+        seconds = channel_map.estimate_ways(operator, [*range(20)])
         return min(seconds, key=seconds.get)
 
     assert cheapest(1, 1024) == "unsigned"
@@ -247,7 +249,7 @@ def test_a_large_filter_for_a_single_row_is_within_one_code():
     out = tensor("uint8", (1, 1, 1, 800), 0.2, 110)
     y = net.call(OperationCode.CONV_2D, [net.input(type), w, b, *net.numbers(SAME, 1, 1, 0)], out)
     model = net.finished(y)
-    assert "u8" in types(rewrite.narrowed(lowered(model).graph))
+    assert "u8" in types(rewrite.sign_weights(lower_model(model).graph))
     (ours,), (theirs,) = both(model, image(random, type))
     assert np.abs(ours.astype(int) - theirs).max() <= 1
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.compile import lowered
-from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
-from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import paired
+from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
+from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both
 
@@ -47,7 +47,7 @@ def agrees(model, random):
 
 def reading(model):
     """The convolution as the engine is given it: its input's shape and its filter's."""
-    (operator,) = (op for op in narrowed(lowered(model).graph).operators if op.kind == "CONV_2D")
+    (operator,) = (op for op in sign_weights(lower_model(model).graph).operators if op.kind == "CONV_2D")
     assert operator.inputs[1].type == "i8"
     return operator.inputs[0].shape, operator.inputs[1].shape
 
@@ -70,7 +70,7 @@ def test_a_row_with_numbers_out_of_reach_is_copied(row):
 def test_rows_of_an_image_with_odd_extents_are_padded_whole():
     random = np.random.default_rng(2)
     model = convolution(random, (2, 13, 17, 3), (20, 3, 3, 3), SAME, wide=[(4, 2, 1, 2)])
-    pads = [op for op in narrowed(lowered(model).graph).operators if op.kind == "PAD"]
+    pads = [op for op in sign_weights(lower_model(model).graph).operators if op.kind == "PAD"]
     assert [len(op.inputs[0].shape) for op in pads] == [3, 4]
     assert agrees(model, random)
 
@@ -79,7 +79,7 @@ def test_rows_of_an_image_with_odd_extents_are_padded_whole():
 def test_a_border_becomes_part_of_it(border, pads):
     random = np.random.default_rng(4)
     model = convolution(random, (1, 12, 16, 3), (20, 3, 3, 3), VALID, border=border)
-    kinds = [op.kind for op in narrowed(lowered(model).graph).operators]
+    kinds = [op.kind for op in sign_weights(lower_model(model).graph).operators]
     assert kinds.count("PAD") == pads
     assert kinds[-2:] == ["RESHAPE", "CONV_2D"]
     assert agrees(model, random)
@@ -101,5 +101,5 @@ def test_random_ones_agree(seed):
 
 @pytest.mark.parametrize(("image", "filter"), [((1, 12, 12, 5), (8, 3, 3, 5)), ((1, 12, 12, 3), (8, 1, 1, 3))])
 def test_deep_images_and_single_pixels_stay_as_they_are(image, filter):
-    graph = lowered(convolution(np.random.default_rng(3), image, filter, SAME)).graph
-    assert paired(graph) is graph
+    graph = lower_model(convolution(np.random.default_rng(3), image, filter, SAME)).graph
+    assert move_space_to_depth(graph).operators == graph.operators

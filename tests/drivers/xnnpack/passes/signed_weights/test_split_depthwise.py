@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.compile import lowered
+from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outside
-from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
-from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import branched
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
+from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
 from nnapi.formats.tflite.writer import serialised
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import tensor
@@ -59,12 +59,12 @@ class Chain:
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(cost_model, "in_branches", lambda operator, apart: -1.0)
+    monkeypatch.setattr(cost_model, "estimate_branches", lambda operator, apart: -1.0)
 
 
 def graph_of(chain):
-    graph = lowered(chain.net.finished(chain.x)).graph
-    return graph, branched(graph, Outside())
+    graph = lower_model(chain.net.finished(chain.x)).graph
+    return graph, split_depthwise(graph, Outliers())
 
 
 def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always):
@@ -74,19 +74,19 @@ def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always):
     assert kinds == ["CONV_2D"] * 2 + ["DEPTHWISE_CONV_2D"] * 2 + ["CONCATENATION", "CONV_2D"]
     fast, slow = graph.operators[2:4]
     assert [fast.outputs[0].shape[3], slow.outputs[0].shape[3]] == [32, 8]
-    outside = Outside()
-    assert outside.slices(fast, 3) == []
-    assert outside.slices(slow, 3) == [0]
+    outliers = Outliers()
+    assert outliers.find_slices(fast, 3) == []
+    assert outliers.find_slices(slow, 3) == [0]
 
 
 def test_the_part_holds_what_the_convolutions_around_it_want_as_well(always):
     chain = Chain(np.random.default_rng(2)).dense(48).each(wide=[5, 40]).dense(9, wide=[20])
     _, graph = graph_of(chain)
-    outside = Outside()
+    outliers = Outliers()
     (joined,) = (operator.outputs[0] for operator in graph.operators if operator.kind == "CONCATENATION")
     (reader,) = (operator for operator in graph.operators if operator.inputs[0] is joined)
-    assert all(channel >= 32 for channel in outside.slices(reader, 3))
-    (again,) = (op for op in narrowed(lowered(chain.net.model).graph).operators if op.kind == "CONCATENATION")
+    assert all(channel >= 32 for channel in outliers.find_slices(reader, 3))
+    (again,) = (op for op in sign_weights(lower_model(chain.net.model).graph).operators if op.kind == "CONCATENATION")
     assert [tensor.shape[3] for tensor in again.inputs] == [32, 16, 16]
 
 
@@ -111,7 +111,7 @@ def test_random_chains_agree(seed):
         chain.each(some(chain.type.dimensions[3]))
     chain.dense(7, some(chain.type.dimensions[3]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost_model, "in_branches", lambda operator, apart: -1.0)
+        patch.setattr(cost_model, "estimate_branches", lambda operator, apart: -1.0)
         assert chain.agrees(8)
 
 
@@ -120,7 +120,7 @@ def test_filters_of_the_model_stay_as_they_are(always):
     model = chain.net.finished(chain.x)
     constants = [operand for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     before = [operand.value.copy() for operand in constants]
-    first, second = (serialised(narrowed(lowered(model).graph)) for _ in range(2))
+    first, second = (serialised(sign_weights(lower_model(model).graph)) for _ in range(2))
     assert all((operand.value == value).all() for operand, value in zip(constants, before, strict=True))
     assert first == second
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.xnnpack.compile import lowered
-from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import narrowed
-from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import _dense, _moved, thickened
-from nnapi.formats.tflite.graph import Tensor
+from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import _make_dense, _repeat_moved, move_width_to_depth
+from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from tests.drivers.xnnpack.engine_cases import Net, both
 
@@ -39,17 +39,17 @@ def convolution(random, kind, image, units, size, padding=SAME, stride=1, activa
 
 
 def kinds(model):
-    return [operator.kind for operator in narrowed(lowered(model).graph).operators]
+    return [operator.kind for operator in move_width_to_depth(lower_model(model).graph).operators]
 
 
 def test_the_filter_stands_twice_a_step_apart():
     numbers = np.int8([7, 8, 9]).reshape(1, 1, 3, 1)
-    assert _moved(numbers, 2)[:, 0, :, 0].tolist() == [[7, 8, 9, 0, 0], [0, 0, 7, 8, 9]]
+    assert _repeat_moved(numbers, 2)[:, 0, :, 0].tolist() == [[7, 8, 9, 0, 0], [0, 0, 7, 8, 9]]
 
 
 def test_a_depthwise_filter_is_dense_with_zeros():
     filter = Tensor("i8", (1, 1, 2, 2), np.ones(2, np.float32), axis=3, data=np.int8([[[[1, 2], [3, 4]]]]))
-    first, second = _dense("DEPTHWISE_CONV_2D", filter)[:, 0].tolist()
+    first, second = _make_dense(Conv(Operator("DEPTHWISE_CONV_2D", [None, filter], [])))[:, 0].tolist()
     assert first == [[1, 0], [3, 0]]
     assert second == [[0, 2], [0, 4]]
 
@@ -79,5 +79,5 @@ def test_two_pixels_are_made_at_once(kind, padding, stride):
     ("image", "size", "dilation"), [((1, 8, 8, 9), (3, 3), 1), ((1, 8, 7, 8), (3, 3), 1), ((1, 8, 8, 8), (3, 3), 2)]
 )
 def test_others_stay_as_they_are(kind, image, size, dilation):
-    graph = lowered(convolution(np.random.default_rng(1), kind, image, image[3], size, dilation=dilation)).graph
-    assert thickened(graph) is graph
+    graph = lower_model(convolution(np.random.default_rng(1), kind, image, image[3], size, dilation=dilation)).graph
+    assert move_width_to_depth(graph).operators == graph.operators

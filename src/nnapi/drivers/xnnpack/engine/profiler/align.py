@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event
+from nnapi.drivers.xnnpack.operators import CLAMP, CONVERT, facts
 
 
 class Node(NamedTuple):
@@ -21,30 +22,7 @@ class Node(NamedTuple):
     outputs: tuple[int, ...]
 
 
-_COPIES, _CLAMP, _CONVERT = ("Copy", "Concatenate", "Static Reshape"), ("Clamp",), ("Convert",)
-NAMES = {
-    "CONCATENATION": _COPIES,
-    "CONV_2D": ("Convolution", "Fully Connected"),
-    "DEPTHWISE_CONV_2D": ("Convolution",),
-    "DEQUANTIZE": _CONVERT,
-    "EXPAND_DIMS": _COPIES,
-    "LOGISTIC": ("Sigmoid",),
-    "PACK": _COPIES,
-    "PAD": ("Constant Pad",),
-    "PADV2": ("Constant Pad",),
-    "QUANTIZE": _CONVERT,
-    "RELU": _CLAMP,
-    "RELU6": _CLAMP,
-    "RELU_N1_TO_1": _CLAMP,
-    "RESHAPE": _COPIES,
-    "RSQRT": ("Reciprocal",),
-    "SPLIT": ("Split", "Even Split", "Copy", "Slice"),
-    "SQUEEZE": _COPIES,
-    "STRIDED_SLICE": ("Slice",),
-    "TRANSPOSE_CONV": ("Deconvolution",),
-}
-"""What XNNPACK calls an operator, where that does not begin alike."""
-FINISHING = _CLAMP
+FINISHING = CLAMP
 """Events that finish the operator before them; others that stand alone prepare the one after them."""
 FUSED, ALONE, MISNAMED = 2, 2, 3
 """What it costs to take an operator for fused, an event for one that prepares or finishes, names for the same."""
@@ -52,10 +30,10 @@ FUSED, ALONE, MISNAMED = 2, 2, 3
 
 def fits(kind: str, name: str) -> bool:
     """Whether an event of that name may be an operator of that kind. "Invalid" are chains computed as one table."""
+    names = facts(kind).events
     if name.startswith("Invalid"):
-        return kind in NAMES and NAMES[kind] in (_CONVERT, _CLAMP)
-    names = NAMES.get(kind, (kind[:3].capitalize(),))
-    return name.startswith(names)
+        return names in (CONVERT, CLAMP)
+    return name.startswith(names or kind[:3].capitalize())
 
 
 def owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:

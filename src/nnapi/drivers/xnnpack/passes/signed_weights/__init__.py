@@ -1,1 +1,1 @@
-"""Unsigned networks as signed ones, exactly: :func:`narrow.narrowed` and what it is made of."""
+"""Unsigned networks as signed ones, exactly: :func:`rewrite.sign_weights` and what it is made of."""

@@ -37,7 +37,7 @@ class Order:
         """Place and channel wherever the order is not that of ``span``."""
         return [*self.instead.items(), *enumerate(self.behind, len(self.span))]
 
-    def departed(self) -> dict[int, list[int]]:
+    def displaced(self) -> dict[int, list[int]]:
         """For each channel at such a place: all its places, in rising order."""
         found: dict[int, list[int]] = {}
         for place, channel in self.departures():
@@ -61,21 +61,20 @@ class Order:
         place = channel - self.span.start
         return [place] if channel in self.span and place not in self.instead else []
 
-    def longer(self, channels: Sequence[int]) -> Order:
+    def extend(self, channels: Sequence[int]) -> Order:
         """With more channels behind."""
         return Order(self.span, self.instead, [*self.behind, *channels])
 
 
-def taken(tensor: Tensor, order: Order, axis: int) -> Tensor:
+def gather(tensor: Tensor, order: Order, axis: int) -> Tensor:
     """A constant with other slices along ``axis``: those of its own that ``order`` names."""
-    assert tensor.data is not None
-    data, scale = _taken(tensor.data, order, axis), tensor.scale
+    data, scale = _gather(tensor.value, order, axis), tensor.scale
     if not isinstance(scale, float) and axis == tensor.axis:
-        scale = _taken(scale, order, 0)
+        scale = _gather(scale, order, 0)
     return tensor.like(shape=data.shape, scale=scale, data=data)
 
 
-def _taken(data: Array, order: Order, axis: int) -> Array:
+def _gather(data: Array, order: Order, axis: int) -> Array:
     before: tuple[slice | int, ...] = (slice(None),) * axis
     span, depth = data[(*before, slice(order.span.start, order.span.stop))], len(order.span)
     if not order.instead and not order.behind:

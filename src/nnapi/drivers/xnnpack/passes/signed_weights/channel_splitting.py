@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, taken
-from nnapi.formats.tflite.graph import Operator, Places, Tensor
+from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
+from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.model.operand import Array
 
 REACH = 127
@@ -19,21 +21,26 @@ FEW = 32
 UNCOVERED = "a number that does not fit has too few copies of its channel"
 ROW = 16384
 """Numbers of which the least or greatest is looked for at a time."""
+Places = list[int] | Array
+"""Of numbers in a filter as one row: a list of few, an array of many."""
+found: WeakKeyDictionary[Tensor, Places] = WeakKeyDictionary()
+"""Where the numbers are that do not fit in filters that a lowering rule has looked through: it takes as long as reading
+them does."""
 
 
 @dataclass(frozen=True)
 class Split:
     """An unsigned filter [..., channels] as a sum of two signed ones.
 
-    The first is ``filter`` less its zero point, with the numbers at ``outside`` cut to ±127; what that leaves is for
+    The first is ``filter`` less its zero point, with the numbers at ``outliers`` cut to ±127; what that leaves is for
     copies of input channels: ``channels`` are those behind each copy.
     """
 
     filter: Tensor
-    outside: Places = field(repr=False)
+    outliers: Places = field(repr=False)
     channels: list[int]
 
-    def joined(self, order: Order, units: Order | None = None) -> Tensor:
+    def join(self, order: Order, units: Order | None = None) -> Tensor:
         """The signed filter for an input of which each channel holds the one of the original that ``order`` names.
 
         The first place of a channel has its numbers, later ones have the rests that there are. ``units`` names those
@@ -41,7 +48,7 @@ class Split:
         """
         filter = self.filter
         count = len(units) if units else filter.shape[0]
-        scales = _repeated(filter.unit, count)
+        scales = _repeat(filter.unit, count)
         numbers = filter.like(type="i8", shape=(count, *filter.shape[1:-1], len(order)), scale=scales, zero_point=0)
         numbers.write = partial(self._write, order, units)
         return numbers
@@ -55,29 +62,29 @@ class Split:
             result[list(places)] = own[list(held)]
 
     def _write_rows(self, result: Array, order: Order) -> None:
-        codes, zero_point = _codes(self.filter), np.uint8(self.filter.zero_point)
+        codes, zero_point = self.filter.value, np.uint8(self.filter.zero_point)
         span, depth = order.span, len(order.span)
         np.subtract(codes[..., span.start : span.stop], zero_point, out=result[..., :depth].view(np.uint8))
         result[..., depth:].fill(0)
         if order.instead or depth < codes.shape[-1]:
             self._move(result, order)
-        self._settle(result.reshape(-1, len(order)), order)
+        self._share_out(result.reshape(-1, len(order)), order)
 
     def _move(self, result: Array, order: Order) -> None:
         """Let the first places of channels have their numbers where those are not at home, and no others."""
-        for channel, (first, *again) in order.departed().items():
+        for channel, (first, *again) in order.displaced().items():
             if first in order.instead or first >= len(order.span):
-                numbers = np.subtract(_codes(self.filter)[..., channel], np.uint8(self.filter.zero_point))
+                numbers = np.subtract(self.filter.value[..., channel], np.uint8(self.filter.zero_point))
                 result[..., first] = numbers.view(np.int8)
             result[..., again] = 0
 
-    def _settle(self, rows: Array, order: Order) -> None:
+    def _share_out(self, rows: Array, order: Order) -> None:
         """Share out the numbers that do not fit among the places of their channels."""
-        if not isinstance(self.outside, list):
-            self._settle_columns(rows, order)
+        if not isinstance(self.outliers, list):
+            self._share_out_columns(rows, order)
             return
-        codes = _codes(self.filter).reshape(-1)
-        for place in self.outside:
+        codes = self.filter.value.reshape(-1)
+        for place in self.outliers:
             row, channel = divmod(place, self.filter.shape[-1])
             number, targets = int(codes[place]) - self.filter.zero_point, order.places(channel)
             for target in targets:
@@ -85,8 +92,8 @@ class Split:
                 number -= part
             assert not (targets and number), UNCOVERED
 
-    def _settle_columns(self, rows: Array, order: Order) -> None:
-        codes = _codes(self.filter).reshape(len(rows), -1)
+    def _share_out_columns(self, rows: Array, order: Order) -> None:
+        codes = self.filter.value.reshape(len(rows), -1)
         for channel in dict.fromkeys(self.channels):
             numbers, targets = codes[:, channel].astype(np.int16) - self.filter.zero_point, order.places(channel)
             for target in targets:
@@ -97,7 +104,7 @@ class Split:
 
 def split(filter: Tensor, places: Places) -> Split:
     """An unsigned filter, of which numbers at those places do not fit, as a sum."""
-    codes, depth = _codes(filter).reshape(-1), filter.shape[-1]
+    codes, depth = filter.value.reshape(-1), filter.shape[-1]
     if isinstance(places, list):
         once = {place % depth for place in places}
         twice = {place % depth for place in places if abs(int(codes[place]) - filter.zero_point) > 2 * REACH}
@@ -107,7 +114,7 @@ def split(filter: Tensor, places: Places) -> Split:
     return Split(filter, places, sorted([*once, *twice]))
 
 
-def out_of_reach(codes: Array, zero_point: int) -> Places:
+def find_outliers(codes: Array, zero_point: int) -> Places:
     """Where the codes of one byte, as one row, are that differ too much from the zero point.
 
     Only on one side can there be any, and mostly there are one or two: rows without one are passed over at the speed
@@ -137,7 +144,7 @@ def _few(places: Array) -> Places:
     return places.tolist() if len(places) <= FEW else places
 
 
-class Outside(dict[Tensor, Places]):
+class Outliers(dict[Tensor, Places]):
     """Where in unsigned filters, as one row, the numbers are that do not fit: found out when first asked.
 
     ``own`` are filters whose codes were put together here, so that nobody else reads them.
@@ -147,13 +154,13 @@ class Outside(dict[Tensor, Places]):
         self.own: set[Tensor] = set()
 
     def __missing__(self, filter: Tensor) -> Places:
-        places = filter.outside
-        self[filter] = places = out_of_reach(_codes(filter), filter.zero_point) if places is None else places
+        places = found.get(filter)
+        self[filter] = places = find_outliers(filter.value, filter.zero_point) if places is None else places
         return places
 
-    def slices(self, operator: Operator, axis: int) -> list[int]:
+    def find_slices(self, operator: Operator, axis: int) -> list[int]:
         """The slices of the operator's filter along an axis that have such numbers; none where it is signed."""
-        filter = unsigned(operator)
+        filter = Conv(operator).unsigned_filter
         if filter is None:
             return []
         extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
@@ -163,9 +170,9 @@ class Outside(dict[Tensor, Places]):
         slices: list[int] = np.unique(places // within % extent).tolist()
         return slices
 
-    def taken(self, filter: Tensor, order: Order, axis: int) -> Tensor:
+    def gather(self, filter: Tensor, order: Order, axis: int) -> Tensor:
         """The filter with other slices along an axis, and where the numbers are in those."""
-        result = taken(filter, order, axis)
+        result = gather(filter, order, axis)
         if filter.type != "u8":
             return result
         self.own.update([result] if order.departures() else [])
@@ -181,57 +188,26 @@ class Outside(dict[Tensor, Places]):
         return result
 
 
-def signed(filter: Tensor, codes: Array) -> Tensor:
+def replace_codes(filter: Tensor, codes: Array) -> Tensor:
     """An unsigned filter with those signed codes instead, each channel with a scale of its own."""
-    scales = _repeated(filter.unit, codes.shape[filter.axis])
+    scales = _repeat(filter.unit, codes.shape[filter.axis])
     return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
 
 
-def fitting(filter: Tensor, is_own: bool = False) -> Tensor:
+def make_signed(filter: Tensor, is_own: bool = False) -> Tensor:
     """An unsigned filter whose numbers all fit, as a signed one; in the place of the former where that is our own."""
-    codes = _codes(filter)
-    return signed(filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8))
+    codes = filter.value
+    return replace_codes(
+        filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8)
+    )
 
 
-def per_channel(bias: Tensor) -> Tensor:
+def repeat_scale(bias: Tensor) -> Tensor:
     """A bias for a signed filter."""
-    return bias.like(scale=_repeated(bias.scale, bias.shape[0]), data=bias.data)
+    return bias.like(scale=_repeat(bias.scale, bias.shape[0]), data=bias.value)
 
 
-def _repeated(scale: float | Array, count: int) -> Array:
+def _repeat(scale: float | Array, count: int) -> Array:
     result = np.empty(count, np.float32)
     result[:] = scale
     return result
-
-
-def unsigned(operator: Operator) -> Tensor | None:
-    """The unsigned filter of an operator that has one."""
-    filter = operator.inputs[1] if len(operator.inputs) > 1 else None
-    return filter if filter is not None and filter.type == "u8" and filter.data is not None else None
-
-
-def is_plain(operator: Operator) -> bool:
-    """Whether an operator is a convolution of one group with constant filter and bias."""
-    ends = _learnt(operator, "CONV_2D")
-    return ends is not None and ends[0].shape[3] == ends[1].shape[3]
-
-
-def is_each_channel(operator: Operator) -> bool:
-    """Whether an operator is a convolution of each channel with a constant filter of its own."""
-    ends = _learnt(operator, "DEPTHWISE_CONV_2D")
-    return ends is not None and ends[0].shape[3] == operator.outputs[0].shape[3]
-
-
-def _learnt(operator: Operator, kind: str) -> tuple[Tensor, Tensor] | None:
-    """Input and filter of an operator of that kind whose filter and bias are constants."""
-    if operator.kind != kind:
-        return None
-    x, filter, bias = operator.inputs
-    if x is None or filter is None or bias is None or filter.data is None or bias.data is None:
-        return None
-    return x, filter
-
-
-def _codes(filter: Tensor) -> Array:
-    assert filter.data is not None
-    return filter.data

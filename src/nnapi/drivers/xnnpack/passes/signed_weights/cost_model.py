@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 
+from nnapi.drivers.xnnpack.operators import facts
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 SLICED, JOINED = 2.6e-9, 2.1e-9
 """For each pixel: slicing a channel off, every tensor that is joined."""
 MOVED = 8e-12
 """For each byte that is joined."""
-PRODUCT, FLOAT_PRODUCT = 2e-12, 9.5e-12
-UNSIGNED_PRODUCT = 1.3e-11
+MAC, FLOAT_MAC = 2e-12, 9.5e-12
+UNSIGNED_MAC = 1.3e-11
 """Of a single row, with the filter as it is."""
 FAR_FILTER = 500_000
 """Numbers of a filter that, doubled, comes from beyond the caches of a core, at half the speed."""
@@ -40,20 +41,14 @@ FEWEST = 4
 """Pixels computed in the time in which a filter comes from memory."""
 
 
-SUMS = frozenset({"BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
-"""Operators that sum products of their first two inputs."""
+def count_macs(graph: Graph) -> int:
+    """How many products the graph sums, as far as filters tell."""
+    return sum(_macs(operator) for operator in graph.operators if facts(operator.kind).sums)
 
 
-def products(graph: Graph) -> int:
-    """How many products the graph sums, as far as weights tell."""
-    return sum(_products(operator) for operator in graph.operators if operator.kind in SUMS)
-
-
-def _products(operator: Operator) -> int:
-    filter = operator.inputs[1]
-    assert filter is not None
-    out = operator.outputs[0]
-    return out.size // out.shape[-1] * filter.size
+def _macs(operator: Operator) -> int:
+    out = operator.output
+    return out.size // out.shape[-1] * operator.input(1).size
 
 
 def pixels(tensor: Tensor) -> int:
@@ -61,135 +56,126 @@ def pixels(tensor: Tensor) -> int:
     return max(tensor.size // tensor.shape[-1], FEWEST)
 
 
-def rounded(extent: int, step: int) -> int:
+def round_up(extent: int, step: int) -> int:
     return -(-extent // step) * step
 
 
-def summing(operator: Operator, taps: int | None = None, depth: int | None = None) -> float:
+def estimate_dense(operator: Operator, taps: int | None = None, depth: int | None = None) -> float:
     """A signed convolution altogether, with its own filter or with one of so many places and channels."""
-    own_taps, own_depth = _taps(operator)
-    out = operator.outputs[0]
-    products = (taps or own_taps) * rounded(depth or own_depth, STEP)
-    return pixels(out) * rounded(out.shape[-1], TILE) * (products * PRODUCT + REQUANTISED)
+    own_taps, own_depth = _count_taps(operator)
+    out = operator.output
+    macs = (taps or own_taps) * round_up(depth or own_depth, STEP)
+    return pixels(out) * round_up(out.shape[-1], TILE) * (macs * MAC + REQUANTISED)
 
 
-def appended(operator: Operator, copies: int) -> float:
+def estimate_slices(operator: Operator, copies: int) -> float:
     """Copies of that many channels sliced off and joined to the input."""
-    x = _input(operator)
-    return pixels(x) * (2 * JOINED + SLICED * copies) + x.size * MOVED + _deeper(operator, copies)
+    x = operator.input(0)
+    return pixels(x) * (2 * JOINED + SLICED * copies) + x.size * MOVED + _estimate_depth(operator, copies)
 
 
-def doubled(operator: Operator) -> float:
+def estimate_doubling(operator: Operator) -> float:
     """The input joined to itself."""
-    x = _input(operator)
-    return pixels(x) * 2 * JOINED + 2 * x.size * MOVED + _deeper(operator, x.shape[-1])
+    x = operator.input(0)
+    return pixels(x) * 2 * JOINED + 2 * x.size * MOVED + _estimate_depth(operator, x.shape[-1])
 
 
-def joined_again(operator: Operator, copies: int) -> float:
+def estimate_rejoining(operator: Operator, copies: int) -> float:
     """An input that is joined anyway with so many channels more."""
-    return pixels(_input(operator)) * (JOINED + copies * MOVED) + _deeper(operator, copies)
+    return pixels(operator.input(0)) * (JOINED + copies * MOVED) + _estimate_depth(operator, copies)
 
 
-def in_float(operator: Operator, copies: int = 0) -> float:
+def estimate_float(operator: Operator, copies: int = 0) -> float:
     """Computed in float32, the output with copies of that many channels."""
-    out = operator.outputs[0]
-    conversions = _converted(_input(operator).size) + _converted(out.size)
+    out = operator.output
+    conversions = _estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size)
     if operator.kind == "DEPTHWISE_CONV_2D":
-        depth = rounded(out.shape[-1] + copies, TILE)
-        more = _each_channel(operator, depth, in_float=True) - _each_channel(operator, out.shape[-1])
+        depth = round_up(out.shape[-1] + copies, TILE)
+        more = _estimate_tiles(operator, depth, in_float=True) - _estimate_tiles(operator, out.shape[-1])
         return more + conversions
-    taps, depth = _taps(operator)
-    units = rounded(out.shape[-1] + copies, TILE)
-    each = taps * (depth * FLOAT_PRODUCT - rounded(depth, STEP) * PRODUCT) - REQUANTISED
+    taps, depth = _count_taps(operator)
+    units = round_up(out.shape[-1] + copies, TILE)
+    each = taps * (depth * FLOAT_MAC - round_up(depth, STEP) * MAC) - REQUANTISED
     return pixels(out) * units * each + conversions
 
 
-def unsigned(operator: Operator) -> float:
+def estimate_unsigned(operator: Operator) -> float:
     """With the filter as it is, between codes that are turned into unsigned ones and back; infinite where the engine
     is far slower on such filters: if there are several pixels, or the filter stays in a cache."""
-    out = operator.outputs[0]
+    out = operator.output
     if out.size > out.shape[-1]:
         return math.inf
-    taps, depth = _taps(operator)
+    taps, depth = _count_taps(operator)
     numbers = out.shape[-1] * taps * depth
     if numbers < FAR_FILTER:
         return math.inf
-    return numbers * UNSIGNED_PRODUCT + 2 * TURNED - summing(operator)
+    return numbers * UNSIGNED_MAC + 2 * TURNED - estimate_dense(operator)
 
 
-def in_branches(operator: Operator, apart: int) -> float:
+def estimate_branches(operator: Operator, apart: int) -> float:
     """A depthwise filter in two parts, so many channels of it in float32, joined at the end."""
-    x, out = _input(operator), operator.outputs[0]
+    x, out = operator.input(0), operator.output
     depth = out.shape[-1]
-    parts = _each_channel(operator, depth - apart) + _each_channel(operator, apart, in_float=True)
-    conversions = _converted(pixels(x) * apart) + _converted(pixels(out) * apart)
+    parts = _estimate_tiles(operator, depth - apart) + _estimate_tiles(operator, apart, in_float=True)
+    conversions = _estimate_conversion(pixels(x) * apart) + _estimate_conversion(pixels(out) * apart)
     joined = pixels(out) * 2 * JOINED + out.size * MOVED
-    return parts - _each_channel(operator, depth) + conversions + joined
+    return parts - _estimate_tiles(operator, depth) + conversions + joined
 
 
-def each_channel(operator: Operator) -> float:
+def estimate_depthwise(operator: Operator) -> float:
     """A signed depthwise filter altogether."""
-    return _each_channel(operator, operator.outputs[0].shape[-1])
+    return _estimate_tiles(operator, operator.output.shape[-1])
 
 
-def in_twos(operator: Operator, taps: int) -> float:
+def estimate_pairs(operator: Operator, taps: int) -> float:
     """A convolution of few channels as a dense one of so many places that makes two pixels at once."""
-    out, filter = operator.outputs[0], operator.inputs[1]
-    assert filter is not None
-    products = taps * rounded(filter.shape[-1], STEP)
-    return pixels(out) / 2 * rounded(2 * out.shape[-1], TILE) * (products * PRODUCT + REQUANTISED)
+    out = operator.output
+    macs = taps * round_up(operator.input(1).shape[-1], STEP)
+    return pixels(out) / 2 * round_up(2 * out.shape[-1], TILE) * (macs * MAC + REQUANTISED)
 
 
-def carrying(operator: Operator, copies: int) -> float:
+def estimate_reading(operator: Operator, copies: int) -> float:
     """Reading an input that carries copies which are found there anyway."""
-    return _deeper(operator, copies)
+    return _estimate_depth(operator, copies)
 
 
-def writing(operator: Operator, copies: int, product: float = PRODUCT) -> float:
+def estimate_writing(operator: Operator, copies: int, mac: float = MAC) -> float:
     """Making copies of that many channels along with the output."""
-    taps, depth = _taps(operator)
-    out = operator.outputs[0]
+    taps, depth = _count_taps(operator)
+    out = operator.output
     if operator.kind == "DEPTHWISE_CONV_2D":
-        return _each_channel(operator, out.shape[-1] + copies) - _each_channel(operator, out.shape[-1])
-    more = rounded(out.shape[-1] + copies, TILE) - rounded(out.shape[-1], TILE)
-    return pixels(out) * more * (taps * depth * product + REQUANTISED)
+        return _estimate_tiles(operator, out.shape[-1] + copies) - _estimate_tiles(operator, out.shape[-1])
+    more = round_up(out.shape[-1] + copies, TILE) - round_up(out.shape[-1], TILE)
+    return pixels(out) * more * (taps * depth * mac + REQUANTISED)
 
 
-def _each_channel(operator: Operator, depth: int, in_float: bool = False) -> float:
+def _estimate_tiles(operator: Operator, depth: int, in_float: bool = False) -> float:
     """A depthwise filter for so many channels."""
-    taps, _ = _taps(operator)
+    taps, _ = _count_taps(operator)
     tile, times = DEPTHWISE_TILE, 1.0
     if in_float:
-        tile = NEAR_TILE if 4 * pixels(_input(operator)) * depth <= CACHE else FAR_TILE
+        tile = NEAR_TILE if 4 * pixels(operator.input(0)) * depth <= CACHE else FAR_TILE
         tile *= 2 if 8 * taps * depth > NEAREST_CACHE else 1
         times = UNALIGNED if depth % TILE else 1.0
-    return times * pixels(operator.outputs[0]) * (DEPTHWISE_PIXEL + taps * tile * -(-depth // TILE))
+    return times * pixels(operator.output) * (DEPTHWISE_PIXEL + taps * tile * -(-depth // TILE))
 
 
-def _converted(numbers: int) -> float:
+def _estimate_conversion(numbers: int) -> float:
     return numbers * (CONVERTED_NEAR if 4 * numbers <= CACHE else CONVERTED)
 
 
-def _deeper(operator: Operator, copies: int) -> float:
-    taps, depth = _taps(operator)
-    steps = rounded(depth + copies, STEP) - rounded(depth, STEP)
+def _estimate_depth(operator: Operator, copies: int) -> float:
+    taps, depth = _count_taps(operator)
+    steps = round_up(depth + copies, STEP) - round_up(depth, STEP)
     if not steps:
         return 0.0
-    out = operator.outputs[0]
-    return pixels(out) * rounded(out.shape[-1], TILE) * taps * steps * PRODUCT
+    out = operator.output
+    return pixels(out) * round_up(out.shape[-1], TILE) * taps * steps * MAC
 
 
-def _input(operator: Operator) -> Tensor:
-    x = operator.inputs[0]
-    assert x is not None
-    return x
-
-
-def _taps(operator: Operator) -> tuple[int, int]:
+def _count_taps(operator: Operator) -> tuple[int, int]:
     """Places of a filter, and channels that it sums over at each."""
-    filter = operator.inputs[1]
-    assert filter is not None
-    shape = filter.shape
+    shape = operator.input(1).shape
     if operator.kind == "DEPTHWISE_CONV_2D":
         return math.prod(shape[:-1]), 1
-    return (1 if len(shape) == 2 else math.prod(shape[1:-1])), shape[-1]
+    return math.prod(shape[1:-1]), shape[-1]

@@ -1,8 +1,8 @@
 """Channels that are zero whatever the input: found by interval arithmetic, and used.
 
 Trained networks have them, most in their first layers, where a large negative bias stands before a RELU. What a filter
-has for a silent channel, and the whole filter that makes one, may be anything: numbers there that do not fit into
-signed bytes are struck out. Copies of other channels can take the place (:mod:`channels`).
+has for a dead channel, and the whole filter that makes one, may be anything: numbers there that do not fit into
+signed bytes are struck out. Copies of other channels can take the place (:mod:`channel_map`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outside, is_each_channel, is_plain, unsigned
+from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
 
@@ -25,66 +26,56 @@ Bounds = tuple[Array, Array]
 """Least and greatest number of each channel, in codes above the zero point; zero is always between them."""
 
 
-def silent(graph: Graph) -> dict[Tensor, Array]:
+def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
     """For tensors that have channels which are always zero: which these are, as booleans."""
     bounds: dict[Tensor, Bounds] = {}
-    for operator in graph.operators:
-        x, y = operator.inputs[0], operator.outputs[0]
-        if x is not None and _is_looked_at(operator) and (operator.kind == "CONV_2D" or x in bounds):
-            bounds[y] = _after(operator, bounds.get(x) or _any(x))
-    silence = {tensor: (low == 0) & (high == 0) for tensor, (low, high) in bounds.items()}
-    return {tensor: channels for tensor, channels in silence.items() if channels.any()}
+    for conv in map(Conv, graph.operators):
+        if _is_looked_at(conv) and (not conv.is_depthwise or conv.input in bounds):
+            bounds[conv.output] = _bound(conv, bounds.get(conv.input) or _bound_type(conv.input))
+    dead = {tensor: (low == 0) & (high == 0) for tensor, (low, high) in bounds.items()}
+    return {tensor: channels for tensor, channels in dead.items() if channels.any()}
 
 
-def without_effect(graph: Graph, silence: Mapping[Tensor, Array], outside: Outside) -> Graph:
-    """The graph with the numbers struck out that do not fit and that only silent channels see."""
-    return Graph([_struck(operator, silence, outside) for operator in graph.operators], graph.inputs, graph.outputs)
+def strike_out(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
+    """The graph with the numbers struck out that do not fit and that only dead channels see."""
+    return graph.with_operators([_strike_out(operator, dead, outliers) for operator in graph.operators])
 
 
-def _struck(operator: Operator, silence: Mapping[Tensor, Array], outside: Outside) -> Operator:
-    filter, x, y = unsigned(operator), operator.inputs[0], operator.outputs[0]
-    if filter is None or not (x in silence or y in silence) or not (is_plain(operator) or is_each_channel(operator)):
+def _strike_out(operator: Operator, dead: Mapping[Tensor, Array], outliers: Outliers) -> Operator:
+    conv = Conv(operator)
+    filter = conv.unsigned_filter
+    if filter is None or not (conv.is_constant_dense or conv.is_constant_depthwise):
         return operator
-    if not len(outside[filter]):
+    ends = conv.input, conv.output
+    if dead.keys().isdisjoint(ends) or not len(outliers[filter]):
         return operator
-    assert x is not None
-    assert filter.data is not None
-    data = filter.data.copy()
-    read, written = (silence.get(tensor, np.zeros(tensor.shape[3], bool)) for tensor in (x, y))
-    if operator.kind == "CONV_2D":
-        data[..., read] = data[written] = filter.zero_point
-    else:
+    data = filter.value.copy()
+    read, written = (dead.get(tensor, np.zeros(tensor.shape[3], bool)) for tensor in ends)
+    if conv.is_depthwise:
         data[..., read | written] = filter.zero_point
-    inputs = [x, filter.like(data=data), *operator.inputs[2:]]
-    return Operator(operator.kind, inputs, operator.outputs, operator.options)
+    else:
+        data[..., read] = data[written] = filter.zero_point
+    return operator.like([conv.input, filter.like(data=data), *operator.inputs[2:]])
 
 
-def _is_looked_at(operator: Operator) -> bool:
-    if not (is_plain(operator) or is_each_channel(operator)):
+def _is_looked_at(conv: Conv) -> bool:
+    if not (conv.is_constant_dense or conv.is_constant_depthwise):
         return False
-    x, filter, y = operator.inputs[0], operator.inputs[1], operator.outputs[0]
-    assert x is not None
-    assert filter is not None
-    return x.type == y.type == "i8" and filter.type in ("i8", "u8") and filter.size <= LARGEST
+    is_quantised = conv.input.type == conv.output.type == "i8" and conv.filter.type in ("i8", "u8")
+    return is_quantised and conv.filter.size <= LARGEST
 
 
-def _any(tensor: Tensor) -> Bounds:
+def _bound_type(tensor: Tensor) -> Bounds:
     """All that bytes can say."""
     low, high = -128 - tensor.zero_point, 127 - tensor.zero_point
     return np.full(tensor.shape[3], min(low, 0.0)), np.full(tensor.shape[3], max(high, 0.0))
 
 
-def _after(operator: Operator, before: Bounds) -> Bounds:
+def _bound(conv: Conv, before: Bounds) -> Bounds:
     """Bounds of a convolution's output given those of its input; zero counts as possible, as it is what pads."""
-    x, filter, bias = operator.inputs
-    assert x is not None
-    assert filter is not None
-    assert filter.data is not None
-    assert bias is not None
-    assert bias.data is not None
-    y = operator.outputs[0]
-    is_dense, shape = operator.kind == "CONV_2D", filter.shape
-    numbers = np.subtract(filter.data, filter.zero_point if filter.type == "u8" else 0, dtype=np.float64)
+    x, filter, bias, y = conv.input, conv.filter, conv.bias.value, conv.output
+    is_dense, shape = not conv.is_depthwise, filter.shape
+    numbers = np.subtract(filter.value, filter.zero_point if filter.type == "u8" else 0, dtype=np.float64)
     numbers = numbers.reshape(shape[0] if is_dense else 1, -1, shape[3])
     above, below = np.maximum(numbers, 0), np.minimum(numbers, 0)
     above, below = (np.add.reduce(each, 1) if numbers.shape[1] > 1 else each[:, 0] for each in (above, below))
@@ -95,9 +86,9 @@ def _after(operator: Operator, before: Bounds) -> Bounds:
         (above,), (below,) = above, below
         least, greatest = above * low + below * high, above * high + below * low
     factor = np.asarray(filter.scale, np.float64) * x.unit / y.unit
-    floor, ceiling = _clamp(y, operator.options["activation"])
-    low = np.ceil((least + bias.data) * factor - 0.5 - SLACK).clip(min(floor, 0), min(ceiling, 0))
-    high = np.floor((greatest + bias.data) * factor + 0.5 + SLACK).clip(max(floor, 0), max(ceiling, 0))
+    floor, ceiling = _clamp(y, conv.options["activation"])
+    low = np.ceil((least + bias) * factor - 0.5 - SLACK).clip(min(floor, 0), min(ceiling, 0))
+    high = np.floor((greatest + bias) * factor + 0.5 + SLACK).clip(max(floor, 0), max(ceiling, 0))
     return low, high
 
 

@@ -12,57 +12,50 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import REACH, is_plain, per_channel, signed
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import REACH, repeat_scale, replace_codes
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.writer_schema import SAME, VALID
 from nnapi.model.operand import Shape
 
 
-def paired(graph: Graph) -> Graph:
+def move_space_to_depth(graph: Graph) -> Graph:
     """The same graph with such convolutions rewritten; what pads an image for one alone becomes part of it."""
-    borders = _borders(graph)
+    borders = _find_borders(graph)
     replaced: dict[Operator, list[Operator]] = {}
     for operator in graph.operators:
-        if _is_suited(operator):
-            border = borders.get(operator.inputs[0])
-            pairs = _Pairs(operator, border)
-            if pairs.is_possible and pairs.seconds_saved() > 0:
-                replaced[operator] = pairs.operators()
+        if _is_suited(Conv(operator)):
+            border = borders.get(operator.input(0))
+            pairs = _Pairs(Conv(operator), border)
+            if pairs.is_possible and pairs.estimate_gain() > 0:
+                replaced[operator] = pairs.emit()
                 replaced.update({border: []} if border else {})
-    if not replaced:
-        return graph
-    operators = [new for operator in graph.operators for new in replaced.get(operator, [operator])]
-    return Graph(operators, graph.inputs, graph.outputs)
+    return graph.with_operators([new for operator in graph.operators for new in replaced.get(operator, [operator])])
 
 
-def _borders(graph: Graph) -> dict[Tensor | None, Operator]:
+def _find_borders(graph: Graph) -> dict[Tensor, Operator]:
     """By their outputs, the operators that put zeros around images for one reader."""
-    pads = {operator.outputs[0]: operator for operator in graph.operators if operator.kind == "PAD"}
+    pads = {operator.output: operator for operator in graph.operators if operator.kind == "PAD"}
     if not pads:
         return {}
     reads = Counter(tensor for operator in graph.operators for tensor in operator.inputs)
     reads.update(graph.outputs)
-    return {tensor: pad for tensor, pad in pads.items() if reads[tensor] == 1 and _is_around(pad)}
+    return {tensor: pad for tensor, pad in pads.items() if reads[tensor] == 1 and _is_around(pad.input(1))}
 
 
-def _is_around(pad: Operator) -> bool:
-    paddings = pad.inputs[1]
-    assert paddings is not None
+def _is_around(paddings: Tensor) -> bool:
     return paddings.data is not None and paddings.shape == (4, 2) and not paddings.data[[0, 3]].any()
 
 
-def _is_suited(operator: Operator) -> bool:
+def _is_suited(conv: Conv) -> bool:
     """Whether an operator is a quantised convolution of a shallow image at every second pixel."""
-    options = operator.options
-    if not is_plain(operator) or (options["stride_h"], options["stride_w"]) != (2, 2):
+    options = conv.options
+    if not conv.is_constant_dense or (options["stride_h"], options["stride_w"]) != (2, 2):
         return False
-    x, filter = operator.inputs[:2]
-    assert x is not None
-    assert filter is not None
-    is_quantised = x.type == "i8" and filter.type in ("i8", "u8") and len(x.shape) == 4
-    is_dense = (options["dilation_h"], options["dilation_w"]) == (1, 1)
-    return is_quantised and is_dense and 2 * x.shape[3] <= cost_model.STEP
+    is_quantised = conv.input.type == "i8" and conv.filter.type in ("i8", "u8") and len(conv.input.shape) == 4
+    is_near = (options["dilation_h"], options["dilation_w"]) == (1, 1)
+    return is_quantised and is_near and 2 * conv.input.shape[3] <= cost_model.STEP
 
 
 class _Pairs:
@@ -72,28 +65,23 @@ class _Pairs:
     follows the pair of rows where the filter begins, so that pairs are ``step`` rows apart.
     """
 
-    def __init__(self, operator: Operator, border: Operator | None = None) -> None:
-        x, filter = operator.inputs[:2]
-        assert x is not None
-        assert filter is not None
-        assert filter.data is not None
-        self.operator, self.filter, self.y = operator, filter, operator.outputs[0]
-        numbers = filter.data.astype(np.int16) - (filter.zero_point if filter.type == "u8" else 0)
+    def __init__(self, conv: Conv, border: Operator | None = None) -> None:
+        filter = conv.filter
+        self.conv, self.filter, self.y = conv, filter, conv.output
+        numbers = filter.value.astype(np.int16) - (filter.zero_point if filter.type == "u8" else 0)
         self.main = np.clip(numbers, -REACH, REACH) if filter.type == "u8" else numbers
         self.rest = numbers - self.main
         self.rows: list[int] = np.flatnonzero(self.rest.any((0, 2, 3))).tolist()
         self.step = 2 + len(self.rows)
         height, width = filter.shape[1:3]
         self.size = max((height - 1) // 2 * self.step + (height - 1) % 2 + 1, self.step), -(-width // 2)
-        total = [max((o - 1) * 2 + k - e, 0) for o, k, e in zip(self._outs, self._spans, x.shape[1:3], strict=True)]
-        before = [each // 2 if operator.options["padding"] == SAME else 0 for each in total]
+        self.x = conv.input if border is None else border.input(0)
+        ends = zip(self._outs, self._spans, conv.input.shape[1:3], strict=True)
+        total = [max((out - 1) * 2 + k - extent, 0) for out, k, extent in ends]
+        before = [each // 2 if conv.options["padding"] == SAME else 0 for each in total]
         if border is not None:
-            x, paddings = border.inputs
-            assert x is not None
-            assert paddings is not None
-            assert paddings.data is not None
-            before = [each + more for each, more in zip(before, paddings.data[1:3, 0].tolist(), strict=True)]
-        self.x = x
+            given = border.input(1).value[1:3, 0].tolist()
+            before = [each + more for each, more in zip(before, given, strict=True)]
         self._place(before)
 
     @property
@@ -121,13 +109,13 @@ class _Pairs:
         """Whether the image ends where a pair may end, and two numbers suffice for each of the filter."""
         return min(self.after) >= 0 and (not self.rows or int(np.abs(self.rest).max()) <= REACH)
 
-    def seconds_saved(self) -> float:
+    def estimate_gain(self) -> float:
         """How much faster it is so."""
-        other = cost_model.in_float(self.operator) if self.rows else 0.0
-        mine = cost_model.summing(self.operator, self.size[0] * self.size[1], 2 * self.x.shape[3])
-        return cost_model.summing(self.operator) + other - mine
+        other = cost_model.estimate_float(self.conv.operator) if self.rows else 0.0
+        mine = cost_model.estimate_dense(self.conv.operator, self.size[0] * self.size[1], 2 * self.x.shape[3])
+        return cost_model.estimate_dense(self.conv.operator) + other - mine
 
-    def operators(self) -> list[Operator]:
+    def emit(self) -> list[Operator]:
         """What takes the convolution's place."""
         emitted: list[Operator] = []
 
@@ -146,17 +134,15 @@ class _Pairs:
         if self.rows:
             by_rows = (batches, high, 2, 2 * wide * depth)
             image = emit("RESHAPE", [image, constant(by_rows)], by_rows)
-            copies = [self._copy(image, row, emit) for row in self.rows]
+            copies = [self._emit_copy(image, row, emit) for row in self.rows]
             image = emit("CONCATENATION", [image, *copies], (*by_rows[:2], self.step, by_rows[3]), axis=2)
         by_pairs = (batches, high * self.step, wide, 2 * depth)
         image = emit("RESHAPE", [image, constant(by_pairs)], by_pairs)
-        options = self.operator.options | {"stride_h": self.step, "stride_w": 1, "padding": self.padding}
-        bias = self.operator.inputs[2]
-        assert bias is not None
-        inputs: list[Tensor | None] = [image, self._signed_filter(), per_channel(bias)]
+        options = self.conv.options | {"stride_h": self.step, "stride_w": 1, "padding": self.padding}
+        inputs: list[Tensor | None] = [image, self._make_filter(), repeat_scale(self.conv.bias)]
         return [*emitted, Operator("CONV_2D", inputs, [self.y], options)]
 
-    def _copy(self, pairs: Tensor, row: int, emit: Callable[..., Tensor]) -> Tensor:
+    def _emit_copy(self, pairs: Tensor, row: int, emit: Callable[..., Tensor]) -> Tensor:
         """For each pair of rows, the row that a filter which begins there sees with that row of its own."""
         ahead, odd = divmod(row, 2)
         batches, high, _, width = pairs.shape
@@ -166,7 +152,7 @@ class _Pairs:
             return copy
         return emit("PAD", [copy, constant([(0, 0), (0, ahead), (0, 0), (0, 0)])], (batches, high, 1, width))
 
-    def _signed_filter(self) -> Tensor:
+    def _make_filter(self) -> Tensor:
         units, height, width, depth = self.filter.shape
         data = np.zeros((units, *self.size, 2, depth), np.int8)
         for column in range(width):
@@ -177,5 +163,5 @@ class _Pairs:
                 data[:, 2 + copy, pair, second] = self.rest[:, row, column]
         codes = data.reshape(units, *self.size, 2 * depth)
         if self.filter.type == "u8":
-            return signed(self.filter, codes)
+            return replace_codes(self.filter, codes)
         return self.filter.like(shape=codes.shape, data=codes)

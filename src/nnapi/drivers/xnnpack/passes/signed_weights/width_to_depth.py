@@ -9,57 +9,49 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import is_each_channel, is_plain
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.graph import Graph, Operator, constant
 from nnapi.model.operand import Array
 
 
-def thickened(graph: Graph) -> Graph:
+def move_width_to_depth(graph: Graph) -> Graph:
     """The same graph with such operators, where their filters are signed, rewritten."""
-    chosen = {operator for operator in graph.operators if _gains(operator)}
-    if not chosen:
-        return graph
     operators: list[Operator] = []
     for operator in graph.operators:
-        operators += _in_twos(operator) if operator in chosen else [operator]
-    return Graph(operators, graph.inputs, graph.outputs)
+        operators += _make_pairs(Conv(operator)) if _gains(Conv(operator)) else [operator]
+    return graph.with_operators(operators)
 
 
-def _gains(operator: Operator) -> bool:
+def _gains(conv: Conv) -> bool:
     """Whether an operator is of that kind, makes an even number of pixels in a row, and is faster so."""
-    is_dense = is_plain(operator)
-    if not is_dense and not is_each_channel(operator):
+    if not conv.is_constant_dense and not conv.is_constant_depthwise:
         return False
-    filter, options, y = operator.inputs[1], operator.options, operator.outputs[0]
-    assert filter is not None
+    filter, options, shape = conv.filter, conv.options, conv.output.shape
     is_near = options["dilation_h"] == options["dilation_w"] == 1
-    if filter.type != "i8" or not is_near or y.shape[2] % 2 or 2 * y.shape[3] > cost_model.TILE:
+    if filter.type != "i8" or not is_near or shape[2] % 2 or 2 * shape[3] > cost_model.TILE:
         return False
-    before = cost_model.summing(operator) if is_dense else cost_model.each_channel(operator)
-    return cost_model.in_twos(operator, filter.shape[1] * (filter.shape[2] + options["stride_w"])) < before
+    estimate = cost_model.estimate_depthwise if conv.is_depthwise else cost_model.estimate_dense
+    taps = filter.shape[1] * (filter.shape[2] + options["stride_w"])
+    return cost_model.estimate_pairs(conv.operator, taps) < estimate(conv.operator)
 
 
-def _in_twos(operator: Operator) -> list[Operator]:
-    x, filter, bias = operator.inputs
-    y = operator.outputs[0]
-    assert filter is not None
-    assert bias is not None
-    assert bias.data is not None
+def _make_pairs(conv: Conv) -> list[Operator]:
+    filter, bias, y = conv.filter, conv.bias, conv.output
     batches, height, width, depth = y.shape
-    twos = y.like(shape=(batches, height, width // 2, 2 * depth))
-    step, biases = operator.options["stride_w"], np.tile(bias.data, 2)
-    numbers = _moved(_dense(operator.kind, filter), step)
+    pairs = y.like(shape=(batches, height, width // 2, 2 * depth))
+    step, biases = conv.options["stride_w"], np.tile(bias.value, 2)
+    numbers = _repeat_moved(_make_dense(conv), step)
     weights = filter.like(shape=numbers.shape, scale=np.tile(filter.scale, 2), axis=0, data=numbers)
     offsets = bias.like(shape=biases.shape, scale=np.tile(bias.scale, 2), data=biases)
-    options = {name: value for name, value in operator.options.items() if name != "multiplier"}
+    options = {name: value for name, value in conv.options.items() if name != "multiplier"}
     return [
-        Operator("CONV_2D", [x, weights, offsets], [twos], options | {"stride_w": 2 * step}),
-        Operator("RESHAPE", [twos, constant(y.shape)], [y]),
+        Operator("CONV_2D", [conv.input, weights, offsets], [pairs], options | {"stride_w": 2 * step}),
+        Operator("RESHAPE", [pairs, constant(y.shape)], [y]),
     ]
 
 
-def _moved(numbers: Array, step: int) -> Array:
+def _repeat_moved(numbers: Array, step: int) -> Array:
     """A dense filter for a pixel, and behind it the one for the next pixel."""
     units, height, width, depth = numbers.shape
     both = np.zeros((2, units, height, width + step, depth), np.int8)
@@ -67,12 +59,12 @@ def _moved(numbers: Array, step: int) -> Array:
     return both.reshape(-1, *both.shape[2:])
 
 
-def _dense(kind: str, filter: Tensor) -> Array:
-    """The numbers [channels, height, width, channels] of a filter."""
-    assert filter.data is not None
-    if kind == "CONV_2D":
-        return filter.data
+def _make_dense(conv: Conv) -> Array:
+    """The numbers [channels, height, width, channels] of the filter."""
+    filter = conv.filter
+    if not conv.is_depthwise:
+        return filter.value
     depth = filter.shape[3]
     numbers = np.zeros((depth, *filter.shape[1:]), np.int8)
-    numbers[range(depth), ..., range(depth)] = filter.data[0].transpose(2, 0, 1)
+    numbers[range(depth), ..., range(depth)] = filter.value[0].transpose(2, 0, 1)
     return numbers

@@ -1,0 +1,16 @@
+"""Operators whose results nobody reads."""
+
+from __future__ import annotations
+
+from nnapi.formats.tflite.graph import Graph, Tensor
+
+
+def remove_dead_operators(graph: Graph) -> Graph:
+    """The same graph without them."""
+    read: set[Tensor | None] = set(graph.outputs)
+    live = []
+    for operator in reversed(graph.operators):
+        if not read.isdisjoint(operator.outputs):
+            read.update(operator.inputs)
+            live.append(operator)
+    return graph.with_operators(live[::-1])

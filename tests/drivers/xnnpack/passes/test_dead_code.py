@@ -1,0 +1,16 @@
+"""Operators whose results nobody reads."""
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net
+
+
+def test_operators_that_nobody_reads_are_left_out():
+    net = Net()
+    x = net.input(tensor("float32", (2, 3)))
+    unread, read = (net.call(code, [x], tensor("float32", (2, 3))) for code in (Op.TANH, Op.RELU))
+    graph = lower_model(net.finished(read, unread)).graph
+    graph.outputs = graph.outputs[:1]
+    assert [operator.kind for operator in remove_dead_operators(graph).operators] == ["RELU"]
