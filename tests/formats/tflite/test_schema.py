@@ -1,4 +1,4 @@
-"""The schema as the importer has it, against the classes that the FlatBuffers compiler made of the published one."""
+"""The one schema of reader and writer, against the classes that the FlatBuffers compiler made of the published one."""
 
 from typing import Any
 
@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import tflite
 
-from nnapi.formats.tflite import schema
+from nnapi.formats.tflite import IDENTIFIER, schema
+from nnapi.formats.tflite.graph import DTYPES
 from nnapi.formats.tflite.table import Source
 from nnapi.importers.tflite.reader import Options
 from nnapi.importers.tflite.rules import FAMILIES, HOMES, RULES, rule_for
+from tests.formats.tflite.published_schema import getter, plain, published, setters, slots
 
 PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5}
 READ = {
@@ -26,16 +28,6 @@ READ = {
 }
 
 
-def plain(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def setters(kind: str) -> dict[str, Any]:
-    """The functions that set a field of a table, by the field's name without underscores."""
-    start = f"{kind}Add"
-    return {plain(name[len(start) :]): getattr(tflite, name) for name in dir(tflite) if name.startswith(start)}
-
-
 def written(kind: str, values: dict[str, Any]) -> Source:
     """A file whose root is a table with these fields, made by the generated functions."""
     b, dtypes = flatbuffers.Builder(256), {"i": np.int32, "q": np.int64, "f": np.float32}
@@ -46,7 +38,7 @@ def written(kind: str, values: dict[str, Any]) -> Source:
     }
     getattr(tflite, f"{kind}Start")(b)
     for name, value in ready.items():
-        setters(kind)[plain(name)](b, value)
+        setters(kind)[published(kind, name)](b, value)
     b.Finish(getattr(tflite, f"{kind}End")(b))
     return Source(memoryview(bytes(b.Output())))
 
@@ -66,8 +58,8 @@ def test_defaults_of_parameters(kind: str) -> None:
     theirs = getattr(tflite, kind).GetRootAs(bytes(content.content))
     for name, field in schema.layout(kind).fields.items():
         if name != "_" and not field.is_vector:
-            getter = next(getattr(theirs, each) for each in dir(theirs) if plain(each) == plain(name))
-            assert (field.default, type(field.default)) == (getter(), type(getter())), name
+            value = getter(theirs, kind, name)()
+            assert (field.default, type(field.default)) == (value, type(value)), name
 
 
 @pytest.mark.parametrize("kind", schema.LAYOUTS)
@@ -80,20 +72,10 @@ def test_members_of_the_unions(kind: str) -> None:
 @pytest.mark.parametrize("kind", READ)
 def test_numbers_of_fields(kind: str) -> None:
     """The generated functions set fields by the same numbers."""
-    slots: dict[str, int] = {}
-
-    class Recorder:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def __getattr__(self, _: str) -> Any:
-            return lambda slot, *_: slots.__setitem__(self.name, slot)
-
-    for name, setter in setters(kind).items():
-        setter(Recorder(name), 0)
+    theirs = slots(kind)
     ours = {plain(name): number for name, number in vars(READ[kind]).items() if name.isupper()}
     assert ours
-    assert ours == {name: slots[name] for name in ours}
+    assert ours == {name: theirs[name] for name in ours}
 
 
 def test_names_of_operations_and_types() -> None:
@@ -103,12 +85,36 @@ def test_names_of_operations_and_types() -> None:
     assert dict(enumerate(schema.TYPES)).items() <= types.items()
 
 
+@pytest.mark.parametrize("kind", schema.LAYOUTS)
+def test_numbers_of_parameters(kind: str) -> None:
+    theirs = slots(kind)
+    ours = {published(kind, name): field.number for name, field in schema.layout(kind).fields.items() if name != "_"}
+    assert ours.items() <= theirs.items()
+
+
+def test_every_operation_has_one_table() -> None:
+    named = [kind for text in schema.LAYOUTS.values() for kind in text.partition(":")[0].split() if kind.isupper()]
+    assert len(named) == len(set(named)) == len(schema.OPTIONS)
+    assert set(named) <= set(schema.OPERATIONS)
+    called = {f"{plain(kind)}options": kind for kind in schema.OPERATIONS}
+    by_name = {called[table.lower()]: table for table in schema.LAYOUTS if table.lower() in called}
+    assert len(by_name) > 30
+    assert by_name.items() <= schema.OPTIONS.items()  # a table that is called as an operation is that operation's
+
+
+def test_elements_padding_and_identifier() -> None:
+    assert set(schema.ELEMENTS) == set(DTYPES)
+    for name, number in schema.ELEMENTS.items():
+        assert DTYPES[name] == np.dtype(schema.TYPES[number].lower())
+    assert tflite.Model.ModelBufferHasIdentifier(b"\0" * 4 + IDENTIFIER, 0)
+    assert (schema.SAME, schema.VALID) == (tflite.Padding.SAME, tflite.Padding.VALID)
+
+
 def test_every_rule_stands_where_it_is_looked_for() -> None:
     for kind in HOMES:
         rule = rule_for(kind)
         assert rule is not None
-        assert rule.function.__module__.rpartition(".")[2] == HOMES[kind]
-        assert rule.options is None or rule.options in schema.LAYOUTS
+        assert rule.__module__.rpartition(".")[2] == HOMES[kind]
     assert set(RULES) == set(HOMES)
     assert sum(len(kinds.split()) for kinds in FAMILIES.values()) == len(HOMES)
 

@@ -1,11 +1,13 @@
 """Files written from graphs, read back with the published schema."""
 
 import numpy as np
+import pytest
 import tflite
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.schema import DETECTION, ELEMENTS, OPERATIONS, OPTIONS, layout
 from nnapi.formats.tflite.writer import serialised
-from nnapi.formats.tflite.writer_schema import CUSTOM, DETECTION, OPERATORS, TYPES
+from tests.formats.tflite.published_schema import getter
 
 
 def small_graph():
@@ -40,12 +42,12 @@ def test_the_graph_is_as_it_was():
 def test_tensors_keep_type_extents_and_quantisation():
     subgraph = read(small_graph()).Subgraphs(0)
     x, filter, shape = (subgraph.Tensors(i) for i in (0, 1, 4))
-    assert (x.Type(), x.ShapeAsNumpy().tolist(), x.Buffer()) == (TYPES["i8"], [1, 4, 4, 2], 0)
+    assert (x.Type(), x.ShapeAsNumpy().tolist(), x.Buffer()) == (ELEMENTS["i8"], [1, 4, 4, 2], 0)
     assert (x.Quantization().Scale(0), x.Quantization().ZeroPoint(0)) == (0.5, -3)
     assert filter.Quantization().ScaleAsNumpy().tolist() == [1, 2, 3]
     assert filter.Quantization().ZeroPointAsNumpy().tolist() == [0, 0, 0]
     assert filter.Quantization().QuantizedDimension() == 0
-    assert (shape.Type(), shape.Quantization()) == (TYPES["i32"], None)
+    assert (shape.Type(), shape.Quantization()) == (ELEMENTS["i32"], None)
 
 
 def test_options_are_where_the_schema_has_them():
@@ -72,24 +74,43 @@ def test_left_out_inputs_are_marked():
     assert model.Subgraphs(0).Operators(0).InputsAsNumpy().tolist() == [0, -1]
 
 
-def test_numbers_are_those_of_the_schema():
-    numbers = {kind: number for kind, (number, _, _) in OPERATORS.items() if number != CUSTOM}
-    names = {number: name for name, number in vars(tflite.BuiltinOperator).items() if not name.startswith("_")}
-    assert {kind: names[number] for kind, number in numbers.items()} == {kind: kind for kind in numbers}
-
-
 def test_operators_with_a_name_of_their_own():
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
     model = read(Graph([Operator(DETECTION, [x], [y], {"content": b"abc"})], [x], [y]))
-    assert (model.OperatorCodes(0).CustomCode(), model.OperatorCodes(0).BuiltinCode()) == (DETECTION.encode(), CUSTOM)
+    code = model.OperatorCodes(0)
+    assert code.CustomCode() == b"TFLite_Detection_PostProcess"
+    assert code.BuiltinCode() == tflite.BuiltinOperator.CUSTOM
     assert model.Subgraphs(0).Operators(0).CustomOptionsAsNumpy().tobytes() == b"abc"
 
 
-def test_option_tables_are_those_of_the_schema():
-    tables = {number: name for name, number in vars(tflite.BuiltinOptions).items() if not name.startswith("_")}
-    for kind, (_, table, fields) in OPERATORS.items():
-        assert bool(fields) == bool(table), kind
-        if kind in ("ADD", "SUB", "MUL", "DIV"):
-            assert tables[table] == f"{kind.title()}Options"
-        elif fields:
-            assert hasattr(tflite, tables[table]), kind
+PROBES = {"?": True, "b": 3, "i": -70000, "I": 70000, "f": 0.5}
+
+
+def numbers(table):
+    """Fields of a table of parameters that the writer writes: numbers of up to 4 bytes."""
+    fields = {} if layout(table).is_second else layout(table).fields
+    return {n: field for n, field in fields.items() if n != "_" and field.code in PROBES and not field.is_vector}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, table in OPTIONS.items() if numbers(table)])
+def test_parameters_are_where_the_published_schema_has_them(kind):
+    """Each by itself; all others have their defaults."""
+    table = OPTIONS[kind]
+    x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
+    for name, field in numbers(table).items():
+        given = {name: PROBES[field.code]}
+        operator = read(Graph([Operator(kind, [x], [y], given)], [x], [y])).Subgraphs(0).Operators(0)
+        assert operator.BuiltinOptionsType() == getattr(tflite.BuiltinOptions, table)
+        options = getattr(tflite, table)()
+        options.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
+        for other, each in numbers(table).items():
+            assert getter(options, table, other)() == given.get(other, each.default), other
+
+
+def test_operators_have_the_numbers_of_the_published_schema():
+    x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
+    kinds = [kind for kind in OPERATIONS if kind != "CUSTOM" and kind not in OPTIONS]
+    model = read(Graph([Operator(kind, [x], [y]) for kind in kinds], [x], [y]))
+    codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
+    assert [code.BuiltinCode() for code in codes] == [getattr(tflite.BuiltinOperator, kind) for kind in kinds]
+    assert all(code.DeprecatedBuiltinCode() == min(code.BuiltinCode(), 127) for code in codes)

@@ -12,7 +12,7 @@ from nnapi.drivers.lowering import Lowering, Unsupported, assumed_shapes, may_be
 from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.xnnpack.engine.limits import complaint
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.writer_schema import TYPES as ELEMENTS
+from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Shape

@@ -1,4 +1,4 @@
-"""The part of the schema of .tflite files that is read, as data: numbers of fields, names and numbers of enumerations.
+"""The part of the schema of .tflite files that is read or written, as data: numbers of fields, names of enumerations.
 
 Fields are numbered in the order in which the schema declares them.
 """
@@ -14,7 +14,7 @@ class Model:
 
 
 class OperatorCode:
-    DEPRECATED_BUILTIN_CODE, CUSTOM_CODE, BUILTIN_CODE = 0, 1, 3
+    DEPRECATED_BUILTIN_CODE, CUSTOM_CODE, VERSION, BUILTIN_CODE = range(4)
 
 
 class SubGraph:
@@ -75,10 +75,11 @@ class Layout(NamedTuple):
 @cache
 def layout(kind: str) -> Layout:
     """The table of parameters of that name in the schema."""
-    place, _, fields = LAYOUTS[kind].partition(": ")
+    head, _, fields = LAYOUTS[kind].partition(": ")
+    is_second = head.startswith("second")
     return Layout(
-        int(place.removeprefix("second ")),
-        place.startswith("second"),
+        int(head.split()[is_second]),
+        is_second,
         {name: field for number, text in enumerate(fields.split(", ")) for name, field in [_field(number, text)]},
     )
 
@@ -93,67 +94,72 @@ def _field(number: int, text: str) -> tuple[str, Field]:
 
 
 LAYOUTS = {
-    "AddOptions": "11: fused_activation_function b",
-    "ArgMaxOptions": "40: output_type b",
-    "ArgMinOptions": "57: output_type b",
-    "BatchMatMulOptions": "101: adj_x ?, adj_y ?",
-    "BidirectionalSequenceLSTMOptions": "69: fused_activation_function b, cell_clip f, proj_clip f, merge_outputs ?, time_major ? 1",
-    "BidirectionalSequenceRNNOptions": "70: time_major ?, fused_activation_function b, merge_outputs ?",
-    "BucketizeOptions": "115: boundaries [f]",
-    "CallOptions": "16: subgraph I",
-    "ConcatenationOptions": "10: axis i, fused_activation_function b",
-    "Conv2DOptions": "1: padding b, stride_w i, stride_h i, fused_activation_function b, dilation_w_factor i 1, "
-    "dilation_h_factor i 1",
-    "CumsumOptions": "102: exclusive ?, reverse ?",
-    "DepthToSpaceOptions": "94: block_size i",
-    "DepthwiseConv2DOptions": "2: padding b, stride_w i, stride_h i, depth_multiplier i, fused_activation_function b, dilation_w_factor i 1, "
-    "dilation_h_factor i 1",
-    "DivOptions": "29: fused_activation_function b",
-    "FakeQuantOptions": "58: min f, max f, num_bits i, narrow_range ?",
-    "FullyConnectedOptions": "8: fused_activation_function b, weights_format b, keep_num_dims ?",
-    "GatherOptions": "23: axis i, batch_dims i",
-    "GeluOptions": "116: approximate ?",
-    "IfOptions": "92: then_subgraph_index i, else_subgraph_index i",
-    "L2NormOptions": "12: fused_activation_function b",
-    "LSHProjectionOptions": "4: type b",
-    "LSTMOptions": "14: fused_activation_function b, cell_clip f, proj_clip f, kernel_type b",
-    "LeakyReluOptions": "75: alpha f",
-    "LocalResponseNormalizationOptions": "13: radius i, bias f, alpha f, beta f",
-    "MirrorPadOptions": "77: mode b",
-    "MulOptions": "21: fused_activation_function b",
-    "OneHotOptions": "61: axis i",
-    "PackOptions": "59: values_count i, axis i",
-    "Pool2DOptions": "5: padding b, stride_w i, stride_h i, filter_width i, filter_height i, fused_activation_function b",
-    "RNNOptions": "7: fused_activation_function b",
-    "RandomOptions": "114: seed q, seed2 q",
-    "ReducerOptions": "27: keep_dims ?",
-    "ReshapeOptions": "17: new_shape [i]",
-    "ResizeBilinearOptions": "15: _ i, _ i, align_corners ?, half_pixel_centers ?",
-    "ResizeNearestNeighborOptions": "74: align_corners ?, half_pixel_centers ?",
-    "ReverseSequenceOptions": "87: seq_dim i, batch_dim i",
-    "SVDFOptions": "6: rank i, fused_activation_function b",
-    "SequenceRNNOptions": "31: time_major ?, fused_activation_function b",
-    "SoftmaxOptions": "9: beta f",
-    "SpaceToDepthOptions": "19: block_size i",
-    "SplitOptions": "35: num_splits i",
-    "SqueezeOptions": "30: squeeze_dims [i]",
-    "StableHLOCompositeOptions": "second 21: _ I, decomposition_subgraph_index i",
-    "StablehloBroadcastInDimOptions": "second 2: broadcast_dimensions [q]",
-    "StablehloCompareOptions": "second 8: comparison_direction I",
-    "StablehloConcatenateOptions": "second 1: dimension q",
-    "StablehloIotaOptions": "second 11: iota_dimension q",
-    "StablehloPadOptions": "second 10: edge_padding_low [q], edge_padding_high [q], interior_padding [q]",
-    "StablehloSliceOptions": "second 3: start_indices [q], limit_indices [q], strides [q]",
-    "StablehloTransposeOptions": "second 17: permutation [q]",
-    "StridedSliceOptions": "32: begin_mask i, end_mask i, ellipsis_mask i, new_axis_mask i, shrink_axis_mask i, offset ?",
-    "SubOptions": "28: fused_activation_function b",
-    "TransposeConvOptions": "49: padding b, stride_w i, stride_h i, fused_activation_function b",
-    "UnidirectionalSequenceLSTMOptions": "71: fused_activation_function b, cell_clip f, proj_clip f, time_major ?, asymmetric_quantize_inputs ?, "
-    "diagonal_recurrent_tensors ?",
-    "UnpackOptions": "64: num i, axis i",
-    "WhileOptions": "93: cond_subgraph_index i, body_subgraph_index i",
+    "AddOptions": "11 ADD: activation b",
+    "ArgMaxOptions": "40 ARG_MAX: type b",
+    "ArgMinOptions": "57 ARG_MIN: type b",
+    "BatchMatMulOptions": "101 BATCH_MATMUL: adj_x ?, adj_y ?",
+    "BidirectionalSequenceLSTMOptions": "69 BIDIRECTIONAL_SEQUENCE_LSTM: activation b, cell_clip f, proj_clip f, merge_outputs ?, time_major ? 1",
+    "BidirectionalSequenceRNNOptions": "70 BIDIRECTIONAL_SEQUENCE_RNN: time_major ?, activation b, merge_outputs ?",
+    "BucketizeOptions": "115 BUCKETIZE: boundaries [f]",
+    "CallOptions": "16 CALL: subgraph I",
+    "CastOptions": "37 CAST: source b, target b",
+    "ConcatenationOptions": "10 CONCATENATION: axis i, activation b",
+    "Conv2DOptions": "1 CONV_2D: padding b, stride_w i, stride_h i, activation b, dilation_w i 1, dilation_h i 1",
+    "CumsumOptions": "102 CUMSUM: exclusive ?, reverse ?",
+    "DepthToSpaceOptions": "94 DEPTH_TO_SPACE: block_size i",
+    "DepthwiseConv2DOptions": "2 DEPTHWISE_CONV_2D: padding b, stride_w i, stride_h i, multiplier i, activation b, dilation_w i 1, "
+    "dilation_h i 1",
+    "DivOptions": "29 DIV: activation b",
+    "FakeQuantOptions": "58 FAKE_QUANT: min f, max f, num_bits i, narrow_range ?",
+    "FullyConnectedOptions": "8 FULLY_CONNECTED: activation b, weights_format b, keep_dims ?",
+    "GatherOptions": "23 GATHER: axis i, batch_dims i",
+    "GeluOptions": "116 GELU: approximate ?",
+    "IfOptions": "92 IF: then_subgraph_index i, else_subgraph_index i",
+    "L2NormOptions": "12 L2_NORMALIZATION: activation b",
+    "LSHProjectionOptions": "4 LSH_PROJECTION: type b",
+    "LSTMOptions": "14 LSTM: activation b, cell_clip f, proj_clip f, kernel_type b",
+    "LeakyReluOptions": "75 LEAKY_RELU: alpha f",
+    "LocalResponseNormalizationOptions": "13 LOCAL_RESPONSE_NORMALIZATION: radius i, bias f, alpha f, beta f",
+    "MirrorPadOptions": "77 MIRROR_PAD: mode b",
+    "MulOptions": "21 MUL: activation b",
+    "OneHotOptions": "61 ONE_HOT: axis i",
+    "PackOptions": "59 PACK: count i, axis i",
+    "Pool2DOptions": "5 AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D: padding b, stride_w i, stride_h i, filter_w i, filter_h i, "
+    "activation b",
+    "RNNOptions": "7 RNN: activation b",
+    "RandomOptions": "114 MULTINOMIAL: seed q, seed2 q",
+    "ReducerOptions": "27 MEAN SUM REDUCE_PROD REDUCE_MAX REDUCE_MIN REDUCE_ANY REDUCE_ALL: keep_dims ?",
+    "ReshapeOptions": "17 RESHAPE: new_shape [i]",
+    "ResizeBilinearOptions": "15 RESIZE_BILINEAR: _ i, _ i, align_corners ?, half_pixel_centers ?",
+    "ResizeNearestNeighborOptions": "74 RESIZE_NEAREST_NEIGHBOR: align_corners ?, half_pixel_centers ?",
+    "ReverseSequenceOptions": "87 REVERSE_SEQUENCE: seq_dim i, batch_dim i",
+    "SVDFOptions": "6 SVDF: rank i, activation b",
+    "SequenceRNNOptions": "31 UNIDIRECTIONAL_SEQUENCE_RNN: time_major ?, activation b",
+    "SoftmaxOptions": "9 SOFTMAX: beta f",
+    "SpaceToDepthOptions": "19 SPACE_TO_DEPTH: block_size i",
+    "SplitOptions": "35 SPLIT: num_splits i",
+    "SqueezeOptions": "30 SQUEEZE: squeeze_dims [i]",
+    "StableHLOCompositeOptions": "second 21 STABLEHLO_COMPOSITE: _ I, decomposition_subgraph_index i",
+    "StablehloBroadcastInDimOptions": "second 2 STABLEHLO_BROADCAST_IN_DIM: broadcast_dimensions [q]",
+    "StablehloCompareOptions": "second 8 STABLEHLO_COMPARE: comparison_direction I",
+    "StablehloConcatenateOptions": "second 1 STABLEHLO_CONCATENATE: dimension q",
+    "StablehloIotaOptions": "second 11 STABLEHLO_IOTA: iota_dimension q",
+    "StablehloPadOptions": "second 10 STABLEHLO_PAD: edge_padding_low [q], edge_padding_high [q], interior_padding [q]",
+    "StablehloSliceOptions": "second 3 STABLEHLO_SLICE: start_indices [q], limit_indices [q], strides [q]",
+    "StablehloTransposeOptions": "second 17 STABLEHLO_TRANSPOSE: permutation [q]",
+    "StridedSliceOptions": "32 STRIDED_SLICE: begin_mask i, end_mask i, ellipsis_mask i, new_axis_mask i, shrink_axis_mask i, offset ?",
+    "SubOptions": "28 SUB: activation b",
+    "TransposeConvOptions": "49 TRANSPOSE_CONV: padding b, stride_w i, stride_h i, activation b",
+    "UnidirectionalSequenceLSTMOptions": "71 UNIDIRECTIONAL_SEQUENCE_LSTM: activation b, cell_clip f, proj_clip f, time_major ?, "
+    "asymmetric_quantize_inputs ?, diagonal_recurrent_tensors ?",
+    "UnpackOptions": "64 UNPACK: num i, axis i",
+    "WhileOptions": "93 WHILE: cond_subgraph_index i, body_subgraph_index i",
 }
-"""Parameters of operations, by the name of their table: number in the union, then the fields."""
+"""Parameters of operations, by the name of their table: number in the union, the operations that have it, then the
+fields. Names are those of the published schema, shortened where the builder's methods say the same in fewer letters."""
+
+OPTIONS = {kind: table for table, text in LAYOUTS.items() for kind in text.partition(":")[0].split() if kind.isupper()}
+"""The table of an operation's parameters; operations that are not here have none that anybody reads or writes."""
 
 TYPES = (
     "FLOAT32",
@@ -177,6 +183,8 @@ TYPES = (
     "BFLOAT16",
 )
 """Names of element types by number."""
+ELEMENTS = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "bool": 6, "i16": 7, "i8": 9}
+"""Numbers of the element types that graphs are written with, by the names that their tensors carry."""
 
 _OPERATIONS = """
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
@@ -207,3 +215,9 @@ STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE STABLEHLO_SHIFT_LE
 """
 OPERATIONS = tuple(_OPERATIONS.split())
 """Names of built-in operations by number."""
+
+CUSTOM = "CUSTOM:"
+"""What the names of operations begin with that are none of these; their parameters are bytes, called ``content``."""
+DETECTION = f"{CUSTOM}TFLite_Detection_PostProcess"
+SAME, VALID = 0, 1
+"""Padding schemes."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nnapi.formats.tflite import schema
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.writer_schema import CUSTOM, OPERATORS, TYPES
 
 LARGEST = 2**31 - 2**16
 """Offsets are 32-bit, signed to some readers: a file must be smaller."""
@@ -24,6 +24,8 @@ ALIGNMENT = 16
 """Of the bytes of constants."""
 RECORD = 8
 """Alignment of records, because of the zero points in some."""
+WRITTEN = "?bIif"
+"""How parameters are stored that are written, by the letters of the struct module."""
 REFERENCE = "R"
 """Format of a field that holds the offset of a child."""
 
@@ -53,32 +55,46 @@ class Layout:
         self.vtable = vtable + bytes(-len(vtable) % 4)
 
 
-MODEL = Layout({"version": (0, "I"), "codes": (1, REFERENCE), "subgraphs": (2, REFERENCE), "buffers": (4, REFERENCE)})
-CODE = Layout({"old": (0, "b"), "version": (2, "i"), "code": (3, "i")})
-CUSTOM_CODE = Layout({"old": (0, "b"), "name": (1, REFERENCE), "version": (2, "i"), "code": (3, "i")})
-SUBGRAPH = Layout({name: (slot, REFERENCE) for slot, name in enumerate(("tensors", "inputs", "outputs", "operators"))})
-_TENSOR = {"shape": (0, REFERENCE), "type": (1, "b"), "buffer": (2, "I"), "variable": (5, "?")}
-PLAIN, QUANTISED = Layout(_TENSOR), Layout({**_TENSOR, "quantization": (4, REFERENCE)})
-QUANTIZATION = Layout({"scale": (2, REFERENCE), "zero_point": (3, REFERENCE), "axis": (6, "i")})
-OPERATOR = Layout({"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE)})
-OPERATOR_WITH_OPTIONS = Layout(
-    {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "kind": (3, "b"), "options": (4, REFERENCE)}
-)
-OPERATOR_WITH_INTERMEDIATES = Layout(
-    {
-        "code": (0, "I"),
-        "inputs": (1, REFERENCE),
-        "outputs": (2, REFERENCE),
-        "kind": (3, "b"),
-        "options": (4, REFERENCE),
-        "intermediates": (8, REFERENCE),
+def _layout(table: type, **fields: str) -> Layout:
+    """The layout of a table of the schema; its fields by their names there, in small letters."""
+    return Layout({name: (getattr(table, name.upper()), code) for name, code in fields.items()})
+
+
+R = REFERENCE
+MODEL = _layout(schema.Model, version="I", operator_codes=R, subgraphs=R, buffers=R)
+_CODE = {"deprecated_builtin_code": "b", "version": "i", "builtin_code": "i"}
+CODE, CUSTOM_CODE = _layout(schema.OperatorCode, **_CODE), _layout(schema.OperatorCode, custom_code=R, **_CODE)
+SUBGRAPH = _layout(schema.SubGraph, tensors=R, inputs=R, outputs=R, operators=R)
+_TENSOR = {"shape": R, "type": "b", "buffer": "I", "is_variable": "?"}
+PLAIN, QUANTISED = _layout(schema.Tensor, **_TENSOR), _layout(schema.Tensor, **_TENSOR, quantization=R)
+QUANTIZATION = _layout(schema.QuantizationParameters, scale=R, zero_point=R, quantized_dimension="i")
+_OPERATOR = {"opcode_index": "I", "inputs": R, "outputs": R}
+OPERATOR = _layout(schema.Operator, **_OPERATOR)
+_OPTIONS = {"builtin_options_type": "b", "builtin_options": R}
+OPERATOR_WITH_OPTIONS = _layout(schema.Operator, **_OPERATOR, **_OPTIONS)
+OPERATOR_WITH_INTERMEDIATES = _layout(schema.Operator, **_OPERATOR, **_OPTIONS, intermediates=R)
+CUSTOM_OPERATOR = _layout(schema.Operator, **_OPERATOR, custom_options=R)
+EMPTY_BUFFER, BUFFER = Layout({}), _layout(schema.Buffer, data=R)
+CODES = {kind: number for number, kind in enumerate(schema.OPERATIONS)}
+PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
+"""What old readers see of the operations from this one on."""
+
+
+@cache
+def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
+    """The layout of an operation's parameters that are numbers of up to 4 bytes, with their defaults; None where it has
+    none. Others are not written, nor the union that has StableHLO's."""
+    table = schema.layout(schema.OPTIONS[kind]) if kind in schema.OPTIONS else None
+    fields = {} if table is None or table.is_second else table.fields
+    numbers = {
+        name: (field.number, field.code)
+        for name, field in fields.items()
+        if name != "_" and not field.is_vector and field.code in WRITTEN
     }
-)
-CUSTOM_OPERATOR = Layout(
-    {"code": (0, "I"), "inputs": (1, REFERENCE), "outputs": (2, REFERENCE), "content": (5, REFERENCE)}
-)
-EMPTY_BUFFER, BUFFER = Layout({}), Layout({"data": (0, REFERENCE)})
-OPTIONS = {kind: Layout(fields) for kind, (_, _, fields) in OPERATORS.items() if fields}
+    if not numbers:
+        return None
+    layout = Layout(numbers)
+    return layout, [fields[name].default for name in layout.names]
 
 
 class Writer:
@@ -138,7 +154,7 @@ def serialised(graph: Graph) -> bytes:
     writer.out += bytes(4) + b"TFL3"
     root = writer.table(MODEL, version=3)
     writer.child(0, root)
-    writer.children(root + MODEL.at["codes"], len(kinds), lambda: _codes(writer, kinds))
+    writer.children(root + MODEL.at["operator_codes"], len(kinds), lambda: _codes(writer, kinds))
     (place,) = [writer.vector(root + MODEL.at["subgraphs"], (0,))]
     subgraph = writer.table(SUBGRAPH)
     writer.child(place, subgraph)
@@ -157,11 +173,16 @@ def serialised(graph: Graph) -> bytes:
 def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
     places = []
     for kind in kinds:
-        code = OPERATORS[kind][0]
-        table = writer.table(CUSTOM_CODE if code == CUSTOM else CODE, old=min(code, 127), version=1, code=code)
+        is_custom = kind.startswith(schema.CUSTOM)
+        code = CODES["CUSTOM" if is_custom else kind]
+        old = min(code, PLACEHOLDER)
+        table = writer.table(
+            CUSTOM_CODE if is_custom else CODE, deprecated_builtin_code=old, version=1, builtin_code=code
+        )
         places.append(table)
-        if code == CUSTOM:
-            writer.raw(table + CUSTOM_CODE.at["name"], kind.encode() + b"\0", len(kind))
+        if is_custom:
+            name = kind.removeprefix(schema.CUSTOM).encode()
+            writer.raw(table + CUSTOM_CODE.at["custom_code"], name + b"\0", len(name))
     return places
 
 
@@ -175,11 +196,11 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         buffer = 0
         if tensor.is_constant:
             buffer = buffers = buffers + 1
-        shape, scale = tensor.shape, tensor.scale
+        type, shape, scale = schema.ELEMENTS[tensor.type], tensor.shape, tensor.scale
         if isinstance(scale, float):
             if not scale:
                 pack, reach = plain_tensor(len(shape))
-                out += pack(place - plain, reach, buffer, TYPES[tensor.type], tensor.is_variable, len(shape), *shape)
+                out += pack(place - plain, reach, buffer, type, tensor.is_variable, len(shape), *shape)
                 continue
             scales, count = FLOAT(scale), 1
         else:
@@ -190,7 +211,7 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
             fixed[0],
             buffer,
             fixed[1],
-            TYPES[tensor.type],
+            type,
             tensor.is_variable,
             len(shape),
             *shape,
@@ -225,12 +246,11 @@ def _operators(
         if intermediates:
             numbers += (len(intermediates), *map(at, intermediates))
         if record.names:
-            value = operator.options.get
             numbers.append(place + record.options - record.inner)
-            numbers += [value(name, 0) for name in record.names]
+            numbers += map(operator.options.get, record.names, record.defaults)
         writer.out += record.pack(*numbers)
         if content:
-            writer.raw(place + CUSTOM_OPERATOR.at["content"], content, len(content))
+            writer.raw(place + CUSTOM_OPERATOR.at["custom_options"], content, len(content))
     return places
 
 
@@ -263,7 +283,8 @@ class Record(NamedTuple):
     """What the operators of one kind have in common that have as many tensors.
 
     ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths, and if there are options
-    the distance of their table, which is at ``options``, to its vtable ``inner``, and what they are by their ``names``.
+    the distance of their table, which is at ``options``, to its vtable ``inner``, and what they are by their ``names``,
+    or the ``defaults``.
     """
 
     pack: Callable[..., bytes]
@@ -272,10 +293,13 @@ class Record(NamedTuple):
     options: int
     inner: int
     names: Sequence[str]
+    defaults: Sequence[Any]
 
 
 def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Record:
-    options, content = OPTIONS.get(operator.kind), operator.options.get("content")
+    options, defaults = options_layout(operator.kind) or (None, ())
+    content = operator.options.get("content")
+    assert operator.options.keys() <= {"content", *(options.names if options else ())}, operator
     layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
     counts = {"inputs": len(operator.inputs), "outputs": len(operator.outputs)}
     if operator.intermediates:
@@ -286,14 +310,13 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
         fields[name] = at - layout.at[name]
         format += f"I{count}i"
         at += 4 + 4 * count
-    fields["code"] = kinds[operator.kind]
-    if "kind" in fields:
-        fields["kind"] = OPERATORS[operator.kind][1]
+    fields["opcode_index"] = kinds[operator.kind]
     if options:
-        fields["options"] = at - layout.at["options"]
+        fields["builtin_options_type"] = schema.layout(schema.OPTIONS[operator.kind]).member
+        fields["builtin_options"] = at - layout.at["builtin_options"]
         format += options.format
     head = [fields[name] for name in layout.names]
-    return Record(struct.Struct(f"<{format}").pack, vtable, head, at, inner, options.names if options else ())
+    return Record(struct.Struct(f"<{format}").pack, vtable, head, at, inner, options.names if options else (), defaults)
 
 
 def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor]) -> bytes:

@@ -162,8 +162,8 @@ class Conversion:
         try:
             if rule is None:
                 raise Refused(reason_without_rule(operator.kind))
-            node = TfliteNode(self, operator, rule.options)
-            rule.function(node)
+            node = TfliteNode(self, operator)
+            rule(node)
             for index, value in zip(operator.outputs, node.outputs, strict=True):
                 if value in self.graph.written or value.array is not None:
                     self._values.setdefault(index, value)

@@ -46,19 +46,18 @@ class Scope(Protocol):
 class TfliteNode(Node):
     """An operator with its inputs and outputs as values of the graph."""
 
-    def __init__(self, scope: Scope, operator: Operator, options: str | None) -> None:
+    def __init__(self, scope: Scope, operator: Operator) -> None:
         super().__init__(scope.graph, operator.kind, [scope.written(index) for index in operator.outputs])
         self.scope = scope
         self.operator = operator
-        self._table = options or "AddOptions"
         self._options: Options | None = None
         self._after: OperationCode | None = None
 
     @property
     def options(self) -> Options:
-        """The parameters, as the schema's table that the rule names has them."""
+        """The parameters, as the schema has them."""
         if self._options is None:
-            self._options = self.operator.options(self._table)
+            self._options = self.operator.options()
         return self._options
 
     @property

@@ -67,9 +67,9 @@ class Operator:
     intermediates: tuple[int, ...]
     record: Record = field(repr=False)
 
-    def options(self, kind: str) -> Options:
-        """The parameters as the schema's table ``kind`` has them; defaults where the file has others or none."""
-        layout, fields, record = schema.layout(kind), schema.Operator, self.record
+    def options(self) -> Options:
+        """The parameters by the schema's table; defaults where the file has another table or none."""
+        layout, fields, record = schema.layout(schema.OPTIONS[self.kind]), schema.Operator, self.record
         if layout.is_second:
             member, place = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
         else:
@@ -143,7 +143,7 @@ class File:
             number = max(code.number(fields.DEPRECATED_BUILTIN_CODE, "b"), code.number(fields.BUILTIN_CODE, "i"))
             known = 0 <= number < len(schema.OPERATIONS)
             kind = schema.OPERATIONS[number] if known else f"operation {number}"
-            kinds.append(f"CUSTOM:{code.text(fields.CUSTOM_CODE)}" if kind == "CUSTOM" else kind)
+            kinds.append(schema.CUSTOM + code.text(fields.CUSTOM_CODE) if kind == "CUSTOM" else kind)
         return kinds
 
     def _subgraph(self, graph: Record) -> Subgraph:

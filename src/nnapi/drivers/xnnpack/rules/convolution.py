@@ -11,7 +11,7 @@ from nnapi.drivers.windows import effective, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.filters import computed, learnt
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.formats.tflite.writer_schema import SAME, VALID
+from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 

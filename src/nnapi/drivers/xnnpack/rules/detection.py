@@ -10,7 +10,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
-from nnapi.formats.tflite.writer_schema import DETECTION, TYPES
+from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
 
 
 @lower(Op.DETECTION_POSTPROCESSING)
@@ -69,7 +69,7 @@ def detection_postprocessing(
         named = context.emit("ADD", [named, context.filled(named, 1)], named.like(), activation=0)
         named = _where_found(context, named, raw_count, named.like())
     for source, target in ((named, labels), (raw_count, count)):
-        context.emit("CAST", [source], target, source=TYPES["f32"], target=TYPES["i32"])
+        context.emit("CAST", [source], target, source=ELEMENTS["f32"], target=ELEMENTS["i32"])
     return found, boxes, labels, count
 
 

@@ -12,7 +12,7 @@ from nnapi.drivers.xnnpack.context import SHIFT, Context
 from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import find_outliers, found
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.formats.tflite.writer_schema import TYPES
+from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.model.operand import Array, OperandType
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
@@ -138,5 +138,5 @@ def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:
     if tensor.data is not None:
         plain.data = (tensor.data * factors).astype(np.float32)
         return plain
-    context.emit("CAST", [tensor], plain, source=TYPES[tensor.type], target=TYPES["f32"])
+    context.emit("CAST", [tensor], plain, source=ELEMENTS[tensor.type], target=ELEMENTS["f32"])
     return context.emit("MUL", [plain, Tensor("f32", factors.shape, data=factors)], plain.like(), activation=0)

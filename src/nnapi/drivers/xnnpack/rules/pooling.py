@@ -14,7 +14,7 @@ from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.formats.tflite.writer_schema import SAME, VALID
+from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.ops.shapes import Padding, Pair
 
 FAR = 256

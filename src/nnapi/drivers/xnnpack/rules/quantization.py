@@ -8,7 +8,7 @@ from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import SHIFT, Context, lower
 from nnapi.drivers.xnnpack.rules.filters import along, times
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.formats.tflite.writer_schema import TYPES
+from nnapi.formats.tflite.schema import ELEMENTS
 
 
 @lower(Op.QUANTIZE)
@@ -37,8 +37,8 @@ def cast(context: Context, input: Tensor) -> Tensor:
 
 
 def _rounded(context: Context, single: Tensor, out: Tensor) -> Tensor:
-    half = context.emit("CAST", [single], single.like(type="f16"), source=TYPES["f32"], target=TYPES["f16"])
-    return context.emit("CAST", [half], out, source=TYPES["f16"], target=TYPES["f32"])
+    half = context.emit("CAST", [single], single.like(type="f16"), source=ELEMENTS["f32"], target=ELEMENTS["f16"])
+    return context.emit("CAST", [half], out, source=ELEMENTS["f16"], target=ELEMENTS["f32"])
 
 
 def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
@@ -46,8 +46,8 @@ def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
         return context.emit("RESHAPE", [input, constant(out.shape)], out)
     require(out.type != "i8", "the engine does not cast numbers to codes")
     if input.type != "i8":
-        return context.emit("CAST", [input], out, source=TYPES[input.type], target=TYPES[out.type])
-    plain = context.emit("CAST", [input], out.like(), source=TYPES["i8"], target=TYPES[out.type])
+        return context.emit("CAST", [input], out, source=ELEMENTS[input.type], target=ELEMENTS[out.type])
+    plain = context.emit("CAST", [input], out.like(), source=ELEMENTS["i8"], target=ELEMENTS[out.type])
     return context.emit(
         "ADD", [plain, context.filled(plain, SHIFT)], out, activation=0
     )  # codes are unsigned in the model

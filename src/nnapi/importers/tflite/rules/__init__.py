@@ -8,33 +8,22 @@ is imported, which happens when a file first has one of its operations.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
 from nnapi.importers.tflite.node import TfliteNode
 
-Apply = Callable[[TfliteNode], object]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """``options`` is the schema's table of the operation's parameters, None where it has none."""
-
-    function: Apply
-    options: str | None
-
-
+Rule = Callable[[TfliteNode], object]
 RULES: dict[str, Rule] = {}
 
 
-def rule(*kinds: str, options: str | None = None) -> Callable[[Apply], Apply]:
+def rule(*kinds: str) -> Callable[[Rule], Rule]:
     """Register the decorated function as the rule of these operations."""
 
-    def register(function: Apply) -> Apply:
+    def register(function: Rule) -> Rule:
         for kind in kinds:
             assert kind not in RULES, kind
-            RULES[kind] = Rule(function, options)
+            RULES[kind] = function
         return function
 
     return register

@@ -79,7 +79,7 @@ def cos(node: TfliteNode) -> None:
     node.deliver(node.apply(OperationCode.SIN, plus(node, x, math.pi / 2)))
 
 
-@rule("GELU", options="GeluOptions")
+@rule("GELU")
 def gelu(node: TfliteNode) -> None:
     """x times the normal distribution's probability of being below x."""
     x = node.graph.real(node.input(0))
@@ -92,7 +92,7 @@ def gelu(node: TfliteNode) -> None:
     node.deliver(multiply(node, times(node, x, 0.5), plus(node, spread, 1)))
 
 
-@rule("CUMSUM", options="CumsumOptions")
+@rule("CUMSUM")
 def cumsum(node: TfliteNode) -> None:
     """A product with a triangle of ones."""
     o, x = node.options, node.graph.real(node.input(0))

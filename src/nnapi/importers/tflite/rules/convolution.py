@@ -17,7 +17,7 @@ PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 PADDING = {0: PaddingCode.PADDING_SAME, 1: PaddingCode.PADDING_VALID}
 
 
-@rule("CONV_2D", options="Conv2DOptions")
+@rule("CONV_2D")
 def conv_2d(node: TfliteNode) -> None:
     o = node.options
     x, filter = weighted(node, 0, 1)
@@ -25,22 +25,22 @@ def conv_2d(node: TfliteNode) -> None:
     bias = bias_of(node, 2, x, filter, filter.shape[0])
     groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
     place = (padding(node, o.padding), node.i32(o.stride_w), node.i32(o.stride_h))
-    act = node.activation(o.fused_activation_function)
+    act = node.activation(o.activation)
     if groups > 1:
-        dilated = (o.dilation_w_factor, o.dilation_h_factor) != (1, 1)
+        dilated = (o.dilation_w, o.dilation_h) != (1, 1)
         expressible(not dilated, "NNAPI's GROUPED_CONV_2D has no dilation")
         node.emit(OperationCode.GROUPED_CONV_2D, x, filter, bias, *place, node.i32(groups), act, node.flag(False))
     else:
         node.emit(OperationCode.CONV_2D, x, filter, bias, *place, act, *dilation(node))
 
 
-@rule("DEPTHWISE_CONV_2D", options="DepthwiseConv2DOptions")
+@rule("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: TfliteNode) -> None:
     o = node.options
     x, filter = weighted(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
     bias = bias_of(node, 2, x, filter, filter.shape[3])
-    multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.depth_multiplier
+    multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.multiplier
     node.emit(
         OperationCode.DEPTHWISE_CONV_2D,
         x,
@@ -50,12 +50,12 @@ def depthwise_conv_2d(node: TfliteNode) -> None:
         node.i32(o.stride_w),
         node.i32(o.stride_h),
         node.i32(multiplier),
-        node.activation(o.fused_activation_function),
+        node.activation(o.activation),
         *dilation(node),
     )
 
 
-@rule("TRANSPOSE_CONV", options="TransposeConvOptions")
+@rule("TRANSPOSE_CONV")
 def transpose_conv(node: TfliteNode) -> None:
     o = node.options
     x, filter = weighted(node, 2, 1)
@@ -70,7 +70,7 @@ def transpose_conv(node: TfliteNode) -> None:
         padding(node, o.padding),
         node.i32(o.stride_w),
         node.i32(o.stride_h),
-        node.activation(o.fused_activation_function),
+        node.activation(o.activation),
         node.flag(False),
     )
 
@@ -100,7 +100,7 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
     )
 
 
-@rule("FULLY_CONNECTED", options="FullyConnectedOptions")
+@rule("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> None:
     """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
     o = node.options
@@ -110,10 +110,10 @@ def fully_connected(node: TfliteNode) -> None:
         raise Refused(f"its weights are of rank {weights.rank}")
     units, depth = node.known(weights)
     bias = bias_of(node, 2, x, weights, units)
-    act = node.activation(o.fused_activation_function)
+    act = node.activation(o.activation)
     out = node.output
     batch = math.prod(x.shape) // depth if depth else 0
-    shape = (*x.shape[:-1], units) if o.keep_num_dims else (batch, units)
+    shape = (*x.shape[:-1], units) if o.keep_dims else (batch, units)
     if weights.type.channel:
         pointwise(node, x, weights, bias, act, shape)
         return
@@ -182,5 +182,5 @@ def padding(node: TfliteNode, code: int) -> Value:
 
 def dilation(node: TfliteNode) -> tuple[Value, ...]:
     """Layout and dilations, left off where they have their defaults."""
-    across, down = node.options.dilation_w_factor, node.options.dilation_h_factor
+    across, down = node.options.dilation_w, node.options.dilation_h
     return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

@@ -7,6 +7,7 @@ from typing import Any
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.flexbuffer import read_map
+from nnapi.formats.tflite.schema import DETECTION
 from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
@@ -14,7 +15,7 @@ from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
 
-@rule("CUSTOM:TFLite_Detection_PostProcess")
+@rule(DETECTION)
 def detection_postprocess(node: TfliteNode) -> None:
     """TFLite gives boxes, classes, scores and count, all float; NNAPI scores, boxes, classes and count."""
     parameters = Parameters(node.operator.custom_options)

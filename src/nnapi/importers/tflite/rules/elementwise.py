@@ -75,17 +75,18 @@ COMPARISONS = [
 """By number of StablehloComparisonDirection."""
 
 
-@rule("ADD", options="AddOptions")
-@rule("SUB", options="SubOptions")
-@rule("MUL", options="MulOptions")
-@rule("DIV", options="DivOptions")
+@rule("ADD")
+@rule("SUB")
+@rule("MUL")
+@rule("DIV")
 def fusing(node: TfliteNode) -> None:
     code = FUSING[node.kind]
     x, y = node.inputs
     if code == OperationCode.DIV and x.type.code == INT32:
+        node.activation(node.options.activation)
         truncated_quotient(node, x, y)
-        return
-    node.emit(code, x, y, node.activation(node.options.fused_activation_function))
+    else:
+        node.emit(code, x, y, node.activation(node.options.activation))
 
 
 def truncated_quotient(node: TfliteNode, x: Value, y: Value) -> None:
@@ -96,7 +97,6 @@ def truncated_quotient(node: TfliteNode, x: Value, y: Value) -> None:
     zero, bool8 = node.like(x, 0), OperandType(BOOL8)
     signs = [node.apply(OperationCode.LESS, value, zero, shape=value.shape, type=bool8) for value in (x, y)]
     differ = node.apply(OperationCode.NOT_EQUAL, *signs, type=bool8)
-    node.activation(node.options.fused_activation_function)
     node.emit(OperationCode.SELECT, differ, node.apply(OperationCode.NEG, size), size)
 
 
@@ -124,7 +124,7 @@ def binary(node: TfliteNode) -> None:
     node.emit(BINARY[node.kind], node.input(0), node.input(1))
 
 
-@rule("STABLEHLO_COMPARE", options="StablehloCompareOptions")
+@rule("STABLEHLO_COMPARE")
 def compare(node: TfliteNode) -> None:
     direction = node.options.comparison_direction
     expressible(0 <= direction < len(COMPARISONS), f"its direction {direction} is none")
@@ -155,7 +155,7 @@ def elu(node: TfliteNode) -> None:
     node.emit(OperationCode.ELU, x, node.real(1.0, x))
 
 
-@rule("LEAKY_RELU", options="LeakyReluOptions")
+@rule("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> None:
     """PRELU with one slope for all; of codes, the slope is one code."""
     x, slope = node.input(0), float(node.options.alpha)
@@ -168,7 +168,7 @@ def leaky_relu(node: TfliteNode) -> None:
     node.emit(OperationCode.PRELU, x, node.graph.filled(type, code))
 
 
-@rule("SOFTMAX", options="SoftmaxOptions")
+@rule("SOFTMAX")
 def softmax(node: TfliteNode) -> None:
     x = node.input(0)
     node.emit(OperationCode.SOFTMAX, x, node.real(node.options.beta, x))
@@ -224,7 +224,7 @@ def select(node: TfliteNode) -> None:
     node.emit(OperationCode.SELECT, condition, x, y)
 
 
-@rule("MULTINOMIAL", options="RandomOptions")
+@rule("MULTINOMIAL")
 def multinomial(node: TfliteNode) -> None:
     seeds = [int(seed) & 0x7FFFFFFF for seed in (node.options.seed, node.options.seed2)]
     count = node.i32(node.number(1))

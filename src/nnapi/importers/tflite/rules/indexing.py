@@ -35,7 +35,7 @@ class Along:
 FULL = Along(None, None, 1, False)
 
 
-@rule("STRIDED_SLICE", options="StridedSliceOptions")
+@rule("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> None:
     """NNAPI has no ellipsis, no new axes, and does not slice int32 or booleans."""
     o, x = node.options, node.input(0)
@@ -151,7 +151,7 @@ def _dropped(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
     return [extent for extent, part in zip(shape, along, strict=True) if not part.shrink]
 
 
-@rule("GATHER", options="GatherOptions")
+@rule("GATHER")
 def gather(node: TfliteNode) -> None:
     x, indices, batch = node.input(0), node.input(1), node.options.batch_dims
     axis = node.axis(node.options.axis, x.rank)
@@ -209,7 +209,7 @@ def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value
     return place
 
 
-@rule("REVERSE_SEQUENCE", options="ReverseSequenceOptions")
+@rule("REVERSE_SEQUENCE")
 def reverse_sequence(node: TfliteNode) -> None:
     """The beginning of each row, as long as its length says, is read backwards."""
     o, x, lengths = node.options, node.input(0), node.input(1)
@@ -232,8 +232,8 @@ def reverse_sequence(node: TfliteNode) -> None:
     node.reshape(picked, x.shape, to=node.output)
 
 
-@rule("ARG_MAX", options="ArgMaxOptions")
-@rule("ARG_MIN", options="ArgMinOptions")
+@rule("ARG_MAX")
+@rule("ARG_MIN")
 def arg(node: TfliteNode) -> None:
     code = OperationCode.ARGMAX if node.kind == "ARG_MAX" else OperationCode.ARGMIN
     x = node.input(0)
@@ -259,7 +259,7 @@ def hashtable_lookup(node: TfliteNode) -> None:
     node.emit(OperationCode.HASHTABLE_LOOKUP, *node.inputs, to=node.outputs)
 
 
-@rule("LSH_PROJECTION", options="LSHProjectionOptions")
+@rule("LSH_PROJECTION")
 def lsh_projection(node: TfliteNode) -> None:
     kinds = {1: 3, 2: 2}  # SPARSE and DENSE in TFLite's numbers and in NNAPI's
     kind = node.options.type

@@ -15,29 +15,29 @@ POOLS = {
 }
 
 
-@rule(*POOLS, options="Pool2DOptions")
+@rule(*POOLS)
 def pool(node: TfliteNode) -> None:
     o = node.options
-    sizes = (o.stride_w, o.stride_h, o.filter_width, o.filter_height)
-    act = node.activation(o.fused_activation_function)
+    sizes = (o.stride_w, o.stride_h, o.filter_w, o.filter_h)
+    act = node.activation(o.activation)
     node.emit(POOLS[node.kind], node.input(0), padding(node, o.padding), *map(node.i32, sizes), act)
 
 
-@rule("LOCAL_RESPONSE_NORMALIZATION", options="LocalResponseNormalizationOptions")
+@rule("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalization(node: TfliteNode) -> None:
     o, x = node.options, node.input(0)
     factors = (node.real(value, x) for value in (o.bias, o.alpha, o.beta))
     node.emit(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(o.radius), *factors)
 
 
-@rule("L2_NORMALIZATION", options="L2NormOptions")
+@rule("L2_NORMALIZATION")
 def l2_normalization(node: TfliteNode) -> None:
-    act = node.options.fused_activation_function
+    act = node.options.activation
     expressible(act == 0, f"NNAPI's L2_NORMALIZATION has no fused activation, the file wants {act}")
     node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
 
 
-@rule("RESIZE_BILINEAR", options="ResizeBilinearOptions")
+@rule("RESIZE_BILINEAR")
 def resize_bilinear(node: TfliteNode) -> None:
     height, width = node.numbers(1)
     flags = (node.options.align_corners, node.options.half_pixel_centers)
@@ -45,7 +45,7 @@ def resize_bilinear(node: TfliteNode) -> None:
     node.emit(OperationCode.RESIZE_BILINEAR, node.input(0), node.i32(width), node.i32(height), *tail)
 
 
-@rule("RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighborOptions")
+@rule("RESIZE_NEAREST_NEIGHBOR")
 def resize_nearest_neighbor(node: TfliteNode) -> None:
     height, width = node.numbers(1)
     flags = (node.options.align_corners, node.options.half_pixel_centers)
@@ -54,12 +54,12 @@ def resize_nearest_neighbor(node: TfliteNode) -> None:
     node.emit(OperationCode.RESIZE_NEAREST_NEIGHBOR, x, node.i32(width), node.i32(height), node.flag(False), *tail)
 
 
-@rule("SPACE_TO_DEPTH", options="SpaceToDepthOptions")
+@rule("SPACE_TO_DEPTH")
 def space_to_depth(node: TfliteNode) -> None:
     node.emit(OperationCode.SPACE_TO_DEPTH, node.input(0), node.i32(node.options.block_size))
 
 
-@rule("DEPTH_TO_SPACE", options="DepthToSpaceOptions")
+@rule("DEPTH_TO_SPACE")
 def depth_to_space(node: TfliteNode) -> None:
     node.emit(OperationCode.DEPTH_TO_SPACE, node.input(0), node.i32(node.options.block_size))
 

@@ -82,7 +82,7 @@ def densify(node: TfliteNode) -> None:
     node.bind(0, node.input(0))
 
 
-@rule("FAKE_QUANT", options="FakeQuantOptions")
+@rule("FAKE_QUANT")
 def fake_quant(node: TfliteNode) -> None:
     """Round to the codes of an 8-bit range, and back."""
     o, x = node.options, node.input(0)

@@ -25,7 +25,7 @@ MOST_STEPS = 256
 """Time steps of an integer LSTM that are written out one by one at most."""
 
 
-@rule("UNIDIRECTIONAL_SEQUENCE_LSTM", options="UnidirectionalSequenceLSTMOptions")
+@rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def sequence_lstm(node: TfliteNode) -> None:
     o, x = node.options, node.input(0)
     expressible(not o.diagonal_recurrent_tensors, "NNAPI has no diagonal recurrent weights")
@@ -39,7 +39,7 @@ def sequence_lstm(node: TfliteNode) -> None:
     node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, *cell, *scalars, node.flag(o.time_major), *norms)
 
 
-@rule("LSTM", options="LSTMOptions")
+@rule("LSTM")
 def lstm(node: TfliteNode) -> None:
     """One time step. Old files join all weights into one matrix: see :func:`basic_lstm`."""
     o = node.options
@@ -70,7 +70,7 @@ def basic_lstm(node: TfliteNode) -> None:
     """Gates from one product of the weights with input and last output: input, candidate, forget, output."""
     o = node.options
     x, last, weights, bias, state = node.inputs[:5]
-    expressible(x.is_float and o.fused_activation_function == TANH, "it is quantised or squashes by other than TANH")
+    expressible(x.is_float and o.activation == TANH, "it is quantised or squashes by other than TANH")
     both = node.apply(OperationCode.CONCATENATION, x, last, node.i32(1), shape=(x.shape[0], x.shape[1] + last.shape[1]))
     gates = node.apply(
         OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
@@ -91,7 +91,7 @@ def basic_lstm(node: TfliteNode) -> None:
         node.deliver(value, i)
 
 
-@rule("BIDIRECTIONAL_SEQUENCE_LSTM", options="BidirectionalSequenceLSTMOptions")
+@rule("BIDIRECTIONAL_SEQUENCE_LSTM")
 def bidirectional_lstm(node: TfliteNode) -> None:
     o = node.options
     cell = _cell(node, range(48))
@@ -102,10 +102,10 @@ def bidirectional_lstm(node: TfliteNode) -> None:
     node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM, *cell, *_scalars(node, x), *flags, *norms, to=targets)
 
 
-@rule("RNN", options="RNNOptions")
+@rule("RNN")
 def rnn(node: TfliteNode) -> None:
     """NNAPI's cell squashes by RELUs only; TANH is written out."""
-    cell, act = _cell(node, range(5)), node.options.fused_activation_function
+    cell, act = _cell(node, range(5)), node.options.activation
     if act == TANH:
         node.deliver(_tanh_step(node, cell[0], *cell[1:5]))
         return
@@ -124,10 +124,10 @@ def _tanh_step(node: TfliteNode, x: Value, weights: Value, recurrent: Value, bia
     return node.apply(OperationCode.TANH, total, shape=state.shape)
 
 
-@rule("UNIDIRECTIONAL_SEQUENCE_RNN", options="SequenceRNNOptions")
+@rule("UNIDIRECTIONAL_SEQUENCE_RNN")
 def sequence_rnn(node: TfliteNode) -> None:
     o, cell = node.options, _cell(node, range(5))
-    act = o.fused_activation_function
+    act = o.activation
     if act != TANH:
         major = node.i32(bool(o.time_major))
         node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, *cell, node.i32(act), major)
@@ -143,24 +143,24 @@ def sequence_rnn(node: TfliteNode) -> None:
     node.deliver(_joined(node, outputs, time_axis))
 
 
-@rule("BIDIRECTIONAL_SEQUENCE_RNN", options="BidirectionalSequenceRNNOptions")
+@rule("BIDIRECTIONAL_SEQUENCE_RNN")
 def bidirectional_rnn(node: TfliteNode) -> None:
     o = node.options
-    expressible(o.fused_activation_function != TANH, "NNAPI's cell squashes by RELUs only, not by TANH")
-    act = node.i32(o.fused_activation_function)
+    expressible(o.activation != TANH, "NNAPI's cell squashes by RELUs only, not by TANH")
+    act = node.i32(o.activation)
     targets = node.outputs[:1] if o.merge_outputs else node.outputs
     flags = (node.flag(o.time_major), node.flag(o.merge_outputs))
     node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_RNN, *_cell(node, range(12)), act, *flags, to=targets)
 
 
-@rule("SVDF", options="SVDFOptions")
+@rule("SVDF")
 def svdf(node: TfliteNode) -> None:
     o = node.options
     x, feature, time, bias, state = _cell(node, (0, 1, 2, 3, 4))
     target = node.output
     out = node.temporary(OperandType(FLOAT32, target.shape), "output") if target.is_quantized else target
     kept = node.temporary(OperandType(x.type.code, state.shape), "state")
-    act = node.activation(o.fused_activation_function, out)
+    act = node.activation(o.activation, out)
     node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.rank), act, to=[kept, out])
     if out is not target:
         node.deliver(out)
@@ -189,7 +189,7 @@ def _cell(node: TfliteNode, positions: Sequence[int]) -> list[Value]:
 def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
     """Activation, which has the same numbers in both, and clips."""
     o = node.options
-    return (node.i32(o.fused_activation_function), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
+    return (node.i32(o.activation), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
 
 
 # An LSTM in integers
@@ -202,7 +202,7 @@ def _is_integer_cell(node: TfliteNode) -> bool:
         node.tensor(0).type == "INT8"
         and node.has(19)
         and node.tensor(19).type == "INT16"
-        and node.options.fused_activation_function == TANH
+        and node.options.activation == TANH
         and all(not node.has(i) or node.tensor(i).type == "INT8" for i in weights)
         and all(not node.has(i) or len(node.tensor(i).scales) == 1 for i in weights)
     )

@@ -23,7 +23,7 @@ REDUCTIONS = {
 }
 
 
-@rule(*REDUCTIONS, options="ReducerOptions")
+@rule(*REDUCTIONS)
 def reduce(node: TfliteNode) -> None:
     """Integers are reduced as float32, which is exact up to 2**24."""
     code, x, keep = REDUCTIONS[node.kind], node.input(0), bool(node.options.keep_dims)
@@ -41,7 +41,7 @@ def reduce(node: TfliteNode) -> None:
     node.emit(OperationCode.CAST, reduced)
 
 
-@rule("BUCKETIZE", options="BucketizeOptions")
+@rule("BUCKETIZE")
 def bucketize(node: TfliteNode) -> None:
     """How many of the boundaries are not above each element."""
     x, boundaries = node.input(0), node.options.boundaries
@@ -61,7 +61,7 @@ def bucketize(node: TfliteNode) -> None:
     node.emit(OperationCode.CAST, total)
 
 
-@rule("BATCH_MATMUL", options="BatchMatMulOptions")
+@rule("BATCH_MATMUL")
 def batch_matmul(node: TfliteNode) -> None:
     """NNAPI stretches no batches."""
     x, y = node.input(0), node.input(1)

@@ -18,7 +18,7 @@ from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
 
-@rule("RESHAPE", options="ReshapeOptions")
+@rule("RESHAPE")
 def reshape(node: TfliteNode) -> None:
     x = node.input(0)
     if node.has(1):
@@ -34,7 +34,7 @@ def _extents(shape: Sequence[int]) -> list[int]:
     return [1] if list(shape) in ([], [0]) else list(shape)
 
 
-@rule("SQUEEZE", options="SqueezeOptions")
+@rule("SQUEEZE")
 def squeeze(node: TfliteNode) -> None:
     x = node.input(0)
     axes = {node.axis(axis, x.rank) for axis in node.options.squeeze_dims}
@@ -63,16 +63,16 @@ def transpose_axes(node: TfliteNode) -> None:
     transpose(node, x, order, to=node.output)
 
 
-@rule("CONCATENATION", options="ConcatenationOptions")
+@rule("CONCATENATION")
 def concatenation(node: TfliteNode) -> None:
     values = node.inputs
     axis = node.axis(node.options.axis, values[0].rank)
-    if act := node.options.fused_activation_function:
+    if act := node.options.activation:
         node.fused_after(act)
     concatenate(node, values, axis, to=node.output)
 
 
-@rule("PACK", options="PackOptions")
+@rule("PACK")
 def pack(node: TfliteNode) -> None:
     values = node.inputs
     axis = node.axis(node.options.axis, values[0].rank + (not node.is_scalar(0)))
@@ -82,7 +82,7 @@ def pack(node: TfliteNode) -> None:
         node.emit(OperationCode.PACK, node.i32(axis), *values)
 
 
-@rule("UNPACK", options="UnpackOptions")
+@rule("UNPACK")
 def unpack(node: TfliteNode) -> None:
     x = node.input(0)
     axis = node.axis(node.options.axis, x.rank)
@@ -92,7 +92,7 @@ def unpack(node: TfliteNode) -> None:
         node.reshape(piece, without_axis(x.shape, axis), to=out)
 
 
-@rule("SPLIT", options="SplitOptions")
+@rule("SPLIT")
 def split_evenly(node: TfliteNode) -> None:
     x, count = node.input(1), len(node.outputs)
     axis = node.axis(node.number(0), x.rank)
@@ -173,7 +173,7 @@ def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
     node.deliver(x)
 
 
-@rule("MIRROR_PAD", options="MirrorPadOptions")
+@rule("MIRROR_PAD")
 def mirror_pad(node: TfliteNode) -> None:
     node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.mode))
 
@@ -229,7 +229,7 @@ def broadcast_args(node: TfliteNode) -> None:
     node.deliver(node.graph.ints(np.broadcast_shapes(node.numbers(0), node.numbers(1))))
 
 
-@rule("ONE_HOT", options="OneHotOptions")
+@rule("ONE_HOT")
 def one_hot(node: TfliteNode) -> None:
     """Where an index equals the place along the new axis."""
     indices, depth = node.input(0), node.number(1)

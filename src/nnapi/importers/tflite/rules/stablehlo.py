@@ -13,7 +13,7 @@ from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.indexing import Along, sliced
 
 
-@rule("STABLEHLO_CONCATENATE", options="StablehloConcatenateOptions")
+@rule("STABLEHLO_CONCATENATE")
 def stablehlo_concatenate(node: TfliteNode) -> None:
     concatenate(node, node.inputs, node.axis(node.options.dimension, node.input(0).rank), to=node.output)
 
@@ -23,14 +23,14 @@ def stablehlo_reshape(node: TfliteNode) -> None:
     node.reshape(node.input(0), node.output.shape, to=node.output)
 
 
-@rule("STABLEHLO_TRANSPOSE", options="StablehloTransposeOptions")
+@rule("STABLEHLO_TRANSPOSE")
 def stablehlo_transpose(node: TfliteNode) -> None:
     x, order = node.input(0), list(node.options.permutation)
     expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
 
-@rule("STABLEHLO_SLICE", options="StablehloSliceOptions")
+@rule("STABLEHLO_SLICE")
 def stablehlo_slice(node: TfliteNode) -> None:
     o = node.options
     bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
@@ -38,7 +38,7 @@ def stablehlo_slice(node: TfliteNode) -> None:
     sliced(node, node.input(0), along, [])
 
 
-@rule("STABLEHLO_BROADCAST_IN_DIM", options="StablehloBroadcastInDimOptions")
+@rule("STABLEHLO_BROADCAST_IN_DIM")
 def stablehlo_broadcast(node: TfliteNode) -> None:
     x, shape = node.input(0), node.known(node.output)
     own = [1] * len(shape)
@@ -47,7 +47,7 @@ def stablehlo_broadcast(node: TfliteNode) -> None:
     node.deliver(broadcast(node, node.reshape(x, own), shape))
 
 
-@rule("STABLEHLO_IOTA", options="StablehloIotaOptions")
+@rule("STABLEHLO_IOTA")
 def stablehlo_iota(node: TfliteNode) -> None:
     out = node.output
     shape, axis = node.known(out), node.axis(node.options.iota_dimension, out.rank)
@@ -56,7 +56,7 @@ def stablehlo_iota(node: TfliteNode) -> None:
     node.deliver(broadcast(node, node.graph.constant(line), shape))
 
 
-@rule("STABLEHLO_PAD", options="StablehloPadOptions")
+@rule("STABLEHLO_PAD")
 def stablehlo_pad(node: TfliteNode) -> None:
     o, x, value = node.options, node.input(0), node.input(1)
     pads = list(zip(o.edge_padding_low, o.edge_padding_high, strict=True))
