@@ -215,7 +215,7 @@ def test_lstm_refuses_what_the_engine_squashes_wrongly(activation):
 
 def test_a_projection_wider_than_its_cells_is_refused(monkeypatch):
     """The engine writes beyond what it allocated for it."""
-    monkeypatch.setattr("cell_cases.OUTPUTS", UNITS + 1)
+    monkeypatch.setattr("tests.drivers.xnnpack.cell_cases.OUTPUTS", UNITS + 1)
     kind = dict.fromkeys(FEATURES, False) | {"projection": True}
     states = {"output_state_in": (BATCH, UNITS + 1), "cell_state_in": (BATCH, UNITS)}
     values = tensors(np.random.default_rng(0), **shapes(kind), input=(BATCH, SIZE), **states)
