@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
-from nnapi.errors import MissedDeadlineTransientError
+from nnapi.errors import DeadObjectError, MissedDeadlineTransientError
 from nnapi.model.extension import Extension, ExtensionType
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -39,6 +39,7 @@ __all__ = [
     "DeviceInfo",
     "Direct",
     "Driver",
+    "DriverDiedError",
     "Extension",
     "ExtensionType",
     "HostBuffer",
@@ -99,6 +100,17 @@ class Capabilities:
 
 class LoopTimeoutError(MissedDeadlineTransientError):
     """A WHILE ran longer than its limit: final, nobody falls back from it."""
+
+
+class DriverDiedError(DeadObjectError):
+    """The process of a driver has ended, or had to be ended.
+
+    ``by_itself`` says that nobody else ended it, so that what it was asked may be the reason; ``was_alone`` that it was
+    asked nothing else at that time.
+    """
+
+    by_itself = False
+    was_alone = False
 
 
 class Verdict(NamedTuple):

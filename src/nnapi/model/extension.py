@@ -83,6 +83,11 @@ class Extensions:
             if dict(known.operand_types) != dict(extension.operand_types):
                 self._disputed[extension.name] = f"{first} and {device} describe it differently"
 
+    def described(self, name: str) -> Extension | None:
+        """What was said of the extension first; None where nobody describes it."""
+        found = self._described.get(name)
+        return None if found is None else found[1]
+
     def operand_type(self, type: int) -> ExtensionType:
         """What a driver says of an operand type's number; BadDataError, with the reason, where no type is meant."""
         name, code = self.name(type), type & 0xFFFF

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from errno import EISDIR
 from stat import S_ISDIR
 from types import TracebackType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,51 @@ log = logging.getLogger("nnapi.Memory")
 PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
 
 
+class FileName(NamedTuple):
+    """A name of a file, and what tells whether it is still that of the same content."""
+
+    path: str
+    identity: tuple[int, ...]
+
+    @classmethod
+    def of(cls, fd: int) -> FileName | None:
+        """That of an open file; None where the system tells none."""
+        try:
+            return cls(os.readlink(f"/proc/self/fd/{fd}"), cls._identity(os.fstat(fd)))
+        except OSError:
+            return None
+
+    def open(self) -> int | None:
+        """A descriptor of the file for reading; None where there is another one by now, or none."""
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return None
+        if self._identity(os.fstat(fd)) == self.identity:
+            return fd
+        os.close(fd)
+        return None
+
+    @staticmethod
+    def _identity(stat: os.stat_result) -> tuple[int, ...]:
+        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
 class Mapping(mmap.mmap):
     """A shared mapping of a file: its pages can be given back at any time, and are read again when they are needed."""
 
     end = 0
     """Bytes that the file must have."""
+    start = 0
+    """Where in the file the mapping begins."""
+    file: FileName | None = None
+    """How others can open the file."""
+
+    def place_of(self, array: Array) -> int:
+        """Where in the file an array begins that is a view of the mapping."""
+        base: int = np.frombuffer(self, np.uint8).__array_interface__["data"][0]
+        address: int = array.__array_interface__["data"][0]
+        return self.start + address - base
 
 
 def mappings(arrays: Iterable[Array]) -> list[Mapping]:
@@ -157,7 +198,8 @@ class Memory:
             mapping = Mapping(
                 self._fd, self.size + lead, mmap.MAP_SHARED, prot=self.protect, offset=self._offset - lead
             )
-            mapping.end = self._offset + self.size
+            mapping.end, mapping.start = self._offset + self.size, self._offset - lead
+            mapping.file = FileName.of(self._fd)
         except (OSError, ValueError, OverflowError, UnmappableError) as error:
             raise UnmappableError(
                 f"memory of {self.size} bytes at file offset {self._offset} cannot be mapped: {error}"

@@ -65,7 +65,7 @@ def build(descriptions: Sequence[Description]) -> Model:
                 model.set_operand_value(index, None)
         for code, inputs, outputs in description.operations:
             model.add_operation(_local(code), inputs, outputs)
-        model.identify_inputs_and_outputs(description.inputs, description.outputs)
+        model.assign_roles(description.inputs, description.outputs)  # a part of a plan may have no input
         model.relax_computation_float32_to_float16(description.relaxed)
         model.finish()
         model.notes = description.notes

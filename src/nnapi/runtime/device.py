@@ -140,6 +140,23 @@ def _is_enabled(entry: Entry) -> bool:
     return os.environ.get("DEBUG_NN_CPUONLY") != "1" and (not pattern or re.search(pattern, entry.name) is not None)
 
 
+def _is_isolated(driver: Driver) -> bool:
+    """Whether a driver gets a process of its own: NNAPI_ISOLATED names its device, or all but the reference, or the
+    driver asks for it."""
+    name, wanted = driver.info.name, _isolated_names()
+    return name in wanted or ("all" in wanted and name != REFERENCE) or bool(getattr(driver, "isolated", False))
+
+
+def _isolated_names() -> set[str]:
+    return {name for part in os.environ.get("NNAPI_ISOLATED", "").split(",") if (name := part.strip())}
+
+
+def _apart(driver: Driver, entry: Entry) -> Driver:
+    from nnapi.drivers.isolated import Isolated  # which few ask for
+
+    return Isolated(entry.value, device=driver.info.name, known=driver)
+
+
 def _discover() -> tuple[list[Device], list[Unavailable]]:
     global _found
     with _lock:
@@ -151,11 +168,13 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
                     loaded = entry.load()
                     made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
                     for driver in made if isinstance(made, list) else [made]:
-                        available.append(Device(driver))
+                        available.append(Device(_apart(driver, entry) if _is_isolated(driver) else driver))
                         log.debug("found %s", available[-1])
                 except Exception as error:
                     broken.append(Unavailable(entry.name, f"{type(error).__name__}: {error}"))
                     log.debug("%s is unavailable: %s", entry.name, broken[-1].reason)
+            for name in sorted(_isolated_names() - {"all", *(device.name for device in available)}):
+                log.warning("NNAPI_ISOLATED names %s, which is no device here", name)
             available.sort(key=lambda device: device.type == DeviceTypeCode.DEVICE_CPU)
             _found = available, broken
         return _found

@@ -1,0 +1,197 @@
+"""A driver in a process of its own: what its engine does to that process, the application is told and survives."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from nnapi.drivers.base import (
+    CacheEntry,
+    Capabilities,
+    DeviceInfo,
+    Driver,
+    HostBuffer,
+    Prepared,
+    PrepareOptions,
+    Verdict,
+)
+from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated.connection import Connection, Greeting
+from nnapi.drivers.isolated.prepared import RemotePrepared
+from nnapi.drivers.isolated.protocol import memory_file
+from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+
+GRACE = 5.0
+"""Seconds beyond a time limit after which a driver that still computes is taken to hang."""
+
+
+class Isolated:
+    """Another driver, which lives in a process that is started when it is first needed and again after each end."""
+
+    def __init__(
+        self,
+        driver: Driver | Any,
+        *,
+        device: str = "",
+        known: Driver | None = None,
+        patience: float | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        """``driver`` is the name of a device that is installed, ``module:attribute`` as in an entry point, or something
+        that can be pickled: a driver, or what makes one or several, of which ``device`` names one.
+
+        ``known`` is the same driver here, which says who it is without a process. Whoever does not answer for
+        ``patience`` seconds, or for ``grace`` seconds after a time limit, is ended and counts as dead; without patience
+        a call that has no time limit waits for ever.
+        """
+        self._source = _source(driver, device)
+        self._known = known if known is not None or isinstance(driver, str | type) else _as_driver(driver)
+        self._patience, self._grace = patience, grace
+        self._connection: Connection | None = None
+        self._greeting: Greeting | None = None
+        self._changed = ""
+        self._lock = threading.Lock()
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._known.info if self._known is not None else self._greeted().info
+
+    def capabilities(self) -> Capabilities:
+        return self._known.capabilities() if self._known is not None else self._greeted().capabilities
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        connection = self.connect()
+        message = connection.call({"kind": "verdicts", "model": connection.model(model)})
+        message.close()
+        with connection.reading(message) as body:
+            return values.to_verdicts(model, body["verdicts"])
+
+    def prepare(self, model: Model, options: PrepareOptions) -> RemotePrepared:
+        return RemotePrepared(model, self.connect, lambda connection: _prepared(connection, model, options))
+
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        assert isinstance(prepared, RemotePrepared)
+        handle = prepared.handle()
+        if not handle.connection.greeting.caches:
+            return None
+        message = handle.connection.call({"kind": "cache_entry", "prepared": handle.number})
+        try:
+            with handle.connection.reading(message) as body:
+                return None if body["length"] is None else message.read(int(body["length"]))
+        finally:
+            message.close()
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> RemotePrepared:
+        waiting = [entry]
+
+        def make(connection: Connection) -> int:
+            if waiting:  # afterwards the entry may be gone, or be what ended the process
+                return _restored(connection, model, waiting.pop(), options)
+            return _prepared(connection, model, options)
+
+        return RemotePrepared(model, self.connect, make)
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        name = self.info.name
+        need(self.connect().greeting.allocates, f"{name} allocates no memory", OpFailedError)
+        need(type.is_known, f"{name} allocates no memory of unknown extents: {type}", OpFailedError)
+        return HostBuffer()
+
+    def wait(self) -> None:
+        """Return when the process is there; DeadObjectError where it cannot be had."""
+        self.connect()
+
+    def close(self) -> None:
+        """End the process; the next use starts another."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, None while there is none."""
+        connection = self._connection
+        return connection.pid if connection is not None and connection.is_alive else None
+
+    def connect(self) -> Connection:
+        """The process, started where there is none. DeadObjectError where another driver than before is found in it."""
+        connection = self._connection
+        if connection is not None and connection.is_alive:
+            return connection
+        with self._lock:
+            connection = self._connection
+            if connection is None or not connection.is_alive:
+                if self._changed:
+                    raise DeadObjectError(self._changed)
+                connection = self._connection = self._connected()
+            return connection
+
+    def _connected(self) -> Connection:
+        name = self._known.info.name if self._known is not None else self._source["device"] or self._source["entry"]
+        hello = {**self._source, "path": sys.path}
+        connection = Connection(name or "a driver", hello, self._patience, self._grace)
+        before = self._greeting.info if self._greeting else self._known.info if self._known else None
+        greeting = connection.greeting
+        if before is not None and greeting.info != before:
+            connection.close()
+            self._changed = f"{before.name} {before.version} has become {greeting.info.name} {greeting.info.version}"
+            raise DeadObjectError(self._changed)
+        self._greeting = greeting
+        connection.name = greeting.info.name
+        return connection
+
+    def _greeted(self) -> Greeting:
+        return self._greeting or self.connect().greeting
+
+
+def _source(driver: Any, device: str) -> dict[str, str]:
+    """How the process is to find the driver."""
+    if isinstance(driver, str):
+        is_place = ":" in driver
+        return {"entry": driver if is_place else "", "device": device if is_place else driver, "pickle": ""}
+    try:
+        return {"entry": "", "device": device, "pickle": pickle.dumps(driver).hex()}
+    except Exception as error:
+        raise BadDataError(f"{driver!r} cannot be sent to another process: {error}") from None
+
+
+def _as_driver(driver: Any) -> Driver | None:
+    return driver if isinstance(driver, Driver) else None
+
+
+def _prepared(connection: Connection, model: Model, options: PrepareOptions) -> int:
+    body = {"kind": "prepare", "model": connection.model(model), "options": values.of_options(options)}
+    return _number(connection, body, (), options.deadline)
+
+
+def _restored(connection: Connection, model: Model, entry: CacheEntry, options: PrepareOptions) -> int:
+    path = entry.file.path if entry.file is not None else None
+    descriptor = (
+        os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else memory_file([entry.content], "nnapi-cache-entry")
+    )
+    try:
+        body = {
+            "kind": "restore",
+            "model": connection.model(model),
+            "options": values.of_options(options),
+            "size": os.fstat(descriptor).st_size,
+            "length": len(entry.content),
+        }
+        return _number(connection, body, [descriptor], options.deadline)
+    finally:
+        os.close(descriptor)
+
+
+def _number(connection: Connection, body: Any, descriptors: Sequence[int], deadline: int | None) -> int:
+    """The number of the prepared model that a call gives."""
+    message = connection.call(body, descriptors, deadline)
+    message.close()
+    with connection.reading(message) as answer:
+        return int(answer["prepared"])

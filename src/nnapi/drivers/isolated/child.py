@@ -1,0 +1,72 @@
+"""The process of a driver: ``python -m nnapi.drivers.isolated.child DESCRIPTOR PARENT``, which only the application
+starts. It serves the one connection that it was given and ends with it, or with the application."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from nnapi.drivers.base import Driver
+from nnapi.drivers.installed import Entry, entries
+from nnapi.drivers.isolated.protocol import Body
+from nnapi.drivers.isolated.server import Session
+from nnapi.errors import UnavailableDeviceError
+
+GROUP = "nnapi.drivers"
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Serve until the application is gone."""
+    connection, parent = int(sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the application decides
+    end_with(parent)
+    Session(socket.socket(fileno=connection), find).run()
+    sys.stdout.flush()
+    os._exit(0)  # threads of the engine may be computing
+
+
+def end_with(parent: int) -> None:
+    """Let the system end this process with the thread that started it, which lives as long as the application."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def find(body: Body) -> Driver:
+    """The driver that the application wants to have here."""
+    sys.path[:] = body["path"]
+    for driver in _made(body):
+        if not body["device"] or driver.info.name == body["device"]:
+            return driver
+    raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed")
+
+
+def _made(body: Body) -> Iterator[Driver]:
+    if body["pickle"]:
+        yield from _drivers(pickle.loads(bytes.fromhex(body["pickle"])))
+    elif body["entry"]:
+        yield from _drivers(Entry(body["entry"], body["entry"]).load())
+    else:
+        for entry in sorted(entries(GROUP), key=lambda entry: entry.name != body["device"]):
+            try:
+                found = _drivers(entry.load())
+            except Exception:
+                continue
+            yield from found
+
+
+def _drivers(loaded: Any) -> list[Driver]:
+    """What an entry point, or who made it up, stands for: a driver, or what makes one or several."""
+    made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
+    return made if isinstance(made, list) else [made]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A model's constants by descriptor: the files that they are mapped from, and one memory file for all others.
+
+What lies in a file is not copied: the other process maps the same pages.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.drivers.isolated.protocol import MOST_DESCRIPTORS, is_sealed, memory_file
+from nnapi.drivers.isolated.values import of_bytes
+from nnapi.errors import BadDataError, need
+from nnapi.model.memory import Memory, mappings
+from nnapi.model.operand import Array
+
+ALIGNED = 64
+SMALL = 256
+"""Bytes up to which a constant is not worth a look at where it lies."""
+
+
+def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
+    """Where each constant lies, as values, and the open descriptors of the files that hold them."""
+    files: dict[int, int | None] = {}
+    descriptors: list[int] = []
+    places: list[list[int]] = []
+    packed: list[Any] = []
+    size = 0
+    for array in arrays:
+        found = _in_file(array, files, descriptors)
+        if found is None:
+            data = of_bytes(array)
+            found = [-1, size, data.nbytes]  # the last file
+            packed += [data, bytes(-data.nbytes % ALIGNED)]
+            size += data.nbytes + -data.nbytes % ALIGNED
+        places.append(found)
+    if packed:
+        descriptors.append(memory_file([part for part in packed if len(part)], "nnapi-constants"))
+    sizes = [os.fstat(descriptor).st_size for descriptor in descriptors]
+    return {"sizes": sizes, "places": places}, descriptors
+
+
+def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int]) -> list[int] | None:
+    """The place of a constant in one of the files; None where it lies in none that can be opened again."""
+    owners = mappings([array]) if array.nbytes > SMALL and array.flags.c_contiguous else []
+    if not owners:
+        return None
+    (mapping,) = owners
+    if id(mapping) not in files:
+        files[id(mapping)] = None
+        if mapping.file is not None and len(descriptors) < MOST_DESCRIPTORS - 1:
+            descriptor = mapping.file.open()
+            if descriptor is not None:
+                descriptors.append(descriptor)
+                files[id(mapping)] = len(descriptors) - 1
+    number = files[id(mapping)]
+    return None if number is None else [number, mapping.place_of(array), array.nbytes]
+
+
+def mapped(layout: dict[str, Any], descriptors: Sequence[int], *, trusted: bool = True) -> Callable[[int], Array]:
+    """What gives the bytes of each constant by its number. Files of an application that is not ``trusted`` are read
+    unless nobody can make them shorter."""
+    sizes, places = layout["sizes"], layout["places"]
+    need(len(sizes) == len(descriptors), f"{len(descriptors)} files came, {len(sizes)} are described", BadDataError)
+    files = [_mapped(size, descriptor, trusted) for size, descriptor in zip(sizes, descriptors, strict=True)]
+
+    def constant(number: int) -> Array:
+        file, offset, length = places[number]
+        view: Array = files[file]
+        need(offset >= 0 and 0 <= length <= len(view) - offset, f"constant {number} is not in its file", BadDataError)
+        return view[offset : offset + length]
+
+    return constant
+
+
+def _mapped(size: int, descriptor: int, trusted: bool) -> Array:
+    if trusted or is_sealed(descriptor):
+        return Memory.from_fd(size, mmap.PROT_READ, descriptor).view()
+    return np.frombuffer(os.pread(descriptor, size, 0), np.uint8)

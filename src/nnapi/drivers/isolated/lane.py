@@ -1,0 +1,147 @@
+"""A lane: what one run at a time takes from an application to the process of a driver and back.
+
+It has a socket for messages, and a page of memory with numbers that both sides see. A run that needs no message is a
+number in the page that changes; who waits for that looks at it for some microseconds, and then sleeps until the other
+side rings its bell. The other side's end wakes it too.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+SIZE = mmap.PAGESIZE
+REQUEST, BINDING = 0, 1
+"""What the application writes: the number of the run, and what is to be run."""
+ANSWER, STATUS, NANOSECONDS = 8, 9, 10
+"""What the driver's process writes: the number of the run that has ended, how, and how long it took there."""
+ASLEEP = {"application": 16, "driver": 24}
+"""Whether that side sleeps, so that the other must ring. Each group of numbers has a cache line of its own."""
+DONE, FAILED = 0, 1
+
+SPIN = 20_000
+"""Nanoseconds that a side looks at the page before it sleeps, where there is a second processor to change it."""
+LONG_SPIN = 100_000
+"""The same within a burst."""
+LOOKS = 64
+"""Looks at the page between two at the clock: two microseconds."""
+
+LONGEST = 1e9
+"""Milliseconds that the system can be asked to wait for: eleven days, which nobody does."""
+
+ALONE = len(os.sched_getaffinity(0)) < 2
+
+
+class Lane:
+    """One side of a lane; ``side`` is the key of :data:`ASLEEP`. It takes over the descriptors."""
+
+    def __init__(self, side: str, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
+        """``bell`` is the one that this side hears; ``page`` is closed, being mapped."""
+        self.socket = connection
+        try:
+            self._page = mmap.mmap(page, SIZE)
+        finally:
+            os.close(page)
+        self.words = memoryview(self._page).cast("Q")
+        self._bell, self._other_bell = bell, other_bell
+        self._asleep = ASLEEP[side]
+        (self._other_asleep,) = (place for name, place in ASLEEP.items() if name != side)
+        self._poll = select.poll()
+        for descriptor in (bell, connection.fileno()):
+            self._poll.register(descriptor, select.POLLIN)
+        fence = threading.Lock()
+        fence.acquire()
+        self._release, self._acquire = fence.release, fence.acquire
+        self._is_closed = False
+
+    def watch(self, descriptor: int) -> None:
+        """Wake up for that descriptor too."""
+        self._poll.register(descriptor, select.POLLIN)
+
+    def tell(self, place: int, value: int) -> None:
+        """Change a number of the page when everything written before can be seen, and wake the other side."""
+        self._fence()
+        self.words[place] = value
+        self._fence()
+        if self.words[self._other_asleep]:
+            os.eventfd_write(self._other_bell, 1)
+
+    def _fence(self) -> None:
+        """Let no access to memory cross this line: processors but Intel's and AMD's would. A lock that is given back
+        and taken again is the barrier that Python has."""
+        self._release()
+        self._acquire()
+
+    def wait(self, place: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
+        """Return when the number is no longer the ``old`` one: nothing. Else the descriptors that are ready, or None at
+        the ``end`` (seconds of the monotonic clock)."""
+        words, poll = self.words, self._poll.poll
+        spun = time.monotonic_ns() + (0 if ALONE else spin)
+        while True:
+            for _ in range(LOOKS):
+                if words[place] != old:
+                    self._fence()
+                    return ()
+            if time.monotonic_ns() >= spun:
+                break
+            if spin > SPIN and (ready := poll(0)):  # which also lets other threads of this process run
+                others = self._others(ready)
+                if others:
+                    return others
+        return self._sleep(place, old, end)
+
+    def _sleep(self, place: int, old: int, end: float | None) -> Sequence[int] | None:
+        words = self.words
+        words[self._asleep] = 1
+        self._fence()
+        try:
+            while words[place] == old:
+                ready = self._poll.poll(_milliseconds(end))
+                if not ready:
+                    return None
+                others = self._others(ready)
+                if others and words[place] == old:
+                    return others
+            self._fence()
+            return ()
+        finally:
+            words[self._asleep] = 0
+
+    def wait_for_message(self, end: float | None = None) -> Sequence[int] | None:
+        """The descriptors that are ready, the bell aside; None at the ``end``."""
+        while ready := self._poll.poll(_milliseconds(end)):
+            if others := self._others(ready):
+                return others
+        return None
+
+    def _others(self, ready: list[tuple[int, int]]) -> list[int]:
+        """The descriptors but the bell, which is silenced."""
+        others = [descriptor for descriptor, _ in ready]
+        if self._bell in others:
+            others.remove(self._bell)
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._bell)
+        return others
+
+    def close(self) -> None:
+        """Close the descriptors; the page goes with the last reference."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.socket.close()
+            os.close(self._bell)
+            os.close(self._other_bell)
+
+
+def _milliseconds(end: float | None) -> float | None:
+    return None if end is None else min(max(0.0, end - time.monotonic()) * 1e3, LONGEST)
+
+
+def bell() -> int:
+    """An eventfd that is silent."""
+    return os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)

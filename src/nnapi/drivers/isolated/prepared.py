@@ -1,0 +1,245 @@
+"""A model that is prepared in the process of a driver, and made ready again in the next one when that has ended."""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Request
+from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, room_for
+from nnapi.drivers.isolated.connection import Binding, ClientLane, Connection
+from nnapi.drivers.isolated.protocol import Body
+from nnapi.drivers.prepared import check_deadline
+from nnapi.errors import BadDataError, OpFailedError
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, Shape, combine
+
+Make = Callable[[Connection], int]
+"""Prepares the model in a process, and gives its number there."""
+
+
+class Handle:
+    """A prepared model of one process, which forgets it with this object."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self.connection, self.number = connection, number
+        finalizer = weakref.finalize(self, connection.release, "prepared", number)
+        finalizer.atexit = False
+
+
+class RemotePrepared:
+    """A model prepared in the process that ``connect`` gives, which is another one when the first has ended."""
+
+    is_burst = False
+
+    def __init__(self, model: Model, connect: Callable[[], Connection], make: Make) -> None:
+        self._model, self._connect, self._make = model, connect, make
+        self._inputs = [model.operands[index].type for index in model.inputs]
+        self._outputs = [model.operands[index].type for index in model.outputs]
+        self._lock = threading.Lock()
+        self._thread = threading.local()
+        """What a thread's last run by the direct way met, to be raised by the general one that it takes next."""
+        self._is_closed = False
+        connection = connect()
+        self._handle: Handle | None = Handle(connection, make(connection))
+
+    def handle(self) -> Handle:
+        """The model in a process that lives: prepared there now, where it is not yet."""
+        handle = self._handle
+        if handle is not None and handle.connection.is_alive:
+            return handle
+        with self._lock:
+            handle = self._handle
+            if handle is None or not handle.connection.is_alive:
+                if self._is_closed:
+                    raise OpFailedError("the prepared model is closed")
+                connection = self._connect()
+                handle = self._handle = Handle(connection, self._make(connection))
+            return handle
+
+    def execute(self, request: Request) -> Outcome:
+        death: DriverDiedError | None = self._thread.__dict__.pop("death", None)
+        if death is not None:
+            raise death
+        check_deadline(request)
+        handle = self.handle()
+        lane = self._take(handle.connection)
+        try:
+            return self._execute(handle, lane, request)
+        finally:
+            self._put(handle.connection, lane)
+
+    def _execute(self, handle: Handle, lane: ClientLane, request: Request) -> Outcome:
+        connection = handle.connection
+        places, free = copy_in(lane.arena, request.inputs, 0)
+        body = {
+            "kind": "execute",
+            "prepared": handle.number,
+            "free": free,
+            "deadline": request.deadline,
+            "loop_timeout": request.loop_timeout,
+            "attributes": values.of_attributes(request.attributes),
+        }
+        if places is not None:
+            message = connection.exchange(lane, {**body, "inputs": places}, (), request.deadline)
+        else:
+            size = free + sum(room_for(type.nbytes) for type in self._outputs) + 1
+            with new_arena(size) as (lane.arena, descriptor):
+                places, _ = copy_in(lane.arena, request.inputs, 0)
+                body |= {"inputs": places, "arena": size}
+                message = connection.exchange(lane, body, [descriptor], request.deadline)
+        message.close()
+        with connection.reading(message) as answer:
+            if "needs" not in answer:
+                return self._outcome(lane, answer)
+            size = int(answer["needs"])
+            times = answer
+        with new_arena(size) as (lane.arena, descriptor):
+            message = connection.exchange(lane, {"kind": "deliver", "arena": size}, [descriptor], request.deadline)
+        message.close()
+        with connection.reading(message) as answer:
+            return self._outcome(lane, {**times, **answer})
+
+    def _outcome(self, lane: ClientLane, answer: Body) -> Outcome:
+        """The outputs as arrays of our own. ValueError for what the model cannot give."""
+        assert lane.arena is not None
+        outputs = []
+        for type, (offset, extents) in zip(self._outputs, answer["outputs"], strict=True):
+            shape = tuple(map(int, extents))
+            if not type.is_scalar and combine(type.dimensions, shape) is None:
+                raise ValueError(f"an output of shape {shape} where the model has {type}")
+            outputs.append(_inside(lane.arena, offset, shape, type).copy())
+        if lane.arena.size > KEPT:
+            lane.arena = None
+        return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """A run without a message, where the driver has a direct way and the outputs are known: None elsewhere."""
+        known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
+        if not known or self._binding_now(tuple(shapes)) is None:
+            return None
+        return self._resolved(tuple(shapes), borrow)
+
+    def _resolved(self, shapes: tuple[Shape, ...], borrow: bool) -> Inference:
+        borrow = borrow and self.is_burst
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            handle = self._handle
+            if handle is None:
+                raise OpFailedError("the prepared model is closed")
+            connection = handle.connection
+            lane = self._take(connection)
+            try:
+                binding = lane.bindings.get((handle.number, shapes)) or self._bound(handle, lane, shapes)
+                if binding is None:
+                    raise OpFailedError("the driver has no direct way")
+                for view, array in zip(binding.inputs, inputs, strict=True):
+                    view[...] = array
+                if not connection.run(lane, binding, self.is_burst):
+                    raise OpFailedError("the driver could not run directly")
+                return list(binding.outputs) if borrow else [view.copy() for view in binding.outputs]
+            except DriverDiedError as death:
+                self._thread.death = death
+                raise
+            finally:
+                self._put(connection, lane)
+
+        return run
+
+    def _binding_now(self, shapes: tuple[Shape, ...]) -> Binding | None:
+        handle = self.handle()
+        lane = self._take(handle.connection)
+        try:
+            return self._bound(handle, lane, shapes)
+        finally:
+            self._put(handle.connection, lane)
+
+    def _bound(self, handle: Handle, lane: ClientLane, shapes: tuple[Shape, ...]) -> Binding | None:
+        """How the model is run directly on a lane, agreed upon with the process where that was not done before."""
+        key = handle.number, shapes
+        if key in lane.bindings:
+            return lane.bindings[key]
+        inputs, size = _laid_out(shapes, self._inputs, 0)
+        outputs, size = _laid_out([type.dimensions for type in self._outputs], self._outputs, size)
+        size = max(size, 1)
+        with new_arena(size) as (arena, descriptor):
+            body = {"kind": "bind", "prepared": handle.number, "places": [inputs, outputs], "size": size}
+            message = handle.connection.exchange(lane, body, [descriptor], None)
+        message.close()
+        found = None
+        with handle.connection.reading(message) as answer:
+            if answer["binding"] is not None:
+                found = Binding(int(answer["binding"]), *arena.views(self._model, inputs, outputs))
+        lane.bindings[key] = found
+        return found
+
+    def session(self) -> RemoteSession:
+        """A prepared model for one run at a time, whose process does not sleep soon between two."""
+        return RemoteSession(self, self._model, self._connect)
+
+    def close(self) -> None:
+        """Let the process forget the model."""
+        with self._lock:
+            self._is_closed, self._handle = True, None
+
+    def _take(self, connection: Connection) -> ClientLane:
+        return connection.take()
+
+    def _put(self, connection: Connection, lane: ClientLane) -> None:
+        connection.put(lane)
+
+
+class RemoteSession(RemotePrepared):
+    """A session in the process, with a lane of its own."""
+
+    is_burst = True
+
+    def __init__(self, shared: RemotePrepared, model: Model, connect: Callable[[], Connection]) -> None:
+        self._lane: tuple[Connection, ClientLane] | None = None
+
+        def make(connection: Connection) -> int:
+            message = connection.call({"kind": "session", "prepared": shared.handle().number})
+            message.close()
+            with connection.reading(message) as body:
+                return int(body["prepared"])
+
+        super().__init__(model, connect, make)
+
+    def _take(self, connection: Connection) -> ClientLane:
+        kept, self._lane = self._lane, None
+        return kept[1] if kept is not None and kept[0] is connection else connection.take()
+
+    def _put(self, connection: Connection, lane: ClientLane) -> None:
+        if not lane.is_lost:
+            self._lane = connection, lane
+
+    def close(self) -> None:
+        """Give the lane back, and let the process forget the session."""
+        super().close()
+        kept, self._lane = self._lane, None
+        if kept is not None:
+            kept[0].put(kept[1])
+
+
+def _laid_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Place], int]:
+    """Places for arrays of those shapes, and the next free one."""
+    places: list[Place] = []
+    for shape, type in zip(shapes, types, strict=True):
+        places.append((free, shape))
+        free += room_for(math.prod(shape) * type.dtype.itemsize)
+    return places, free
+
+
+def _inside(arena: Arena, offset: int, shape: Shape, type: OperandType) -> Array:
+    try:
+        return arena.view(offset, shape, type.dtype)
+    except BadDataError as error:
+        raise ValueError(str(error)) from None
+
+
+def _count(value: Any) -> int | None:
+    return None if value is None else int(value)

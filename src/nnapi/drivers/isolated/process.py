@@ -1,0 +1,138 @@
+"""The process of a driver as the application sees it: started apart, watched, and never left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import TypeVar
+
+from nnapi.errors import OpFailedError
+
+T = TypeVar("T")
+
+MODULE = "nnapi.drivers.isolated.child"
+OURS = ("NNAPI_TRACE", "NNAPI_ISOLATED")
+"""Variables that are for the application alone."""
+ORDERED = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+"""Signals that somebody sends, where others are what a process does to itself."""
+PATIENCE = 5.0
+"""Seconds for the system to end a process that it was told to end."""
+
+
+class Process:
+    """One process, from its start until it has been waited for."""
+
+    def __init__(self) -> None:
+        """Start it; OpFailedError where that cannot be done."""
+        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._process = background.call(lambda: _started(theirs))
+        except OSError as error:
+            self.connection.close()
+            raise OpFailedError(f"no process for a driver can be started: {error}") from None
+        finally:
+            theirs.close()
+        self._lock = threading.Lock()
+        self.pid = self._process.pid
+        self.descriptor: int | None = None
+        """What can be read once the process has ended, where the system has such a thing."""
+        with suppress(OSError):
+            self.descriptor = os.pidfd_open(self.pid)
+
+    def end(self) -> int:
+        """End it, if it has not ended, and give its exit status: the signal's number, negative, for one of those."""
+        with self._lock:
+            if self._process.poll() is None:
+                self._process.kill()
+                try:
+                    self._process.wait(PATIENCE)
+                except subprocess.TimeoutExpired:  # it is in the system's hands
+                    return -signal.SIGKILL
+            return self._process.returncode or 0
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether it ends by itself in that time."""
+        with self._lock, suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self.connection.close()
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def forget(self) -> None:
+        """Leave it to the process that this one was forked from."""
+        self._process.returncode = 0
+        self.close()
+
+
+def told(status: int) -> tuple[str, bool]:
+    """How a process ended, in words, and whether that was its own doing."""
+    if status < 0:
+        with suppress(ValueError):
+            found = signal.Signals(-status)
+            return f"ended by {found.name}", found not in ORDERED
+    return f"ended with status {status}", True
+
+
+def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in OURS}
+    command = [sys.executable, "-m", MODULE, str(connection.fileno()), str(os.getpid())]
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno()], env=environment, close_fds=True
+    )
+
+
+class Background:
+    """One thread for all drivers, which lives as long as the application: the system ends their processes with it."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Be without a thread, as after a fork."""
+        self._queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._is_started = False
+        self._lock = threading.Lock()
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Have the thread do something, which must not raise. May be called from anywhere, even while memory is
+        given back."""
+        self._queue.put(work)
+
+    def call(self, work: Callable[[], T]) -> T:
+        """What the work gives or raises, done by the thread."""
+        with self._lock:
+            if not self._is_started:
+                self._is_started = True
+                threading.Thread(target=_work, args=(self._queue,), name="nnapi-drivers", daemon=True).start()
+        answer: Future[T] = Future()
+
+        def answered() -> None:
+            try:
+                answer.set_result(work())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        self.do(answered)
+        return answer.result()
+
+
+def _work(queue: SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        queue.get()()
+
+
+background = Background()
+os.register_at_fork(after_in_child=background.reset)

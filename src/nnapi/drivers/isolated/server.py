@@ -1,0 +1,359 @@
+"""The driver's side: what an application's connection asks is answered here, each lane by a thread of its own."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.codes import CONTROL_FLOW, PriorityCode
+from nnapi.drivers.base import (
+    Allocates,
+    CacheEntry,
+    Caches,
+    Direct,
+    Driver,
+    Inference,
+    Prepared,
+    Request,
+    Sessions,
+)
+from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
+from nnapi.drivers.isolated.constants import mapped
+from nnapi.drivers.isolated.lane import (
+    ANSWER,
+    BINDING,
+    DONE,
+    FAILED,
+    LONG_SPIN,
+    NANOSECONDS,
+    REQUEST,
+    SPIN,
+    STATUS,
+    Lane,
+)
+from nnapi.drivers.isolated.protocol import Body, Message, Violation, memory_file, receive, send
+from nnapi.errors import BadDataError, OpFailedError, need
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, Shape
+
+Gate = Callable[[PriorityCode, int | None], AbstractContextManager[None]]
+"""Whose turn it is to run: by priority, and no later than a deadline."""
+Find = Callable[[Body], Driver]
+"""Gives the driver that a connection's first message asks for."""
+
+
+def ungated(priority: PriorityCode, deadline: int | None) -> AbstractContextManager[None]:
+    """The turn of everybody at once: where the one application sees to it itself."""
+    return nullcontext()
+
+
+class Held(NamedTuple):
+    """A prepared model."""
+
+    prepared: Prepared
+    model: Model
+    priority: PriorityCode
+    is_burst: bool = False
+    is_borrowing: bool = False
+    """Whether its outputs may be views of the device's memory until its next run."""
+    is_lent: bool = False
+    """Whether another number closes it."""
+
+
+class Session:
+    """What one application has of one driver, from its first message until its connection ends."""
+
+    def __init__(self, connection: socket.socket, find: Find, gate: Gate = ungated, *, trusted: bool = True) -> None:
+        """What an application that is not ``trusted`` can change under our hands is copied."""
+        self._connection, self._find, self.gate, self.trusted = connection, find, gate, trusted
+        self.driver: Driver
+        self.models: dict[int, Model] = {}
+        self.prepared: dict[int, Held] = {}
+        self._numbers = itertools.count(1)
+        self._lanes: list[LaneServer] = []
+
+    def run(self) -> None:
+        """Serve until the application closes the connection, or breaks the protocol."""
+        try:
+            while message := receive(self._connection):
+                self._handle(message)
+        except (Violation, OSError, *values.WRONG):
+            pass
+        finally:
+            self._close()
+
+    def _handle(self, message: Message) -> None:
+        body = message.body
+        kind = body["kind"]
+        if kind == "lane":
+            lane, page, bell, other = message.descriptors
+            server = LaneServer(self, Lane("driver", socket.socket(fileno=lane), page, bell, other))
+            self._lanes.append(server)
+            threading.Thread(target=server.run, name="nnapi-lane", daemon=True).start()
+            return
+        message.close()
+        if kind == "hello":
+            send(self._connection, self._hello(body))
+        elif kind == "release":
+            for number in body["models"]:
+                self.models.pop(number, None)
+            for number in body["prepared"]:
+                self.release(number)
+
+    def _hello(self, body: Body) -> Body:
+        try:
+            self.driver = driver = self._find(body)
+            return {
+                "info": values.of_info(driver.info),
+                "capabilities": values.of_capabilities(driver.capabilities()),
+                "allocates": isinstance(driver, Allocates),
+                "caches": isinstance(driver, Caches),
+            }
+        except Exception as error:
+            return {"error": values.of_error(error, "the driver")}
+
+    def hold(self, held: Held) -> int:
+        number = next(self._numbers)
+        self.prepared[number] = held
+        return number
+
+    def keep(self, model: Model) -> int:
+        number = next(self._numbers)
+        self.models[number] = model
+        return number
+
+    def release(self, number: int) -> None:
+        held = self.prepared.pop(number, None)
+        if held is not None:
+            for lane in self._lanes:
+                lane.forget(number)
+            if not held.is_lent:
+                held.prepared.close()
+
+    def _close(self) -> None:
+        self._connection.close()
+        for lane in self._lanes:
+            lane.end()
+        for number in list(self.prepared):
+            self.release(number)
+        self.models.clear()
+
+
+class Binding(NamedTuple):
+    """A run that needs no message: views of an arena, and what computes."""
+
+    prepared: int
+    run: Callable[[], None]
+    spin: int
+
+
+class LaneServer:
+    """Answers what comes through one lane."""
+
+    def __init__(self, session: Session, lane: Lane) -> None:
+        self._session, self._lane = session, lane
+        self._arena: Arena | None = None
+        self._bindings: dict[int, Binding] = {}
+        self._numbers = itertools.count(1)
+        self._undelivered: list[Array] = []
+        self._spin = SPIN
+
+    def run(self) -> None:
+        """Serve until the application closes the lane, or breaks the protocol."""
+        lane, seen = self._lane, 0
+        try:
+            while True:
+                if not lane.wait(REQUEST, seen, self._spin):
+                    seen = lane.words[REQUEST]
+                    self._run_bound(lane.words[BINDING])
+                    lane.tell(ANSWER, seen)
+                elif not self._serve_message():
+                    return
+        except (Violation, OSError):
+            pass
+        finally:
+            self._bindings.clear()
+            lane.close()
+
+    def end(self) -> None:
+        """Let the thread of the lane find that nobody is there any more."""
+        with suppress(OSError):
+            self._lane.socket.shutdown(socket.SHUT_RDWR)
+
+    def forget(self, prepared: int) -> None:
+        """Drop what runs a prepared model that nobody needs any more."""
+        for place, binding in list(self._bindings.items()):
+            if binding.prepared == prepared:
+                self._bindings.pop(place, None)
+
+    def _serve_message(self) -> bool:
+        """Answer the next message; whether there was one."""
+        message = receive(self._lane.socket)
+        if message is None:
+            return False
+        answer, descriptors = self._answer(message)
+        try:
+            send(self._lane.socket, answer, descriptors)
+        except OSError:
+            if "prepared" in answer:
+                self._session.release(answer["prepared"])  # nobody heard of it
+            raise
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _run_bound(self, number: int) -> None:
+        words = self._lane.words
+        begin = time.monotonic_ns()
+        try:
+            binding = self._bindings[number]
+            self._spin = binding.spin
+            binding.run()
+            words[STATUS] = DONE
+        except Exception:
+            words[STATUS] = FAILED  # the application asks again, by a message, and is told
+        words[NANOSECONDS] = time.monotonic_ns() - begin
+
+    def _answer(self, message: Message) -> tuple[Body, list[int]]:
+        body = message.body
+        try:
+            if "arena" in body:
+                self._arena = None
+                self._arena = Arena(message.descriptors[0], body["arena"])
+            answer = HANDLERS[body["kind"]](self, body, message.descriptors)
+            return answer if isinstance(answer, tuple) else (answer, [])
+        except Exception as error:
+            return {"error": values.of_error(error, self._session.driver.info.name)}, []
+        finally:
+            message.close()
+
+    def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
+        constant = mapped(body["layout"], descriptors, trusted=self._session.trusted)
+        return {"model": self._session.keep(values.to_model(body["model"], constant))}
+
+    def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
+        model = self._session.models[body["model"]]
+        return {"verdicts": values.of_verdicts(model, self._session.driver.verdicts(model))}
+
+    def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
+        model, options = self._session.models[body["model"]], values.to_options(body["options"])
+        prepared = self._session.driver.prepare(model, options)
+        return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
+
+    def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
+        driver = self._session.driver
+        model, options = self._session.models[body["model"]], values.to_options(body["options"])
+        need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
+        assert isinstance(driver, Caches)
+        content = mapped(
+            {"sizes": [body["size"]], "places": [[0, 0, body["length"]]]}, descriptors, trusted=self._session.trusted
+        )(0)
+        memory = Memory.from_fd(body["size"], mmap.PROT_READ, descriptors[0]) if self._session.trusted else None
+        prepared = driver.restore(model, CacheEntry(content.data, memory), options)
+        return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
+
+    def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
+        driver, held = self._session.driver, self._session.prepared[body["prepared"]]
+        content = driver.cache_entry(held.prepared) if isinstance(driver, Caches) else None
+        if content is None:
+            return {"length": None}, []
+        return {"length": len(content)}, [memory_file([content] if content else [], "nnapi-cache-entry")]
+
+    def _session_of(self, body: Body, descriptors: Sequence[int]) -> Body:
+        held = self._session.prepared[body["prepared"]]
+        if isinstance(held.prepared, Sessions):
+            held = held._replace(prepared=held.prepared.session(), is_burst=True, is_borrowing=True)
+        else:
+            held = held._replace(is_burst=True, is_lent=True)
+        return {"prepared": self._session.hold(held)}
+
+    def _execute(self, body: Body, descriptors: Sequence[int]) -> Body:
+        held, arena = self._session.prepared[body["prepared"]], self._arena
+        assert arena is not None
+        types = [held.model.operands[index].type for index in held.model.inputs]
+        inputs = [
+            None if place is None else arena.view(place[0], place[1], type.dtype)
+            for place, type in zip(body["inputs"], types, strict=True)
+        ]
+        limits, attributes = (body["deadline"], body["loop_timeout"]), values.to_attributes(body["attributes"])
+        with self._session.gate(held.priority, body["deadline"]):
+            begin = time.monotonic_ns()
+            outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
+            took = time.monotonic_ns() - begin
+        for array, index in zip(outcome.outputs, held.model.outputs, strict=True):
+            stored = held.model.operands[index].type.dtype
+            need(array.dtype.itemsize == stored.itemsize, f"the driver gave {array.dtype} for {stored}", OpFailedError)
+        times = {"driver_ns": outcome.driver_ns or took, "hardware_ns": outcome.hardware_ns}
+        return {**self._deliver(list(outcome.outputs), body["free"]), **times}
+
+    def _deliver_rest(self, body: Body, descriptors: Sequence[int]) -> Body:
+        return self._deliver(self._undelivered, 0)
+
+    def _deliver(self, outputs: list[Array], free: int) -> Body:
+        """Put outputs into the arena, from ``free`` on; where it has no room say how much is needed, and wait."""
+        arena = self._arena
+        assert arena is not None
+        places, end = copy_in(arena, outputs, free)
+        self._undelivered = outputs if places is None else []
+        if places is None:
+            return {"needs": end}
+        if arena.size > KEPT:
+            self._arena = None
+        return {"outputs": places}
+
+    def _bind(self, body: Body, descriptors: Sequence[int]) -> Body:
+        number, (input_places, output_places) = body["prepared"], body["places"]
+        held, arena = self._session.prepared[number], Arena(descriptors[0], body["size"])
+        shapes = [tuple(shape) for _, shape in input_places]
+        infer = _inference(held, shapes)
+        if infer is None:
+            return {"binding": None}
+        inputs, outputs = arena.views(held.model, input_places, output_places)
+        gate, priority = self._session.gate, held.priority
+
+        def run() -> None:
+            with gate(priority, None):
+                found = infer(inputs)
+                for view, array in zip(outputs, found, strict=True):
+                    if array.shape != view.shape:
+                        raise BadDataError(f"an output of shape {array.shape}")
+                    np.copyto(view, array, "no")
+
+        place = next(self._numbers)
+        self._bindings[place] = Binding(number, run, LONG_SPIN if held.is_burst else SPIN)
+        return {"binding": place}
+
+
+def _inference(held: Held, shapes: Sequence[Shape]) -> Inference | None:
+    """A run without a time limit; None where a loop may run for longer than it should."""
+    prepared = held.prepared
+    if isinstance(prepared, Direct):
+        return prepared.direct(shapes, held.is_borrowing)
+    if any(call.code in CONTROL_FLOW for call in held.model.operations):
+        return None
+    return lambda inputs: list(prepared.execute(Request(inputs)).outputs)
+
+
+HANDLERS: dict[str, Callable[[LaneServer, Body, Sequence[int]], Body | tuple[Body, list[int]]]] = {
+    "model": LaneServer._model,
+    "verdicts": LaneServer._verdicts,
+    "prepare": LaneServer._prepare,
+    "restore": LaneServer._restore,
+    "cache_entry": LaneServer._cache_entry,
+    "session": LaneServer._session_of,
+    "execute": LaneServer._execute,
+    "deliver": LaneServer._deliver_rest,
+    "bind": LaneServer._bind,
+}

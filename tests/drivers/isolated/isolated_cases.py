@@ -1,0 +1,198 @@
+"""Drivers and models for tests of isolated drivers; their processes import this module too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnapi import Builder, DeviceTypeCode, Model, device, tensor
+from nnapi.drivers.base import (
+    CacheEntry,
+    Capabilities,
+    DeviceInfo,
+    Driver,
+    HostBuffer,
+    Outcome,
+    Prepared,
+    PrepareOptions,
+    Request,
+    Verdict,
+)
+from nnapi.model.operand import OperandType
+
+
+def reference() -> Driver:
+    return device("nnapi-reference").driver
+
+
+@dataclass
+class Misbehaving:
+    """The reference, which does harm in one phase at models that hold an operation of code ``operation``, or any.
+
+    With ``once``, a file that is not there yet, only the first time.
+    """
+
+    harm: str
+    phase: str
+    operation: int | None = None
+    once: str = ""
+    version: str = "1"
+
+    @property
+    def info(self) -> DeviceInfo:
+        return DeviceInfo("misbehaving", self.version, DeviceTypeCode.DEVICE_ACCELERATOR, 8)
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(launch_seconds=0.0)
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        self.strike("verdicts", model)
+        return reference().verdicts(model)
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        self.strike("prepare", model)
+        return Executing(self, model, reference().prepare(model, options))
+
+    def cache_entry(self, prepared: Prepared) -> bytes:
+        return b"kept"
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
+        assert bytes(entry.content) == b"kept"
+        self.strike("restore", model)
+        return Executing(self, model, reference().prepare(model, options))
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        return HostBuffer()
+
+    def strike(self, phase: str, model: Model) -> None:
+        hit = self.operation is None or any(call.code == self.operation for call in model.operations)
+        if phase != self.phase or not hit:
+            return
+        if self.once:
+            if os.path.exists(self.once):
+                return
+            Path(self.once).touch()
+        HARMS[self.harm]()
+
+
+class Executing:
+    def __init__(self, driver: Misbehaving, model: Model, prepared: Prepared) -> None:
+        self._driver, self._model, self._prepared = driver, model, prepared
+
+    def execute(self, request: Request) -> Outcome:
+        self._driver.strike("execute", self._model)
+        return self._prepared.execute(request)
+
+    def close(self) -> None:
+        self._prepared.close()
+
+
+def garbage(packet: bytes) -> None:
+    """Send a packet through every socket of this process, and go on."""
+    import socket
+
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(name))) as found:
+                found.send(packet)
+        except OSError:
+            continue
+
+
+def fault() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+HARMS = {
+    "abort": os.abort,
+    "fault": fault,
+    "exit": lambda: os._exit(3),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "hang": lambda: time.sleep(600),
+    "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "late": lambda: time.sleep(0.4),
+    "raise": lambda: 1 // 0,
+    "noise": lambda: garbage(b"\0garbage" * 20),
+    "wrong": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + b"\2\0\0\0{}"),
+    "deep": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + (20_000).to_bytes(4, "little") + b"[" * 20_000),
+}
+
+
+class Asking(Misbehaving):
+    """A driver that wants to have a process of its own."""
+
+    isolated = True
+
+
+def asking() -> Misbehaving:
+    return Asking("abort", "never")
+
+
+@dataclass
+class Changing:
+    """The reference under the version that a file holds."""
+
+    path: str
+
+    @property
+    def info(self) -> DeviceInfo:
+        return DeviceInfo("changing", Path(self.path).read_text(), DeviceTypeCode.DEVICE_ACCELERATOR, 8)
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return reference().verdicts(model)
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return reference().prepare(model, options)
+
+
+class Unimportable:
+    """Nobody can make it."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("no engine here")
+
+
+def model(*operations: str, size: int = 4, name: str = "model") -> Model:
+    """One unary operation after the other on so many floats."""
+    b = Builder(name)
+    x = b.input(tensor("float32", (size,)))
+    for operation in operations or ("abs",):
+        x = getattr(b, operation)(x)
+    b.output(x)
+    return b.finish()
+
+
+def is_running(pid: int | None) -> bool:
+    """Whether the process is there, and no mere remnant."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def comes_true(condition: object, seconds: float = 20.0) -> bool:
+    """Whether a condition, a function, comes true in that time."""
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+if __name__ == "__main__":  # an application of its own: says the number of its driver's process, and waits
+    from nnapi import Device, compile
+    from nnapi.drivers.isolated import Isolated
+
+    driver = Isolated("nnapi-reference")
+    compiled = compile(model(), Device(driver))
+    print(driver.pid, flush=True)
+    sys.stdin.read()

@@ -1,0 +1,109 @@
+"""Constants by descriptor: those of files are not copied, those that are changed or lie nowhere are."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi.drivers.isolated import constants
+from nnapi.drivers.isolated.constants import lay_out, mapped
+from nnapi.errors import BadDataError
+from nnapi.model.memory import Mapping, Memory, mappings
+from nnapi.model.operand import Array
+
+VALUES = np.arange(4096, dtype=np.uint8)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "constants"
+    path.write_bytes(bytes(1000) + VALUES.tobytes())
+    return path
+
+
+def through(arrays: list[Array], *, trusted: bool = True) -> tuple[list[Array], int]:
+    """The constants as the other side has them, and how many files there were."""
+    layout, descriptors = lay_out(arrays)
+    constant = mapped(layout, descriptors, trusted=trusted)
+    found = [constant(number) for number in range(len(arrays))]
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return found, len(descriptors)
+
+
+def owner(array: Array) -> Mapping:
+    (found,) = mappings([array])
+    return found
+
+
+def test_a_file_is_mapped_once(file: Path) -> None:
+    memory = Memory.from_file(file)
+    parts = [memory.view(1000, 300).view(np.float32), memory.view(1300, 2796)]
+    memory.close()  # a model does not need its file open
+    found, count = through(parts)
+    assert count == 1
+    assert np.concatenate(found).tolist() == VALUES[:3096].tolist()
+    assert owner(found[0]) is owner(found[1])
+    assert owner(found[0]).file == owner(parts[0]).file
+
+
+def test_what_begins_within_a_file(file: Path) -> None:
+    """A mapping begins at a page, an array anywhere behind."""
+    big = file.with_name("big")
+    big.write_bytes(bytes(5000) + VALUES.tobytes())
+    with open(big, "rb") as opened:
+        view = Memory.from_fd(4096, 1, opened.fileno(), 5000).view(8, 1000)
+    found, _ = through([view])
+    assert found[0].tolist() == VALUES[8:1008].tolist()
+
+
+@pytest.mark.parametrize("change", ["written", "removed", "replaced"])
+def test_a_file_that_is_another_by_now_is_copied(file: Path, change: str) -> None:
+    view = Memory.from_file(file).view(1000)
+    if change == "written":
+        os.utime(file, (1, 1))
+    elif change == "removed":
+        file.unlink()
+    else:
+        file.rename(file.with_name("old"))
+        file.write_bytes(bytes(file.with_name("old").stat().st_size))
+    found, count = through([view])
+    assert count == 1
+    assert found[0].tolist() == VALUES.tolist()
+    assert owner(found[0]).file != owner(view).file
+
+
+def test_others_share_a_file_of_memory(file: Path) -> None:
+    view = Memory.from_file(file).view(1000)
+    arrays = [np.float32([[1, 2], [3, 4]]).T, view, np.array(7, np.int32), view[:10], np.zeros((0,), np.uint8)]
+    found, count = through(arrays)
+    assert count == 2
+    assert [array.tobytes() for array in found] == [array.tobytes() for array in arrays]
+    assert not found[0].flags.writeable
+    assert found[0].ctypes.data % constants.ALIGNED == 0
+    assert owner(found[0]) is owner(found[2]) is owner(found[3]), "what is small is not worth a file"
+
+
+def test_nothing_is_nothing() -> None:
+    assert through([]) == ([], 0)
+
+
+def test_a_stranger_may_not_cut_files_off(file: Path) -> None:
+    """A file that others can make shorter is read; a sealed one is mapped."""
+    view = Memory.from_file(file).view(1000)
+    found, _ = through([view, VALUES[:300].copy()], trusted=False)
+    assert mappings([found[0]]) == []
+    assert mappings([found[1]]) != []
+    file.write_bytes(b"")
+    assert found[0].tolist() == VALUES.tolist()
+
+
+@pytest.mark.parametrize("place", [[0, 10, 4090], [0, -1, 5], [0, 0, -1]])
+def test_a_place_outside_its_file(place: list[int]) -> None:
+    layout, descriptors = lay_out([VALUES.copy()])
+    with pytest.raises(BadDataError, match="constant 0 is not in its file"):
+        mapped({**layout, "places": [place]}, descriptors)(0)
+    with pytest.raises(BadDataError, match="0 files came, 1 are described"):
+        mapped(layout, [])
+    os.close(descriptors[0])

@@ -1,0 +1,92 @@
+"""A lane: what one side changes the other sees, awake or asleep, and the other side's end wakes it."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from nnapi.drivers.isolated import lane as lane_module
+from nnapi.drivers.isolated.lane import ANSWER, ASLEEP, REQUEST, SIZE, Lane, bell
+from nnapi.drivers.isolated.protocol import shared_file
+
+Lanes = tuple[Lane, Lane]
+
+
+@pytest.fixture
+def lanes() -> Iterator[Lanes]:
+    """The application's side and the driver's."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    page = shared_file(SIZE, "test")
+    bells = bell(), bell()
+    application = Lane("application", ours, os.dup(page), bells[1], bells[0])
+    driver = Lane("driver", theirs, page, os.dup(bells[0]), os.dup(bells[1]))
+    yield application, driver
+    application.close()
+    driver.close()
+
+
+@pytest.mark.parametrize("spin", [0, lane_module.SPIN, lane_module.LONG_SPIN])
+def test_numbers_go_to_and_fro(lanes: Lanes, spin: int) -> None:
+    """Many times, so that each side is met awake and asleep, and on its way between the two."""
+    application, driver = lanes
+
+    def serve() -> None:
+        for number in range(2000):
+            assert driver.wait(REQUEST, number, spin) == ()
+            driver.tell(ANSWER, driver.words[REQUEST])
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    for number in range(1, 2001):
+        application.tell(REQUEST, number)
+        assert application.wait(ANSWER, number - 1, spin, time.monotonic() + 60) == ()
+        assert application.words[ANSWER] == number
+    thread.join()
+    assert not application.words[ASLEEP["application"]]
+
+
+def test_nobody_answers(lanes: Lanes) -> None:
+    assert lanes[0].wait(ANSWER, 0, 0, time.monotonic()) is None
+    assert lanes[0].wait_for_message(time.monotonic()) is None
+
+
+def test_a_bell_that_rang_for_nothing_is_silenced(lanes: Lanes) -> None:
+    application, driver = lanes
+    driver.words[ASLEEP["application"]] = 1
+    driver.tell(ANSWER, 0)
+    assert application.wait(ANSWER, 0, 0, time.monotonic() + 0.01) is None
+
+
+@pytest.mark.parametrize("spin", [0, lane_module.LONG_SPIN])
+def test_a_message_and_the_end_wake(lanes: Lanes, spin: int) -> None:
+    application, driver = lanes
+    descriptor = driver.socket.fileno()
+    application.socket.send(b"x")
+    assert driver.wait(REQUEST, 0, spin) == [descriptor]
+    assert driver.wait_for_message() == [descriptor]
+    assert driver.socket.recv(10) == b"x"
+    application.close()
+    assert driver.wait(REQUEST, 0, spin) == [descriptor]
+    assert driver.socket.recv(10) == b""
+
+
+def test_a_watched_descriptor_wakes(lanes: Lanes) -> None:
+    ends = os.pipe()
+    lanes[0].watch(ends[0])
+    os.write(ends[1], b"x")
+    assert lanes[0].wait(ANSWER, 0, 0) == [ends[0]]
+    for descriptor in ends:
+        os.close(descriptor)
+
+
+def test_no_processor_to_spare(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nobody looks for long at what only the other could change."""
+    monkeypatch.setattr(lane_module, "ALONE", True)
+    looked: list[int] = []
+    monkeypatch.setattr(Lane, "_sleep", lambda self, *args: looked.append(1) or ())
+    monkeypatch.setattr(lane_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(lambda: 5)}))
+    assert lanes[0].wait(ANSWER, 0, 10**12) == ()
+    assert looked == [1]

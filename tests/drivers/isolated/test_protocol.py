@@ -1,0 +1,113 @@
+"""Messages arrive as they were sent, and whatever else arrives is a violation and nothing worse."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nnapi.drivers.isolated import protocol
+from nnapi.drivers.isolated.protocol import HEADER, MAGIC, VERSION, Violation, receive, send
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with one, other:
+        yield one, other
+
+
+@pytest.mark.parametrize("length", [0, 10, protocol.PACKET, 10 * protocol.PACKET])
+def test_a_message_arrives(pair: Pair, length: int) -> None:
+    body = {"kind": "test", "text": "ä" * length, "numbers": [1, -2.5, None, 1e30]}
+    send(pair[0], body)
+    message = receive(pair[1])
+    assert message == (body, [])
+
+
+@pytest.mark.parametrize("length", [0, 10 * protocol.PACKET])
+def test_descriptors_arrive(pair: Pair, length: int) -> None:
+    file = protocol.memory_file([b"hello ", b"world"])
+    send(pair[0], {"text": "x" * length}, [file, file])
+    os.close(file)
+    message = receive(pair[1])
+    assert message is not None
+    assert len(message.descriptors) == 2
+    assert not os.get_inheritable(message.descriptors[0])
+    assert message.read(11) == b"hello world"
+    with pytest.raises(ValueError, match="2 bytes are missing"):
+        message.read(13)
+    message.close()
+    message.close()
+    assert message.descriptors == []
+
+
+def test_the_end_is_no_message(pair: Pair) -> None:
+    pair[0].close()
+    assert receive(pair[1]) is None
+
+
+@pytest.mark.parametrize(
+    ("packet", "sentence"),
+    [
+        (b"x", "1 bytes is no message"),
+        (HEADER.pack(b"HTTP", VERSION, 0, 2) + b"{}", "does not begin"),
+        (HEADER.pack(MAGIC, VERSION + 1, 0, 2) + b"{}", f"version {VERSION + 1}, ours is {VERSION}"),
+        (HEADER.pack(MAGIC, VERSION, 0, 3) + b"{}", "2 bytes where it says 3"),
+        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"{]", "no JSON"),
+        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"[]", "no object"),
+        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"\xff\xff", "no JSON"),
+        (HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 100), "not where it should be"),
+        (HEADER.pack(MAGIC, VERSION, 0, 30_000) + b"[" * 30_000, "no JSON"),
+        (bytes(HEADER.size + protocol.PACKET + 1), "too long"),
+    ],
+)
+def test_violations(pair: Pair, packet: bytes, sentence: str) -> None:
+    pair[0].send(packet)
+    with pytest.raises(Violation, match=sentence):
+        receive(pair[1])
+
+
+def test_a_body_in_a_file_that_is_none(pair: Pair) -> None:
+    """A pipe cannot be read at a place, and a file may be shorter than is said; neither stays open."""
+    before = len(os.listdir("/proc/self/fd"))
+    ends = os.pipe()
+    socket.send_fds(pair[0], [HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 5)], [ends[0]])
+    with pytest.raises(Violation, match="cannot be read"):
+        receive(pair[1])
+    short = protocol.memory_file([b"{}"])
+    socket.send_fds(pair[0], [HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 5)], [short, *ends])
+    with pytest.raises(Violation, match="2 bytes where it says 5"):
+        receive(pair[1])
+    for descriptor in (*ends, short):
+        os.close(descriptor)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@given(st.binary(max_size=100), st.booleans())
+def test_nothing_but_violations_comes_of_noise(noise: bytes, has_header: bool) -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with one, other:
+        one.send((HEADER.pack(MAGIC, VERSION, 0, len(noise)) if has_header else b"") + noise)
+        with suppress(Violation):
+            message = receive(other)
+            assert message is None or isinstance(message.body, dict)
+
+
+def test_who_can_make_a_file_shorter() -> None:
+    shared, plain, pipe = protocol.shared_file(100, "test"), os.memfd_create("test"), os.pipe()
+    assert [protocol.is_sealed(file) for file in (shared, plain, pipe[0])] == [True, False, False]
+    assert os.fstat(shared).st_size == 100
+    with pytest.raises(OSError, match="not permitted"):
+        os.ftruncate(shared, 10)
+    os.pwrite(shared, b"x", 5)
+    constant = protocol.memory_file([b"12", b"345"])
+    with pytest.raises(OSError, match="not permitted"):
+        os.pwrite(constant, b"x", 0)
+    for file in (shared, plain, *pipe, constant):
+        os.close(file)

@@ -1,0 +1,131 @@
+"""What drivers are asked and answer means the same when it comes back from its values, by way of JSON."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, DeviceTypeCode, Model, OperandCode, OperationCode, PreferenceCode, PriorityCode, tensor
+from nnapi.drivers.base import Capabilities, DeviceInfo, LoopTimeoutError, Performance, PrepareOptions, Verdict
+from nnapi.drivers.isolated import values
+from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
+from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
+from nnapi.model.operand import ChannelQuantization, OperandType
+from nnapi.runtime.store.digest import content_hash
+
+
+def sent(what: Any) -> Any:
+    return json.loads(json.dumps(what))
+
+
+def test_who_a_device_is() -> None:
+    extension = Extension("com.example.test", {3: ExtensionType(8, False), 1: ExtensionType(2)})
+    info = DeviceInfo("a", "1.5", DeviceTypeCode.DEVICE_GPU, 7, (extension,))
+    assert values.to_info(sent(values.of_info(info))) == info
+    with pytest.raises(ValueError, match="feature level 9"):
+        values.to_info(["a", "1", 2, 9, []])
+
+
+def test_what_a_device_declares() -> None:
+    by_type = {OperandCode.TENSOR_INT32: Performance(2.0, 3.0)}
+    declared = Capabilities(Performance(0.5, 1), by_type, Performance(4, 5), Performance(6, 7), Performance(8, 9), 1, 2)
+    assert values.to_capabilities(sent(values.of_capabilities(declared))) == declared
+
+
+def test_options() -> None:
+    attributes = (("com.example.test", 7, b"\0\xff"),)
+    options = PrepareOptions(PreferenceCode.PREFER_LOW_POWER, PriorityCode.PRIORITY_HIGH, 2**60, 3, attributes)
+    assert values.to_options(sent(values.of_options(options))) == options
+    assert values.to_options(sent(values.of_options(PrepareOptions()))) == PrepareOptions()
+
+
+@pytest.mark.parametrize("kind", [DeadObjectError, LoopTimeoutError, MissedDeadlineTransientError, OpFailedError])
+def test_errors(kind: type[Exception]) -> None:
+    found = values.to_error(sent(values.of_error(kind("a sentence"), "the driver")))
+    assert type(found) is kind
+    assert str(found) == "a sentence"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (MemoryError("much"), OutOfMemoryError, "who: no memory left: much"),
+        (ZeroDivisionError("a mistake"), OpFailedError, "who failed: ZeroDivisionError: a mistake"),
+    ],
+)
+def test_what_is_no_error_of_ours(error: Exception, kind: type[Exception], sentence: str) -> None:
+    found = values.to_error(sent(values.of_error(error, "who")))
+    assert (type(found), str(found)) == (kind, sentence)
+
+
+def back(model: Model) -> Model:
+    described, arrays = values.of_model(model)
+    flat = [values.of_bytes(array) for array in arrays]
+    for array in flat:
+        array.flags.writeable = False
+    return values.to_model(sent(described), flat.__getitem__)
+
+
+def convolution() -> Model:
+    b = Builder("convolution")
+    x = b.input(tensor("int8", (1, 4, 4, 2), 0.5, -3))
+    filters = tensor("quant8_symm_per_channel", (2, 1, 1, 2), channel=ChannelQuantization(0, (0.1, 0.25)))
+    weights = b.constant(np.int8([[[[1, 2]]], [[[3, -4]]]]), filters)
+    bias = b.constant(np.int32([7, 8]), tensor("int32", (2,)))
+    b.output(b.conv_2d(x, weights, bias, 0, 0, 0, 0, 1, 1, scale=1.0, zero_point=0))
+    return b.finish()
+
+
+def conditional() -> Model:
+    def branch(name: str) -> Model:
+        b = Builder(name)
+        x = b.input(tensor("float32", (2,)))
+        b.output(getattr(b, name)(x))
+        return b.finish()
+
+    b = Builder("conditional")
+    condition, x = b.input(tensor("bool8", (1,))), b.input(tensor("float32", (2,)))
+    b.output(*b.if_(condition, branch("abs"), branch("neg"), x))
+    b.model.relax_computation_float32_to_float16(True)
+    return b.finish()
+
+
+def extended() -> Model:
+    EXTENSIONS.describe("a device", Extension("com.example.values", {5: ExtensionType(3)}))
+    model = Model("extended")
+    type = OperandType(EXTENSIONS.type("com.example.values", 5), (2,))
+    x, y = model.add_operand(type, "x"), model.add_operand(type, "y")
+    model.set_operand_extension_data(x, b"parameters")
+    model.add_operation(EXTENSIONS.type("com.example.values", 9), [x], [y])
+    model.identify_inputs_and_outputs([x], [y])
+    model.finish()
+    return model
+
+
+def without_inputs() -> Model:
+    """What only a part of a plan can be."""
+    model = Model("part")
+    x, y = (model.add_operand(tensor("float32", (2,))) for _ in range(2))
+    model.set_operand_value(x, np.float32([1, -2]))
+    model.add_operation(OperationCode.ABS, [x], [y])
+    model.assign_roles([], [y])
+    model.freeze()
+    return model
+
+
+@pytest.mark.parametrize("make", [convolution, conditional, extended, without_inputs])
+def test_models(make: Any) -> None:
+    model = make()
+    again = back(model)
+    assert content_hash(again) == content_hash(model)
+    assert again.name == model.name
+    assert [operand.name for operand in again.operands] == [operand.name for operand in model.operands]
+
+
+def test_verdicts_belong_to_the_numbers_of_operations() -> None:
+    model = convolution()
+    verdicts = [Verdict(False, "for a reason")]
+    assert values.to_verdicts(model, sent(values.of_verdicts(model, verdicts))) == verdicts
+    with pytest.raises(values.WRONG):
+        values.to_verdicts(model, [])
