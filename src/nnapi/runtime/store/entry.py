@@ -67,11 +67,19 @@ def spell(key: bytes) -> str:
     return "".join([PAIRS[byte] for byte in key]) + SUFFIX
 
 
-def read_entry(path: str | os.PathLike[str]) -> Content | None:
-    """What a file holds; None, with the reason in the log, where there is none or it is not as it was written."""
+def read_entry(path: str | os.PathLike[str], *, mapped: bool = True) -> Content | None:
+    """What a file holds; None, with the reason in the log, where there is none or it is not as it was written.
+
+    A small one is read sooner than ``mapped``.
+    """
+    memory = None
     try:
-        memory = Memory.from_file(path)
-        data = _map(memory)
+        if mapped:
+            memory = Memory.from_file(path)
+            data = _map(memory)
+        else:
+            with open(path, "rb", buffering=0) as file:
+                data = memoryview(file.read())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, NnapiError) as error:
@@ -82,7 +90,8 @@ def read_entry(path: str | os.PathLike[str]) -> Content | None:
     if reason is not None or meta is None:
         log.warning("%s ignored: %s", path, reason)
         return None
-    give_back([memory.view()])  # the digest has read all of it, an engine will map it again
+    if memory is not None:
+        give_back([memory.view()])  # the digest has read all of it, an engine will map it again
     plan, size = meta["plan"], meta["size"]
     return Content(meta["purpose"], bytes(data[size - plan : size]), data[: size - plan], memory)
 

@@ -29,7 +29,7 @@ def path_of(kind: RecordKind, key: str) -> str:
 def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:
     """What is kept under a key, as ``parse`` reads it; None where there is nothing, or nothing that can be read."""
     path = path_of(kind, key)
-    content = read_entry(path)
+    content = read_entry(path, mapped=False)
     if content is None or content.purpose != key:
         return None
     try:
