@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 import nnapi
 from nnapi.capi import installation
+from nnapi.runtime.autotune.timing import time_series
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus
 
@@ -32,13 +32,7 @@ LIMITS = {"count_us": 1.0, "burst_more_us": 20.0, "pytorch_ratio": 1.15}
 
 def best(run: Callable[[], Any], rounds: int, runs: int = 1) -> float:
     """Least seconds of a run."""
-    least = float("inf")
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        for _ in range(runs):
-            run()
-        least = min(least, (time.perf_counter() - begin) / runs)
-    return least
+    return min(time_series(run, runs) for _ in range(rounds))
 
 
 def from_c() -> dict[str, float]:

@@ -12,7 +12,6 @@ import argparse
 import json
 import statistics
 import sys
-import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from rich.table import Table
 import nnapi
 from nnapi import Builder, Compilation, Execution
 from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.runtime.autotune.timing import time_series
 
 SERIES = 31
 
@@ -40,7 +40,7 @@ class Row:
 
 def measured(name: str, work: Callable[[], Any], number: int, limit: float | None = None) -> Row:
     work()
-    series = [seconds / number * 1e6 for seconds in timeit.repeat(work, number=number, repeat=SERIES)]
+    series = [1e6 * time_series(work, number) for _ in range(SERIES)]
     return Row(name, min(series), statistics.median(series), limit)
 
 

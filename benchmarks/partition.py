@@ -9,8 +9,8 @@ import json
 import random
 import statistics
 import sys
-import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from nnapi.runtime.autotune.timing import time_call
 from nnapi.runtime.planning.partition import partition
 from tests.runtime.partition_cases import best_single, cheapest, random_problem
 
@@ -56,9 +57,7 @@ def seconds(operations: int, devices: int, rounds: int) -> dict[str, Any]:
     times = []
     for seed in range(rounds):
         problem = random_problem(random.Random(seed), operations, devices)
-        start = time.perf_counter()
-        partition(problem)
-        times.append(time.perf_counter() - start)
+        times.append(time_call(partial(partition, problem)))
     return {
         "operations": operations,
         "devices": devices,

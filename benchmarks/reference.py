@@ -15,7 +15,6 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,6 +27,7 @@ from rich.table import Table
 import nnapi
 from nnapi.cli.inputs import random_input
 from nnapi.model.model import Lifetime
+from nnapi.runtime.autotune.timing import time_call, time_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("NNAPI_SHARED") or ROOT.parent / "shared") / "models"
@@ -81,12 +81,6 @@ def times(seconds: Sequence[float]) -> Times:
     return Times(min(seconds), statistics.median(seconds))
 
 
-def clocked(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def default_models() -> list[Path]:
     """The MobileNets that classify of the reference material; without it the two digit readers."""
     return sorted(path for path in SHARED.glob("*mobilenet_v*.tflite") if "ssd" not in path.name) or sorted(
@@ -123,19 +117,16 @@ def measure(path: Path, seconds: float) -> Measured:
     loads: list[float] = []
     compiles: list[float] = []
     for _ in range(5):
-        loads.append(clocked(partial(nnapi.load, path)))
+        loads.append(time_call(partial(nnapi.load, path)))
         model = nnapi.load(path)
-        compiles.append(clocked(partial(nnapi.compile, model, DEVICE)))
+        compiles.append(time_call(partial(nnapi.compile, model, DEVICE)))
     inputs = [random_input(model.operands[index], seed=0).array for index in model.inputs]
     compilation = nnapi.compile(model, DEVICE)
     burst = compilation.burst()
     theirs = litert_call(path, inputs)
     calls = [lambda: burst.run(*inputs)] + ([theirs] if theirs else [])
     outputs = [call() for call in calls]  # also warms up
-    rounds: list[list[float]] = []
-    until = time.perf_counter() + seconds
-    while len(rounds) < FEWEST or (time.perf_counter() < until and len(rounds) < MOST):
-        rounds.append([clocked(call) for call in calls])
+    rounds = list(time_turns(calls, seconds, FEWEST, MOST))
     columns = [times(column) for column in zip(*rounds, strict=True)]
     type = model.operands[model.outputs[0]].type
     return Measured(

@@ -18,7 +18,6 @@ import json
 import statistics
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import product
@@ -31,6 +30,7 @@ import nnapi
 from nnapi import Builder, trace
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.drivers.reference.program import Program
+from nnapi.runtime.autotune.timing import time_series
 from nnapi.runtime.executors.executors import OnDevice
 from nnapi.trace import Layer, Span, spans
 
@@ -60,13 +60,6 @@ def without_sections() -> Iterator[None]:
             setattr(owner, name, function)
 
 
-def series(work: Callable[[], Any], number: int) -> float:
-    begin = time.perf_counter_ns()
-    for _ in range(number):
-        work()
-    return (time.perf_counter_ns() - begin) / number / 1e3
-
-
 def compared(work: Callable[[], Any], plain: Setting, costly: Setting, number: int, pairs: int) -> dict[str, float]:
     """Microseconds of both, and by what part the costly one is slower: median of pairs, and of the two minima."""
     work()
@@ -74,7 +67,7 @@ def compared(work: Callable[[], Any], plain: Setting, costly: Setting, number: i
     for pair in range(pairs):
         for is_costly in (False, True) if pair % 2 else (True, False):
             with costly() if is_costly else plain():
-                taken[is_costly].append(series(work, number))
+                taken[is_costly].append(1e6 * time_series(work, number))
     ratios = [slow / fast for fast, slow in zip(taken[False], taken[True], strict=True)]
     return {
         "plain": statistics.median(taken[False]),
@@ -134,7 +127,7 @@ def off(number: int = 200_000) -> Iterator[tuple[str, dict[str, float]]]:
             pass
 
     for name, work in (("section, off", entered), ("span made on the spot, off", made)):
-        yield name, {"nanoseconds": min(series(work, number) - series(empty, number) for _ in range(9)) * 1e3}
+        yield name, {"nanoseconds": min(time_series(work, number) - time_series(empty, number) for _ in range(9)) * 1e9}
 
 
 def main() -> int:

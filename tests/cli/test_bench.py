@@ -64,6 +64,25 @@ def test_json(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
 
+def test_several_models_are_summed_up() -> None:
+    result = call(MODEL, FLOAT, *QUICK)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert sum("best other" in line and line.split()[:2] == ["model", "on"] for line in lines) == 1
+    assert (
+        sum(line.startswith("digits_quant.tflite") and " ms" in line and "nnapi-reference" in line for line in lines)
+        == 1
+    )
+    assert "best other  × best" not in call(MODEL, *QUICK).stdout
+
+
+def test_latency_alone(tmp_path: Path) -> None:
+    found = written("--only-latency", folder=tmp_path)
+    (row,) = found["models"][0]["measurements"]
+    assert (row["peak"], row["throughput"], len(row["load"]), len(row["latency"])) == (None, [], 1, 2)
+    assert found["models"][0]["graph"] is None
+
+
 def test_html(tmp_path: Path) -> None:
     assert call(MODEL, FLOAT, *QUICK, "--html", tmp_path / "out.html").exit_code == 0
     page = (tmp_path / "out.html").read_text()

@@ -32,6 +32,7 @@ from nnapi.report.graph import graph_data
 from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds, size
 from nnapi.report.machine import cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
+from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.trace import recording
 
@@ -70,6 +71,7 @@ def bench(
         Path | None, typer.Option(help="Labelled inputs: a folder for each class, or a folder with labels.csv.")
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line, for --dataset.")] = None,
+    only_latency: Annotated[bool, typer.Option("--only-latency", help="No memory, no throughput, no plan.")] = False,
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write the report as one page.")] = None,
@@ -84,6 +86,7 @@ def bench(
             raise Mistake(f"{model}: no such file")
     engines, absent = available([*_ours(device), *_others(against)])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
+    settings = settings.only_latency() if only_latency else settings
     names = read_labels(labels) if labels else None
     try:
         examples = read_dataset(dataset, names) if dataset else []
@@ -111,6 +114,8 @@ def bench(
         _write(json_file, benchmark)
         if interrupted:
             break
+    if len(results) > 1:
+        _show_summary(out, benchmark)
     benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
     _write(json_file, benchmark)
     if html:
@@ -171,7 +176,7 @@ def _measured(
     measurements, interrupted = measure(subject, engines, settings, step)
     ours = next((engine for engine in engines if isinstance(engine, Nnapi)), None)
     graph = timeline = None
-    if ours and not interrupted:
+    if ours and not interrupted and settings.apart:
         try:
             graph, timeline = _explained(model, ours, inputs, settings.threads)
         except NnapiError as error:
@@ -254,6 +259,23 @@ def _show(out: Console, result: ModelResult) -> None:
     for note in result.notes:
         out.print(f"[yellow]{escape(note)}[/]")
     out.print()
+
+
+def _show_summary(out: Console, benchmark: Benchmark) -> None:
+    """All models in one table: the shortest runs in milliseconds, and how many times as fast we are."""
+    lines = summarize(benchmark)
+    engines = list(dict.fromkeys(name for line in lines for name in line.times))
+    ratios = ["× best other", "× litert"]
+    rows = table("model", "on", *engines, "best other", *ratios, right=[*engines, *ratios])
+    for line in lines:
+        times = (f"{1e3 * line.times[name]:.3g} ms" if name in line.times else "" for name in engines)
+        known = ("" if value is None else f"{value:.2f}" for value in (line.ratio, line.alone))
+        rows.add_row(Text(line.name), " + ".join(line.devices), *times, line.best or "", *known)
+    means = [geometric_mean([line.ratio for line in lines]), geometric_mean([line.alone for line in lines])]
+    if any(means):
+        known = ("" if mean is None else f"{mean[0]:.3f} ({mean[1]})" for mean in means)
+        rows.add_row(Text("geometric mean", "bold"), "", *[""] * len(engines), "", *known)
+    out.print(rows)
 
 
 def _close(out: Console, benchmark: Benchmark) -> None:

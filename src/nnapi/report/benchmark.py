@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.report.accuracy import Agreements
 from nnapi.report.engines import Engine, Run, UnsuitableError, command, save
 from nnapi.report.result import Agreement, Measurement
+from nnapi.runtime.autotune.timing import time_call, time_calls
 
 Step = Callable[[str], None]
 """Is told what begins."""
@@ -35,19 +36,27 @@ Judge = Callable[[Run], Mapping[str, float]]
 class Settings:
     """How to measure. ``block`` is about how many seconds an engine runs in one round, ``patience`` how many in all
     before it sits out the remaining rounds, ``requests`` how many inferences are in flight for the throughput. Loading
-    and compiling is done ``repeats`` times, or as often as ``preparing`` seconds allow."""
+    and compiling is done ``repeats`` times, or as often as ``preparing`` seconds allow. For ``settle`` seconds before a
+    turn the threads of the engine before it come to rest: OpenVINO's spin for one millisecond."""
 
     rounds: int = 10
     threads: int = 1
     requests: int = 1
     block: float = 0.05
     patience: float = 10.0
+    settle: float = 0.003
     warm_up: int = 2
     most_runs: int = 200
     repeats: int = 5
     preparing: float = 3.0
     throughput_rounds: int = 5
     throughput_seconds: float = 0.2
+    apart: bool = True
+    """Whether each engine runs in a process of its own first, for its memory, and because it may take that down."""
+
+    def only_latency(self) -> Settings:
+        """The same without memory, throughput, and loading more than once."""
+        return replace(self, apart=False, throughput_rounds=0, repeats=1)
 
 
 @dataclass(frozen=True)
@@ -139,7 +148,8 @@ def _blas_threads(count: int) -> AbstractContextManager[object]:
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Everything that is measured with one inference at a time."""
-    _try_out(courses, subject, settings, step)
+    if settings.apart:
+        _try_out(courses, subject, settings, step)
     for course in _running(courses):
         step(f"{course.engine.name}: loading and compiling")
         _guarded(course, partial(_prepare, course, subject, settings))
@@ -226,19 +236,13 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
 
 
 def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
-    run, clock = course.runs[0], time.perf_counter
-    samples: list[float] = []
+    run, samples = partial(course.runs[0], inputs), list[float]()
     course.latency.append(samples)
+    time.sleep(settings.settle)
     for _ in range(settings.warm_up):  # brings code and weights back into the caches
-        start = clock()
-        run(inputs)
-        if clock() - start > settings.block:
+        if time_call(run) > settings.block:
             break
-    end = clock() + settings.block
-    while len(samples) < settings.most_runs and (not samples or clock() < end):
-        start = clock()
-        run(inputs)
-        samples.append(clock() - start)
+    samples.extend(time_calls(run, settings.block, most=settings.most_runs))  # also what an interruption leaves
 
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:

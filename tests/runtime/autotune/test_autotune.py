@@ -13,7 +13,7 @@ from nnapi.drivers import faulty
 from nnapi.drivers.base import Capabilities, Performance, PrepareOptions
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
-from nnapi.runtime.autotune import autotune, plan_timing
+from nnapi.runtime.autotune import autotune, plan_timing, timing
 from nnapi.runtime.autotune.autotune import ATTEMPTS, parse_measurements
 from nnapi.runtime.autotune.plan_timing import SURE
 from nnapi.runtime.executors.parts import ReadyPlan
@@ -47,8 +47,8 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("nnapi.runtime.autotune.autotune.Watch.is_disturbed", lambda watch: False)
     clock = Clock()
-    monkeypatch.setattr(plan_timing, "time", clock)
-    monkeypatch.setattr(faulty, "time", clock)
+    for module in (plan_timing, timing, faulty):
+        monkeypatch.setattr(module, "time", clock)
     with settings(tuning=True):
         yield
 

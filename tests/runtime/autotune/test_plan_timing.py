@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.drivers.base import Outcome, Request
 from nnapi.errors import OpFailedError
-from nnapi.runtime.autotune import plan_timing
+from nnapi.runtime.autotune import plan_timing, timing
 from nnapi.runtime.autotune.plan_timing import BUDGET, HOPELESS, MARGIN, SURE, TIE, TURNS, PlanTiming, compare, rank
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Decision, Plan, Run
@@ -52,7 +52,8 @@ class Scripted:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
-    monkeypatch.setattr(plan_timing, "time", clock)
+    for module in (plan_timing, timing):
+        monkeypatch.setattr(module, "time", clock)
     return clock  # type: ignore[return-value]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from nnapi import device
+from nnapi.runtime.autotune import timing
 from nnapi.runtime.costs import calibration
 from nnapi.runtime.costs.calibration import BASE, calibrate, measure_all
 from nnapi.runtime.costs.cost_tables import Cost, Costs, Table
@@ -23,7 +24,8 @@ COSTS = {
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     invented = Clock()
-    monkeypatch.setattr(calibration, "time", invented)
+    for module in (calibration, timing):
+        monkeypatch.setattr(module, "time", invented)
     return invented
 
 

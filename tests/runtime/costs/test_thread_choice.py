@@ -7,6 +7,7 @@ import pytest
 
 from nnapi import Device, DeviceTypeCode, Model, PreferenceCode, compile, settings
 from nnapi.drivers.base import PrepareOptions
+from nnapi.runtime.autotune import timing
 from nnapi.runtime.costs import calibration, thread_choice
 from nnapi.runtime.costs.cost_tables import Cost, Table, known_costs
 from nnapi.runtime.costs.thread_choice import WORTH_SHARING, price
@@ -32,7 +33,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Device]:
 @pytest.fixture
 def pair(machine: list[Device], monkeypatch: pytest.MonkeyPatch) -> tuple[Exact, Exact]:
     clock = Clock()
-    monkeypatch.setattr(calibration, "time", clock)
+    for module in (calibration, timing):
+        monkeypatch.setattr(module, "time", clock)
     (first, quick), (second, slow) = exact(clock, name="quick"), exact(clock, name="slow", slower=9.0)
     machine += [first, second]
     return quick, slow

@@ -6,9 +6,11 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
+from nnapi.runtime.autotune.timing import time_call
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 
@@ -59,14 +61,12 @@ class PlanTiming:
         assert self.ready is not None
         if self._has_failed:
             return math.inf
-        start = time.perf_counter()
         try:
-            self.ready.prepared.execute(self._request)
+            seconds = time_call(partial(self.ready.prepared.execute, self._request))
         except NnapiError as error:
             log.info("%s failed while plans were compared: %s", self.plan.name, error)
             self._has_failed, self.seconds = True, math.inf
             return math.inf
-        seconds = time.perf_counter() - start
         self.seconds = seconds if self._runs == 1 else min(self.seconds, seconds)
         self._runs += 1
         return seconds

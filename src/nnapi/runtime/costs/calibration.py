@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from nnapi.drivers.base import Prepared, PrepareOptions, Request
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.runtime.autotune.timing import time_call, time_calls
 from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, table_name
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind, Work, work_of
@@ -183,20 +185,10 @@ def _shortest(prepared: Prepared, model: Model) -> float:
     """The shortest of several runs on an input of zeros."""
     types = [model.operands[index].type for index in model.inputs]
     request = Request([np.full(type.dimensions, type.zero_point, type.dtype) for type in types])
-    clock = time.perf_counter
-    for attempt in range(2):  # the machine may just have been busy
-        start = clock()
-        prepared.execute(request)
-        if clock() - start < TOO_LONG:
-            break
-        need(attempt == 0, "it is too slow", OpFailedError)
-    times: list[float] = []
-    end = clock() + SECONDS
-    while len(times) < RUNS or clock() < end:
-        start = clock()
-        prepared.execute(request)
-        times.append(clock() - start)
-    return min(times)
+    run = partial(prepared.execute, request)
+    is_quick = time_call(run) < TOO_LONG or time_call(run) < TOO_LONG  # the machine may just have been busy
+    need(is_quick, "it is too slow", OpFailedError)
+    return min(time_calls(run, SECONDS, RUNS))
 
 
 def _moved_bytes(model: Model) -> int:

@@ -1,0 +1,35 @@
+"""The table of several models: shortest runs, and ratios to the fastest of the others and to LiteRT."""
+
+import pytest
+
+from nnapi.report.result import Benchmark, Measurement, ModelResult
+from nnapi.report.summary import Line, geometric_mean, summarize
+
+
+def measured(engine: str, *seconds: float) -> Measurement:
+    return Measurement(engine, devices=("chip",), latency=(seconds,) if seconds else ())
+
+
+def line(*measurements: Measurement) -> Line:
+    model = ModelResult("m", "m.tflite", 1, 1, "", "", measurements)
+    (found,) = summarize(Benchmark("", {}, {}, {}, (model,)))
+    return found
+
+
+def test_ratios_are_to_the_best_and_to_litert_by_the_shortest_run() -> None:
+    found = line(measured("nnapi", 9.0, 2.0), measured("litert", 6.0, 7.0), measured("openvino", 8.0, 3.0))
+    assert found == Line("m", ("chip",), {"nnapi": 2.0, "litert": 6.0, "openvino": 3.0}, "openvino", 1.5, 3.0)
+
+
+def test_the_fastest_of_ours_counts() -> None:
+    assert line(measured("nnapi a", 4.0), measured("nnapi b", 2.0), measured("litert", 6.0)).ratio == 3.0
+
+
+@pytest.mark.parametrize("measurements", [[measured("nnapi", 2.0)], [measured("nnapi"), measured("litert", 6.0)], []])
+def test_without_ours_or_others_there_is_no_ratio(measurements: list[Measurement]) -> None:
+    assert (line(*measurements).ratio, line(*measurements).alone) == (None, None)
+
+
+def test_the_mean_is_of_what_is_known() -> None:
+    assert geometric_mean([0.5, None, 2.0, 8.0]) == (pytest.approx(2.0), 3)
+    assert geometric_mean([None]) is None
