@@ -36,6 +36,7 @@ TESTED_BY = {
     "drivers/xnnpack/rules": "drivers/xnnpack/test_xnnpack_rules.py",
     "drivers/xnnpack/context.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
+    "importers/onnx": "importers/onnx",
     "importers/movement.py": "importers/tflite/test_tflite_shape.py",
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",

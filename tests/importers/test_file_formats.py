@@ -18,7 +18,7 @@ from nnapi.model.operand import OperandType
 ROOM = Path(file_formats.__file__).parent
 
 
-def read_words(memory: Memory, path: str) -> Model:
+def read_words(memory: Memory, path: str, shapes: file_formats.Shapes) -> Model:
     """A format of one word after another, each an operation on the result of the one before."""
     graph = Graph(Allowance(memory.size))
     value = given = Value(OperandType(OperandCode.TENSOR_FLOAT32, (3,)), "x")
@@ -47,7 +47,7 @@ def test_what_no_row_recognises_is_said_to_be_none_of_them(tmp_path: Path) -> No
     path = tmp_path / "words.tflite"  # whatever its name
     path.write_bytes(b"something else")
     with pytest.raises(
-        nnapi.BadDataError, match=f"^{path}: .*: not TensorFlow Lite or words, it starts with b'somethin'$"
+        nnapi.BadDataError, match=f"^{path}: .*: not TensorFlow Lite or ONNX or words, it starts with b'somethin'$"
     ):
         nnapi.load(path)
     path.write_bytes(b"words ABS")

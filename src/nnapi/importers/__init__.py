@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from errno import EMFILE, ENFILE
 from io import TextIOBase
 from mmap import PROT_READ
@@ -22,17 +23,20 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | B
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
-def load(source: Source) -> Model:
+def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
     ``source`` is a path, the file's bytes, or a file that is open for reading in binary, of which the model is what
     follows its position; one that cannot be mapped, as a pipe or a member of an archive, is read.
 
-    Reads .tflite. Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no
-    model, is damaged, or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and
-    OpFailedError where the process runs out of memory or of descriptors.
+    Reads .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx. ``shapes`` fixes dimensions of
+    inputs, by name, that an .onnx file leaves open, as ``{"x": (1, 3, 224, 224)}``.
+
+    Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no model, is damaged,
+    or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and OpFailedError where the
+    process runs out of memory or of descriptors.
     """
-    return import_cache.load(*_opened(source))
+    return import_cache.load(*_opened(source), shapes)
 
 
 def _opened(source: Source) -> tuple[Memory, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need, translated
@@ -13,6 +13,8 @@ from nnapi.model.model import Model
 
 Content = memoryview
 """The bytes of a file."""
+Shapes = Mapping[str, Sequence[int]]
+"""Dimensions that somebody gives to inputs, by name."""
 
 
 class FileFormat(NamedTuple):
@@ -23,28 +25,45 @@ class FileFormat(NamedTuple):
 
     name: str
     recognise: Callable[[Content], bool]
-    read: Callable[[Memory, str], Model]
+    read: Callable[[Memory, str, Shapes], Model]
 
 
-def _read_tflite(memory: Memory, path: str) -> Model:
+def _read_tflite(memory: Memory, path: str, shapes: Shapes) -> Model:
+    need(not shapes, "shapes are for .onnx; a .tflite file says which dimensions are open", BadDataError)
     from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
 
     return tflite.read(memory, path)
 
 
-FORMATS = [FileFormat("TensorFlow Lite", lambda content: content[4:8] == IDENTIFIER, _read_tflite)]
+def _read_onnx(memory: Memory, path: str, shapes: Shapes) -> Model:
+    from nnapi.importers import onnx
+
+    return onnx.read(memory, path, shapes)
+
+
+def _is_onnx(content: Content) -> bool:
+    """Whether a protocol buffer begins as ONNX's do: the version of the format, then another of its first fields."""
+    return len(content) > 2 and content[0] == 0x08 and 0 < content[1] < 0x40 and content[2] in ONNX_FIELDS
+
+
+ONNX_FIELDS = (0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72, 0xA2, 0xCA)
+"""First bytes of what may follow: producer, domain, version, documentation, graph, opsets, functions and so on."""
+FORMATS = [
+    FileFormat("TensorFlow Lite", lambda content: content[4:8] == IDENTIFIER, _read_tflite),
+    FileFormat("ONNX", _is_onnx, _read_onnx),
+]
 """In the order in which they are asked: those with an identifier first."""
 
 OTHERS = {
     b"PK\x03\x04": "a zip archive (a Keras, PyTorch or .task file?)",
     b"\x89HDF": "an HDF5 file (a Keras model?)",
     b"\x1f\x8b": "compressed with gzip",
-    b"\x08": "perhaps ONNX or another protocol buffer",
+    b"\x08": "perhaps a protocol buffer",
 }
 """What a file that no row recognises may be, by its first bytes."""
 
 
-def read(memory: Memory, path: str) -> Model:
+def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     """The model in a memory. BadDataError where no row recognises the content, or where it is damaged."""
     name = os.path.basename(path)
     try:
@@ -53,7 +72,7 @@ def read(memory: Memory, path: str) -> Model:
             content = memory.view().data.toreadonly()
             for row in FORMATS:
                 if row.recognise(content):
-                    return row.read(memory, path)
+                    return row.read(memory, path, shapes or {})
             raise BadDataError(f"no model that can be read: {_guess(bytes(content[:8]))}")
     except BadDataError as error:
         raise (error if error.sentence.startswith(f"{name} ") else error.at(path)) from None

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers import file_formats
+from nnapi.importers.file_formats import Shapes
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -96,16 +97,38 @@ def _loaded(path: str, digest: bytes) -> Model:
     return model
 
 
-def load(memory: Memory, path: str) -> Model:
-    """The model in a memory: recalled where its file was imported before, else read."""
+def load(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
+    """The model in a memory: recalled where its file was imported before, else read.
+
+    A model of given shapes, or of several files, is not that of its file alone and is read every time.
+    """
     file = identity(memory)
-    if file is None:
-        return file_formats.read(memory, path)
+    if file is None or shapes:
+        return file_formats.read(memory, path, shapes)
     model = recalled(file, memory, path)
     if model is None:
         model = file_formats.read(memory, path)
-        model.origin = Origin(file, path)
+        if model.origin is None:
+            model.origin = Origin(file, path)
     return model
+
+
+class Several(Origin):
+    """The files that a model was imported from, which is not remembered: the first does not say whether the others are
+    as they were."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.origins = [Origin(_identity(os.stat(path)), path) for path in paths]
+
+    def need_unchanged(self) -> None:
+        for origin in self.origins:
+            origin.need_unchanged()
+
+    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+        return None
+
+    def keep(self, model: Model) -> None:
+        pass
 
 
 def recalled(file: Identity, memory: Memory, path: str) -> Model | None:

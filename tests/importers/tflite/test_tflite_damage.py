@@ -87,7 +87,7 @@ def test_noise_behind_the_identifier(noise: bytes) -> None:
     ("content", "sentence"),
     [
         (b"", "the file is empty"),
-        (b"\x89HDF\r\n\x1a\n" + bytes(100), r"not TensorFlow Lite, an HDF5 file \(a Keras model\?\)"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(100), r"not TensorFlow Lite or ONNX, an HDF5 file \(a Keras model\?\)"),
         (b"PK\x03\x04" + bytes(100), "a zip archive"),
         (b"hello, world", "it starts with b'hello, w'"),
         (b"\x10\0\0\0TFL3", "a table lies outside the file"),

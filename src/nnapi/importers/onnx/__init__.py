@@ -1,0 +1,27 @@
+"""ONNX models: protocol buffers whose operators map to operations of NNAPI, or to a few of them."""
+
+from __future__ import annotations
+
+import os
+
+from nnapi.importers.onnx.convert import Import, Shapes
+from nnapi.importers.onnx.reader import File
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+
+__all__ = ["Shapes", "read"]
+
+
+def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
+    """The model in a mapped ONNX file; ``shapes`` fixes dimensions of inputs that the file leaves open.
+
+    Raises UnsupportedOperationsError listing the operators that NNAPI cannot express, BadDataError for a damaged file,
+    OpFailedError where the library onnx is not installed.
+    """
+    file = File(memory, path)
+    model = Import(file, os.path.basename(path), shapes or {}).model()
+    if file.mapped:
+        from nnapi.importers.import_cache import Several
+
+        model.origin = Several([path, *file.mapped])
+    return model

@@ -1,0 +1,110 @@
+"""Nodes whose inputs are all constants, computed here and now by ONNX's own reference, in the file's own types."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.importers.onnx.terms import DTYPES, Term, words
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import Array
+
+if TYPE_CHECKING:
+    import onnx
+
+MOVES = words("Cast Concat Flatten Gather Identity Reshape Slice Split Squeeze Unsqueeze")
+"""Operators through which dimensions pass that only a run knows."""
+NEVER = words(
+    "Bernoulli DequantizeLinear If Loop Multinomial QuantizeLinear RandomNormal RandomNormalLike "
+    "RandomUniform RandomUniformLike Scan SequenceMap"
+)
+"""Operators that are not computed here: random ones, those with subgraphs, those that say how constants are stored."""
+MAKERS = words(
+    "BlackmanWindow ConstantOfShape EyeLike Expand HammingWindow HannWindow MelWeightMatrix OneHot Pad "
+    "Range Resize Tile Upsample CenterCropPad Col2Im"
+)
+"""Operators whose result may be larger than the product of their inputs' sizes."""
+MOST = 1 << 24
+"""Elements of a result that is computed here at most."""
+OPEN_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…)"
+
+
+def can_fold(kind: str, terms: Sequence[Term | None]) -> bool:
+    """Whether a node is computed here. Refused where it would compute with dimensions that are not known."""
+    if kind in NEVER or any(term is not None and term.array is None for term in terms):
+        return False
+    if any(term is not None and term.is_open for term in terms):
+        expressible(kind in MOVES, OPEN_SHAPES)
+    arrays = [term.array for term in terms if term is not None and term.array is not None]
+    return _largest(kind, arrays) <= MOST
+
+
+def _largest(kind: str, arrays: Sequence[Array]) -> int:
+    """A bound for the number of elements of a result."""
+    if kind in MAKERS:
+        return max(math.prod(_wanted(kind, arrays)), max((array.size for array in arrays), default=0))
+    sizes = [max(array.size, 1) for array in arrays]
+    return min(math.prod(sizes), _broadcast(arrays)) if sizes else 0
+
+
+def _broadcast(arrays: Sequence[Array]) -> int:
+    try:
+        return math.prod(np.broadcast_shapes(*(array.shape for array in arrays)))
+    except ValueError:
+        return MOST * MOST
+
+
+def _wanted(kind: str, arrays: Sequence[Array]) -> list[int]:
+    """The dimensions that an operator's constants ask for; too many where that is not simple."""
+    last = arrays[-1].reshape(-1) if arrays else np.zeros(0)
+    if kind in ("ConstantOfShape", "BlackmanWindow", "HammingWindow", "HannWindow") and last.size <= 8:
+        return [abs(int(each)) for each in last]
+    if kind == "EyeLike":
+        return list(arrays[0].shape)
+    if kind == "Expand" and last.size <= 8:
+        return [max(int(each), 1) for each in last] + [max(arrays[0].size, 1)]
+    if kind == "Tile" and last.size <= 8:
+        return [max(int(each), 1) for each in last] + [max(arrays[0].size, 1)]
+    if kind == "Range" and all(array.size == 1 for array in arrays):
+        start, limit, delta = (float(array.reshape(-1)[0]) for array in arrays)
+        return [int(abs((limit - start) / delta)) + 1] if delta else [MOST + 1]
+    if kind == "Pad" and len(arrays) > 1 and arrays[1].size <= 16:
+        half = arrays[1].size // 2
+        grown = np.abs(arrays[1].reshape(2, half)).sum(0).tolist() if half else []
+        return [int(have + more) for have, more in zip(arrays[0].shape, grown, strict=False)] or [1]
+    if kind == "OneHot" and arrays[1].size == 1:
+        return [arrays[0].size, abs(int(arrays[1].reshape(-1)[0]))]
+    return [MOST + 1]
+
+
+def fold(proto: onnx.NodeProto, opset: int, terms: Sequence[Term | None]) -> list[Any]:
+    """The results of a node on constants; Refused where the reference cannot compute it."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    names = [name for name in dict.fromkeys(proto.input) if name]
+    inputs = [helper.make_tensor_value_info(name, 0, None) for name in names]
+    outputs = [helper.make_tensor_value_info(name, 0, None) for name in proto.output if name]
+    graph = helper.make_graph([proto], "folded", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(proto.domain, opset)])
+    feeds = {name: term.array for name, term in zip(proto.input, terms, strict=True) if term is not None}
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = iter(ReferenceEvaluator(model).run(None, feeds))
+    except (Exception, RecursionError) as error:  # whatever a damaged node makes of the reference
+        raise Refused(f"it cannot be computed on its constants ({type(error).__name__}: {error})") from None
+    return [next(found) if name else None for name in proto.output]
+
+
+def plain(result: Any) -> Array | None:
+    """A folded result as an array of a type that NNAPI has something for, None where it is none."""
+    if isinstance(result, np.ndarray | np.generic):
+        array = np.asarray(result)
+        if array.dtype in DTYPES.values():
+            return array
+    return None

@@ -1,0 +1,95 @@
+"""Functions: operators that are defined by other operators, by the file or by ONNX itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nnapi.importers.onnx.terms import Term
+
+if TYPE_CHECKING:
+    import onnx
+
+Attributes = Mapping[str, "onnx.AttributeProto"]
+
+
+@dataclass(frozen=True)
+class Body:
+    """What takes the place of a node: the operators of a function, what they call its inputs and outputs, their opsets,
+    and the attributes that they may refer to."""
+
+    nodes: Sequence[onnx.NodeProto]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    opsets: dict[str, int]
+    attributes: dict[str, onnx.AttributeProto]
+
+
+def body_of(
+    proto: onnx.NodeProto, schema: Any, opset: int, opsets: Mapping[str, int], terms: Sequence[Term | None]
+) -> Body | None:
+    """The function that ONNX defines an operator by, None where it does not; ``opset`` is that of its domain."""
+    import onnx
+
+    if schema is None:
+        return None
+    content = b""
+    if schema.has_context_dependent_function:
+        versions = [each for each in schema.context_dependent_function_opset_versions if each <= opset]
+        if versions:
+            types = [_type(term) for term in terms]
+            content = schema.get_context_dependent_function_with_opset_version(
+                max(versions), proto.SerializeToString(), types
+            )
+    if not content and schema.has_function:
+        versions = [each for each in schema.function_opset_versions if each <= opset]
+        content = schema.get_function_with_opset_version(max(versions)) if versions else b""
+    if not content:
+        return None
+    function = onnx.FunctionProto()
+    function.ParseFromString(content)
+    defaults = {name: each.default_value for name, each in schema.attributes.items() if each.default_value.name}
+    return _body(function, proto, defaults, opsets)
+
+
+def local_body(function: onnx.FunctionProto, proto: onnx.NodeProto, opsets: dict[str, int]) -> Body:
+    """A function that the file defines."""
+    return _body(function, proto, {each.name: each for each in function.attribute_proto}, opsets)
+
+
+def _body(function: onnx.FunctionProto, proto: onnx.NodeProto, defaults: Attributes, opsets: Mapping[str, int]) -> Body:
+    imports = {each.domain if each.domain != "ai.onnx" else "": each.version for each in function.opset_import}
+    given = {each.name: each for each in proto.attribute}
+    return Body(function.node, function.input, function.output, {**opsets, **imports}, {**defaults, **given})
+
+
+def resolved(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
+    """A node of a function with the attributes in place that it takes from the function's."""
+    if not any(each.ref_attr_name for each in proto.attribute):
+        return proto
+    import onnx
+
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
+    del copy.attribute[:]
+    for each in proto.attribute:
+        if not each.ref_attr_name:
+            copy.attribute.append(each)
+        elif each.ref_attr_name in attributes:
+            copy.attribute.append(attributes[each.ref_attr_name])
+            copy.attribute[-1].name = each.name
+    return copy
+
+
+def _type(term: Term | None) -> bytes:
+    """The type of a term as the functions of ONNX ask for it."""
+    from onnx import helper
+
+    if term is None:
+        return b""
+    shape = None if term.shape is None else [each or None for each in term.shape]
+    if term.array is not None:
+        shape = list(term.array.shape)
+    content: bytes = helper.make_tensor_type_proto(term.elem, shape).SerializeToString()
+    return content

@@ -1,0 +1,235 @@
+"""One node of an ONNX file on its way into the graph: what rules are given and what they say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
+from nnapi.importers.node import Node as AnyNode
+from nnapi.importers.onnx.open_dimensions import shapes_of
+from nnapi.importers.onnx.terms import OPEN, Term, code_of, constant, operand_type, stored
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import Array, OperandType, Shape
+
+if TYPE_CHECKING:
+    import onnx
+
+    from nnapi.importers.onnx.convert import Conversion
+
+HIGHEST_RANK = 4
+"""Up to which NNAPI's operations take tensors; of a higher one the elements lie under fewer dimensions."""
+
+
+class Node(AnyNode):
+    """A node with its inputs as terms. ``since`` is the opset in which its operator got its present meaning."""
+
+    def __init__(
+        self,
+        conversion: Conversion,
+        proto: onnx.NodeProto,
+        terms: Sequence[Term | None],
+        schema: Any,
+    ) -> None:
+        super().__init__(conversion.graph, proto.op_type, [])
+        self.conversion = conversion
+        self.proto = proto
+        self.terms = terms
+        self.since = schema.since_version if schema else 1
+        self.schema = schema
+        self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
+        self._attributes = {each.name: each for each in proto.attribute}
+
+    # What the file says
+
+    @property
+    def count(self) -> int:
+        return len(self.terms)
+
+    def has(self, i: int) -> bool:
+        return i < len(self.terms) and self.terms[i] is not None
+
+    def wants(self, i: int) -> bool:
+        """Whether output ``i`` has a name, so that somebody may read it."""
+        return i < len(self.proto.output) and bool(self.proto.output[i])
+
+    def term(self, i: int) -> Term:
+        """Input ``i``; Refused where it is not given."""
+        term = self.terms[i] if i < len(self.terms) else None
+        if term is None:
+            raise Refused(f"input {i} is not given")
+        return term
+
+    def shape(self, i: int) -> Shape:
+        """The dimensions of input ``i`` in the file, none for a scalar."""
+        return self.term(i).dims
+
+    def closed(self, i: int) -> Shape:
+        """The dimensions of input ``i``; Refused where one is open."""
+        term = self.term(i)
+        expressible(term.is_known, f"{term.name} has open dimensions {_listed(term.dims)}; fix them by load(shapes=…)")
+        return term.dims
+
+    def closed_along(self, i: int, axis: int) -> int:
+        """The dimension of input ``i`` along an axis; Refused where it is open."""
+        size = self.shape(i)[axis]
+        expressible(size, f"{self.term(i).name} is open along axis {axis}; fix it by load(shapes=…)")
+        return size
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute, what the schema has in its place, or ``default``. Texts come as str."""
+        from onnx import helper
+
+        found = self._attributes.get(name)
+        if found is None and self.schema is not None and name in self.schema.attributes:
+            found = self.schema.attributes[name].default_value
+        if found is None or not found.type:
+            return default
+        value = helper.get_attribute_value(found)
+        if isinstance(value, bytes):
+            return value.decode(errors="replace")
+        return list(value) if not isinstance(value, int | float | str) and hasattr(value, "__len__") else value
+
+    def array(self, i: int) -> Array:
+        """The value of a constant input in the file's type; Refused where it is computed."""
+        term = self.term(i)
+        if term.array is None:
+            raise Refused(f"{term.name} is computed, NNAPI needs a constant")
+        expressible(not term.is_open, f"{term.name} depends on dimensions that only a run knows")
+        return term.array
+
+    def integers(self, i: int, attribute: str) -> Sequence[int] | None:
+        """Integers that are an input, or an attribute in older opsets; None where neither is given."""
+        if self.has(i):
+            found: Sequence[int] = self.array(i).reshape(-1).tolist()
+            return found
+        given = self.attribute(attribute)
+        return None if given is None else list(given)
+
+    # Values
+
+    def input(self, i: int) -> Value:
+        """Input ``i`` in real numbers, ordered as in the file."""
+        return self.graph.real(self.codes(i)) if self.term(i).elem not in (2, 3) else self.codes(i)
+
+    def codes(self, i: int) -> Value:
+        """Input ``i``, which may be codes that stand for real numbers, ordered as in the file."""
+        return self.conversion.ordered(self.term(i))
+
+    def view(self, value: Value, shape: Sequence[int]) -> Value:
+        """The elements of a value under other dimensions, no more than NNAPI's rank."""
+        return self.reshape(value, tuple(shape) or (1,))
+
+    def constant(self, array: Array, like: Value | None = None) -> Value:
+        """A constant tensor of numbers, in the type of a value where that is given."""
+        if like is not None:
+            type = OperandType(like.type.code, array.shape or (1,), like.type.scale, like.type.zero_point)
+            array = array.astype(type.dtype)
+            self.graph.reserve(array.nbytes)
+            return self.graph.constant(np.ascontiguousarray(array.reshape(type.dimensions)), type)
+        self.graph.reserve(array.nbytes)
+        return self.graph.constant(np.ascontiguousarray(array.reshape(array.shape or (1,))))
+
+    def retyped(self, elem: int, shape: Shape = ()) -> OperandType:
+        """The operand type for an ONNX type."""
+        return OperandType(code_of(elem, self.name)) if not shape else operand_type(elem, shape, self.name)
+
+    def temporary(self, type: OperandType, suffix: str = "step") -> Value:
+        return Value(type, f"{self.name}:{suffix}")
+
+    # Results
+
+    def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, turned: bool = False) -> Term:
+        """A result whose dimensions in the file are ``shape``: no dimensions for a scalar, more than NNAPI takes."""
+        return Term(self.name, elem, value.shape if shape is None else shape, value=value, turned=turned)
+
+    def known_result(self, array: Array) -> Term:
+        """A result that is known now."""
+        return constant(self.name, array)
+
+    def bind(self, i: int, value: Value) -> None:
+        raise NotImplementedError("rules of ONNX give their results back")
+
+    def note(self, sentence: str) -> None:
+        self.conversion.note(sentence)
+
+    # Operations
+
+    def apply(
+        self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
+    ) -> Value:
+        """The result of an operation, of the first input's type, or ``type``; its dimensions follow from the inputs."""
+        leader = type or inputs[0].type
+        return self.several(code, inputs, [OperandType(leader.code, shape or (), leader.scale, leader.zero_point)])[0]
+
+    def several(self, code: OperationCode, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Value]:
+        """The results of an operation that has some."""
+        if not all(value.is_known for value in inputs):
+            found = shapes_of(code, inputs, types)
+            types = [type.with_dimensions(shape) if shape else type for type, shape in zip(types, found, strict=True)]
+        results = [self.temporary(type) for type in types]
+        self.graph.emit(code, inputs, results)
+        return results
+
+    def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
+        if to is None and tuple(shape) == value.shape:
+            return value
+        if to is None and value.array is not None and OPEN not in shape:
+            expressible(math.prod(shape) == value.array.size, f"{value.name} does not reshape to {list(shape)}")
+            channel = value.type.channel
+            if channel is None:
+                return Value(
+                    value.type.with_dimensions(tuple(shape)), value.name, value.array.reshape(shape), value.in_file
+                )
+        return super().reshape(value, shape, to)
+
+    def cast(self, value: Value, code: int) -> Value:
+        """A value as int32, float or booleans; floats become integers towards zero."""
+        if value.type.code == code:
+            return value
+        type = OperandType(code, value.shape)
+        if value.type.code == BOOL8:
+            ones = [
+                self.spread(OperandType(code, (1,), float(code == QUANT8)), number, value.shape) for number in (1, 0)
+            ]
+            return self.apply(OperationCode.SELECT, value, *ones, type=type)
+        if code == BOOL8:
+            return self.apply(OperationCode.NOT_EQUAL, value, self.like_any(value, 0), type=type)
+        return self.apply(OperationCode.CAST, value, type=OperandType(code))
+
+    def like_any(self, value: Value, number: float) -> Value:
+        """A constant of one stored number in the type of a tensor."""
+        type = value.type.with_dimensions((1,))
+        return self.graph.constant(np.full(1, number, type.dtype), type)
+
+    def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
+        """A constant of one number all over, in the shape that others have."""
+        expressible(OPEN not in shape, f"its dimensions {_listed(shape)} are open; fix them by load(shapes=…)")
+        return self.graph.filled(type.with_dimensions(shape), number)
+
+    def is_real(self, value: Value) -> bool:
+        return value.type.code in FLOATS
+
+    def is_whole(self, value: Value) -> bool:
+        return value.type.code == INT32
+
+
+def value_of(term: Term, in_graph_name: str) -> Value:
+    """The value of a constant term, under the dimensions that NNAPI takes."""
+    assert term.array is not None
+    expressible(term.array.size, f"{term.name} has no elements")
+    shape = term.array.shape or (1,)
+    type = operand_type(term.elem, shape, term.name)
+    array = stored(term.array, type, term.name)
+    is_view = term.in_file and array is term.array
+    frozen = array.reshape(shape)
+    frozen.flags.writeable = False
+    return Value(type, in_graph_name, frozen, is_view)
+
+
+def _listed(shape: Sequence[int]) -> str:
+    return "[" + ", ".join(str(each) if each else "?" for each in shape) + "]"

@@ -1,0 +1,223 @@
+"""Convolutions: ONNX's are NCHW, their filters OIHW; computed as NHWC and OHWI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.graph import Value
+from nnapi.importers.movement import transpose
+from nnapi.importers.onnx.layout import from_image, image
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.padding import padded
+from nnapi.importers.onnx.rules.shape import cut, joined
+from nnapi.importers.onnx.terms import OPEN, Term
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import Array, OperandType, Shape
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How a window moves over an image: sizes, steps, distances within the window, all as (down, across); what is added
+    (top, bottom) and (left, right)."""
+
+    size: Pair
+    stride: Pair
+    dilation: Pair
+    pads: tuple[Pair, Pair]
+
+    @property
+    def span(self) -> Pair:
+        """How much of the image a window covers."""
+        return (
+            (self.size[0] - 1) * self.dilation[0] + 1,
+            (self.size[1] - 1) * self.dilation[1] + 1,
+        )
+
+
+def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
+    """The windows of a node; ``size`` is that of the image in the file, with 0 for what is open."""
+    axes = len(kernel)
+    expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
+    stride = list(node.attribute("strides") or [1] * axes)
+    dilation = list(node.attribute("dilations") or [1] * axes)
+    pads = list(node.attribute("pads") or [0] * (2 * axes))
+    mode = node.attribute("auto_pad", "NOTSET")
+    need(len(stride) == len(dilation) == axes and len(pads) == 2 * axes, "its strides or pads do not fit", BadDataError)
+    need(min(*stride, *dilation, *kernel) > 0, "a stride, dilation or size is not above 0", BadDataError)
+    around = [(pads[i], pads[i + axes]) for i in range(axes)]
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        around = [same(size[i], kernel[i], stride[i], dilation[i], mode) for i in range(axes)]
+    elif mode == "VALID":
+        around = [(0, 0)] * axes
+    expressible(all(each >= 0 for pair in around for each in pair), "its pads are negative")
+    return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _both(around))
+
+
+def _two(numbers: Sequence[int], missing: int) -> Pair:
+    return (missing, int(numbers[0])) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
+
+
+def _both(pairs: Sequence[Pair]) -> tuple[Pair, Pair]:
+    return ((0, 0), pairs[0]) if len(pairs) == 1 else (pairs[0], pairs[1])
+
+
+def same(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
+    """The pads with which an axis has one result for every stride."""
+    expressible(size != OPEN, "it pads an axis that is open; fix it by load(shapes=…)")
+    total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
+    return (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)
+
+
+@rule("Conv")
+def conv(node: Node) -> Term:
+    return convolved(node, _filter(node, 1), _bias_array(node))
+
+
+def convolved(node: Node, filter: Value, bias: Value | None) -> Term:
+    """Input 0 by a filter of [out, height, width, in for each group]."""
+    shape = node.shape(0)
+    x = image(node, 0)
+    place = windows(node, node.shape(1)[2:], shape[2:])
+    groups, channels = int(node.attribute("group", 1)), shape[1]
+    units = filter.shape[0]
+    bias = bias or _zeros(node, x, units)
+    (top, bottom), (left, right) = place.pads
+    pads = [*map(node.i32, (left, right, top, bottom)), node.i32(place.stride[1]), node.i32(place.stride[0])]
+    none, flag = node.i32(0), node.flag(False)
+    dilated = (flag, node.i32(place.dilation[1]), node.i32(place.dilation[0])) if place.dilation != (1, 1) else ()
+    if groups == 1:
+        result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, none, *dilated)
+    elif groups == channels:
+        depthwise = depthwise_filter(node, filter)
+        each = node.i32(units // groups)
+        result = node.apply(OperationCode.DEPTHWISE_CONV_2D, x, depthwise, bias, *pads, each, none, *dilated)
+    elif not dilated:
+        result = node.apply(OperationCode.GROUPED_CONV_2D, x, filter, bias, *pads, node.i32(groups), none, flag)
+    else:
+        need(groups > 0 and units % groups == 0 and channels % groups == 0, f"{groups} groups", BadDataError)
+        filters = cut(node, filter, 0, [units // groups] * groups)
+        biases = cut(node, bias, 0, [units // groups] * groups)
+        inputs = cut(node, x, 3, [channels // groups] * groups)
+        results = [
+            node.apply(OperationCode.CONV_2D, *part, *pads, none, *dilated)
+            for part in zip(inputs, filters, biases, strict=True)
+        ]
+        result = joined(node, results, 3)
+    return from_image(node, result, len(shape))
+
+
+def _filter(node: Node, i: int) -> Value:
+    """A filter OIHW or OIW as OHWI."""
+    term = node.term(i)
+    if term.rank not in (3, 4):
+        raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {term.rank}")
+    own = term.dims if term.rank == 4 else (*term.dims[:2], 1, term.dims[2])
+    if term.array is not None:
+        return node.constant(np.ascontiguousarray(term.array.reshape(own).transpose(0, 2, 3, 1)), node.input(0))
+    return transpose(node, node.view(node.input(i), own), (0, 2, 3, 1))
+
+
+def depthwise_filter(node: Node, filter: Value) -> Value:
+    """[out, height, width, 1] as [1, height, width, out]."""
+    units, height, width, one = filter.shape
+    need(one == 1, f"its filter takes {one} channels for each group of one", BadDataError)
+    if filter.array is not None:
+        type = filter.type.with_dimensions((1, height, width, units))
+        array: Array = np.ascontiguousarray(filter.array.reshape(units, height, width).transpose(1, 2, 0)[None])
+        return node.graph.constant(array, type)
+    return transpose(node, filter, (3, 1, 2, 0))
+
+
+def _bias_array(node: Node) -> Value | None:
+    if not node.has(2):
+        return None
+    term = node.term(2)
+    return node.constant(term.array, node.input(0)) if term.array is not None else node.input(2)
+
+
+def _zeros(node: Node, x: Value, units: int) -> Value:
+    return node.graph.filled(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+
+
+@rule("ConvTranspose")
+def conv_transpose(node: Node) -> Term:
+    """Filters are IOHW; a dilated one is written out with zeros."""
+    shape, kernel = node.shape(0), node.shape(1)
+    x = image(node, 0)
+    groups = int(node.attribute("group", 1))
+    weights = node.array(1)
+    weights = weights if weights.ndim == 4 else weights[:, :, None, :]
+    place, extra = _transposed_windows(node, kernel[2:], shape[2:])
+    weights = _dilated(weights, place.dilation)
+    units = weights.shape[1] * groups
+    need(groups > 0 and weights.shape[0] % groups == 0, f"{groups} groups of {weights.shape[0]}", BadDataError)
+    bias = _bias_array(node) or _zeros(node, x, units)
+    node.graph.reserve(weights.nbytes)
+    parts = zip(
+        cut(node, x, 3, [weights.shape[0] // groups] * groups),
+        np.split(weights, groups),
+        cut(node, bias, 0, [units // groups] * groups),
+        strict=True,
+    )
+    results = [_transposed(node, place, extra, *part) for part in parts]
+    return from_image(node, joined(node, results, 3), len(shape))
+
+
+def _transposed(node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value) -> Value:
+    """One group. What NNAPI cannot pad by, a negative width, is added behind; ``extra`` gets the bias alone."""
+    filter = node.constant(np.ascontiguousarray(weights.transpose(1, 2, 3, 0)), x)
+    (top, bottom), (left, right) = place.pads
+    late = any(map(any, extra))
+    zeros = _zeros(node, x, weights.shape[1]) if late else bias
+    pads = [node.i32(each) for each in (left, right, top, bottom)]
+    steps = [node.i32(place.stride[1]), node.i32(place.stride[0])]
+    result = node.apply(OperationCode.TRANSPOSE_CONV_2D, x, filter, zeros, *pads, *steps, node.i32(0), node.flag(False))
+    if not late:
+        return result
+    result = padded(node, result, [(0, 0), *extra, (0, 0)], 0.0)
+    return node.apply(OperationCode.ADD, result, bias, node.i32(0))
+
+
+def _transposed_windows(node: Node, kernel: Shape, size: Shape) -> tuple[Windows, tuple[Pair, Pair]]:
+    """The windows, and how much is to be added to the result because its pads are negative."""
+    axes = len(kernel)
+    expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
+    stride = list(node.attribute("strides") or [1] * axes)
+    dilation = list(node.attribute("dilations") or [1] * axes)
+    pads = list(node.attribute("pads") or [0] * (2 * axes))
+    added = list(node.attribute("output_padding") or [0] * axes)
+    wanted = node.attribute("output_shape")
+    mode = node.attribute("auto_pad", "NOTSET")
+    low, high = [], []
+    for i in range(axes):
+        span = (kernel[i] - 1) * dilation[i] + 1
+        before, behind = pads[i], pads[i + axes] - added[i]
+        if wanted or mode.startswith("SAME"):
+            expressible(size[i] != OPEN, "its image is open; fix it by load(shapes=…)")
+            target = wanted[-axes:][i] if wanted else size[i] * stride[i]
+            total = stride[i] * (size[i] - 1) + added[i] + span - target
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            behind = total - before - added[i]
+        low.append(before)
+        high.append(behind)
+    pairs = list(zip(low, high, strict=True))
+    cut_off = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    extra = [(max(-a, 0), max(-b, 0)) for a, b in pairs]
+    return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _both(cut_off)), _both(extra)
+
+
+def _dilated(weights: Array, dilation: Pair) -> Array:
+    if dilation == (1, 1):
+        return weights
+    *outer, height, width = weights.shape
+    whole = np.zeros((*outer, (height - 1) * dilation[0] + 1, (width - 1) * dilation[1] + 1), weights.dtype)
+    whole[..., :: dilation[0], :: dilation[1]] = weights
+    return whole

@@ -1,0 +1,217 @@
+"""Picking elements: slices, gathers, the largest ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.arithmetic import add, subtract, truth
+from nnapi.importers.graph import BOOL8, INT32, Value
+from nnapi.importers.movement import transpose
+from nnapi.importers.onnx.layout import around, moved
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.comparison import select
+from nnapi.importers.onnx.rules.shape import block
+from nnapi.importers.onnx.terms import INT64, OPEN, Term
+from nnapi.importers.refusals import expressible
+from nnapi.model.operand import OperandType, Shape
+
+
+@rule("Slice")
+def slice_axes(node: Node) -> Term:
+    term = node.term(0)
+    value, places, turned = moved(node, 0)
+    shape = list(term.dims)
+    begin, size = [0] * value.rank, [-1] * value.rank
+    picked: dict[int, range] = {}
+    for axis, part in _parts(node, term.rank).items():
+        if (part.start, part.stop, part.step) == (0, None, 1):
+            continue
+        chosen = range(*part.indices(node.closed_along(0, axis)))
+        expressible(len(chosen), "its result has no elements")
+        shape[axis] = len(chosen)
+        expressible(term.rank <= HIGHEST_RANK or value.shape == term.dims, f"it slices a tensor of rank {term.rank}")
+        if chosen.step == 1:
+            begin[places[axis]], size[places[axis]] = chosen.start, len(chosen)
+        else:
+            picked[places[axis]] = chosen
+    if any(each != -1 for each in size):
+        value = block(node, value, begin, size)
+    for place, chosen in picked.items():
+        value = strided(node, value, place, chosen)
+    return node.result(value, tuple(shape), elem=term.elem, turned=turned)
+
+
+def _parts(node: Node, rank: int) -> dict[int, slice]:
+    starts, ends = node.integers(1, "starts") or [], node.integers(2, "ends") or []
+    axes = node.integers(3, "axes") or list(range(len(starts)))
+    steps = node.integers(4, "steps") or [1] * len(starts)
+    need(len(starts) == len(ends) == len(axes) == len(steps), "its bounds are of different lengths", BadDataError)
+    parts = {}
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        need(step, "its step is 0", BadDataError)
+        whole = start == 0 and end >= 2**31 - 1 and step == 1
+        stop = None if whole or (step < 0 and end < -(2**31)) else end
+        parts[node.axis(axis, rank)] = slice(start, stop, step)
+    return parts
+
+
+def strided(node: Node, value: Value, axis: int, chosen: range) -> Value:
+    """Every so many elements along an axis."""
+    if value.type.code in (INT32, BOOL8) or value.rank > HIGHEST_RANK:
+        node.graph.reserve(4 * len(chosen))
+        return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(list(chosen)))
+    others = sum(1 << i for i in range(value.rank) if i != axis)
+    last = others | (1 << axis if chosen.stop < 0 else 0)
+    bounds = ([0] * value.rank, [0] * value.rank, [1] * value.rank)
+    for bound, number in zip(bounds, (chosen.start, max(chosen.stop, 0), chosen.step), strict=True):
+        bound[axis] = number
+    masks = map(node.i32, (others, last, 0))
+    return node.apply(OperationCode.STRIDED_SLICE, value, *(node.graph.ints(bound) for bound in bounds), *masks)
+
+
+@rule("Gather")
+def gather(node: Node) -> Term:
+    term, indices = node.term(0), node.term(1)
+    axis = node.axis(int(node.attribute("axis", 0)), term.rank)
+    places = counted(node, 1, term.dims[axis])
+    shape = (*term.dims[:axis], *indices.dims, *term.dims[axis + 1 :])
+    value = node.codes(0)
+    if max(term.rank, len(shape)) > HIGHEST_RANK:
+        value, axis = around(node, value, node.closed(0), axis), 1
+        places = node.view(places, (math.prod(node.closed(1)),))
+    return node.result(node.apply(OperationCode.GATHER, value, node.i32(axis), places), shape, elem=term.elem)
+
+
+def counted(node: Node, i: int, size: int) -> Value:
+    """Input ``i``, indices of which negative ones count from the end, as NNAPI counts."""
+    term = node.term(i)
+    if term.array is not None:
+        array = node.array(i)
+        need(not array.size or array.min() >= 0 or size != OPEN, "indices count from an open end", BadDataError)
+        need(
+            not array.size or (array.min() >= -size and (size == OPEN or array.max() < size)),
+            f"an index is outside {size}",
+            BadDataError,
+        )
+        return node.constant((array + (array < 0) * size).astype(np.int32))
+    value = node.input(i)
+    if size == OPEN or not value.type.is_known:
+        node.note("computed indices must not be negative")
+        return value
+    negative = truth(node, OperationCode.LESS, value, node.like(value, 0))
+    return select(node, negative, add(node, value, node.like(value, size)), value, value.shape)
+
+
+@rule("GatherElements")
+def gather_elements(node: Node) -> Term:
+    """The place of each element in the input laid flat: that of its own, but along the axis that of its index."""
+    term, shape, own = node.term(0), node.closed(1), node.closed(0)
+    axis = node.axis(int(node.attribute("axis", 0)), term.rank)
+    picked = node.apply(
+        OperationCode.GATHER,
+        node.view(node.codes(0), (math.prod(own),)),
+        node.i32(0),
+        node.view(flat_places(node, 1, own, axis), (math.prod(shape),)),
+    )
+    return node.result(picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=term.elem)
+
+
+def flat_places(node: Node, i: int, own: Shape, axis: int) -> Value:
+    """Indices along an axis, input ``i``, as places in a tensor laid flat."""
+    shape = node.closed(i)
+    strides = [math.prod(own[k + 1 :]) for k in range(len(own))]
+    node.graph.reserve(8 * math.prod(shape))
+    grid = np.indices(shape, np.int32)
+    base = sum(grid[k] * strides[k] for k in range(len(own)) if k != axis)
+    along = counted(node, i, own[axis])
+    scaled = node.apply(OperationCode.MUL, along, node.like(along, strides[axis]), node.i32(0))
+    return add(node, scaled, node.graph.constant(np.broadcast_to(base, shape).astype(np.int32)))
+
+
+@rule("GatherND")
+def gather_nd(node: Node) -> Term:
+    """Coordinates of several axes become those of the axes laid flat; the indices must be constant."""
+    term, own = node.term(0), node.closed(0)
+    indices, batch = node.array(1), int(node.attribute("batch_dims", 0))
+    depth = indices.shape[-1]
+    need(0 < depth <= term.rank - batch, f"it has {depth} indices for rank {term.rank}", BadDataError)
+    span = own[batch : batch + depth]
+    flat = np.zeros(indices.shape[:-1], np.int64)
+    for k, size in enumerate(span):
+        column = indices[..., k] + (indices[..., k] < 0) * size
+        need(bool(((column >= 0) & (column < size)).all()), "an index is outside", BadDataError)
+        flat = flat * size + column
+    batches = math.prod(own[:batch])
+    flat = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)
+    rows = node.view(node.codes(0), (batches * math.prod(span), math.prod(own[batch + depth :])))
+    node.graph.reserve(4 * flat.size)
+    picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(flat.reshape(-1)))
+    shape = (*indices.shape[:-1], *own[batch + depth :])
+    return node.result(node.view(picked, shape) if len(shape) <= HIGHEST_RANK else picked, shape, elem=term.elem)
+
+
+@rule("ArgMax", "ArgMin")
+def arg(node: Node) -> Term:
+    """The last of equal ones is the first of those reversed."""
+    code = OperationCode.ARGMAX if node.kind == "ArgMax" else OperationCode.ARGMIN
+    shape = node.shape(0)
+    axis = node.axis(int(node.attribute("axis", 0)), len(shape))
+    x = node.input(0)
+    last = bool(node.attribute("select_last_index", 0))
+    if last:
+        x = node.apply(OperationCode.REVERSE, x, node.graph.ints([axis]))
+    found = node.apply(code, x, node.i32(axis), type=OperandType(INT32))
+    if last:
+        found = subtract(node, node.like(found, node.closed_along(0, axis) - 1), found)
+    keep = bool(node.attribute("keepdims", 1))
+    return node.result(found, (*shape[:axis], *(1,) * keep, *shape[axis + 1 :]), elem=INT64)
+
+
+@rule("TopK")
+def top_k(node: Node) -> list[Term]:
+    """The smallest are the largest of what is negated."""
+    term, shape = node.term(0), node.shape(0)
+    axis = node.axis(int(node.attribute("axis", -1)), len(shape))
+    k = (
+        int(node.array(1).reshape(()) if node.array(1).size == 1 else 0)
+        if node.since >= 10
+        else int(node.attribute("k"))
+    )
+    expressible(k > 0, f"its k is {k}")
+    x = node.input(0)
+    largest = bool(node.attribute("largest", 1))
+    x = x if largest else node.apply(OperationCode.NEG, x)
+    order = [*(i for i in range(len(shape)) if i != axis), axis]
+    x = x if order == sorted(order) else transpose(node, x, order)
+    types = [x.type.with_dimensions(()), OperandType(INT32)]
+    values, places = node.several(OperationCode.TOPK_V2, [x, node.i32(k)], types)
+    values = values if largest else node.apply(OperationCode.NEG, values)
+    if order != sorted(order):
+        back = np.argsort(order).tolist()
+        values, places = transpose(node, values, back), transpose(node, places, back)
+    result = (*shape[:axis], k, *shape[axis + 1 :])
+    return [node.result(values, result, elem=term.elem), node.result(places, result, elem=INT64)]
+
+
+@rule("OneHot")
+def one_hot(node: Node) -> Term:
+    """Where an index equals the place along the new axis; negative ones count from the end, others are nowhere."""
+    shape, depth = node.shape(0), int(node.array(1).reshape(()) if node.array(1).ndim == 0 else node.array(1)[0])
+    expressible(depth > 0, f"its depth is {depth}")
+    axis = node.axis(int(node.attribute("axis", -1)), len(shape) + 1)
+    node.graph.reserve(4 * depth)
+    indices = node.cast(node.input(0), INT32)
+    negative = truth(node, OperationCode.LESS, indices, node.like(indices, 0))
+    indices = select(node, negative, add(node, indices, node.like(indices, depth)), indices, node.known(indices))
+    result = (*shape[:axis], depth, *shape[axis:])
+    spread = node.view(indices, (*shape[:axis], 1, *shape[axis:]))
+    places = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(len(result))])
+    hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(places))
+    values = node.array(2)
+    off, on = (node.constant(values[i : i + 1]) for i in (0, 1))
+    return node.result(select(node, hot, on, off, result), result, elem=node.term(2).elem)

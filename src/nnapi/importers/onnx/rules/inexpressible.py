@@ -1,0 +1,21 @@
+"""Why some operators of ONNX have no rule; all others without one are simply unknown to NNAPI."""
+
+from __future__ import annotations
+
+BY_REASON = {
+    "the dimensions of its result depend on the data": "Compress NonZero Unique",
+    "NNAPI has no sequences": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
+    "SequenceMap SplitToSequence ConcatFromSequence",
+    "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
+    "NNAPI has no texts": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer LabelEncoder",
+    "NNAPI has no operations on bits": "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
+    "NNAPI has no complex numbers": "DFT STFT",
+    "NNAPI's only random operation draws classes": "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform "
+    "RandomUniformLike",
+    "NNAPI models do not learn": "Adagrad Adam Gradient Momentum",
+    "NNAPI's suppression of boxes gives boxes, not their indices": "NonMaxSuppression",
+    "NNAPI decodes no pictures": "ImageDecoder",
+    "NNAPI samples images on grids only": "DeformConv GridSample",
+}
+
+REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds.split()}

@@ -1,0 +1,183 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.arithmetic import add, broadcast, multiply, times
+from nnapi.importers.graph import FLOATS, Value
+from nnapi.importers.onnx.layout import stretched
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.shape import ordered
+from nnapi.importers.onnx.terms import BYTES, OPEN, Term
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import Array, OperandType, Shape
+
+
+@rule("MatMul")
+def matmul(node: Node) -> Term:
+    """A constant matrix on the right makes it FULLY_CONNECTED; vectors are matrices of one row or column."""
+    a, b = node.shape(0), node.shape(1)
+    expressible(node.term(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
+    need(a and b, "one of its inputs is a scalar", BadDataError)
+    x, y = node.input(0), node.input(1)
+    wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
+    need(OPEN in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
+    weights = node.term(1).array
+    batches = stretched([wide_a[:-2], wide_b[:-2]]) if len(wide_a) > 2 or len(wide_b) > 2 else ()
+    shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
+    if weights is not None and len(wide_b) == 2 and x.type.code in FLOATS:
+        flat = connected(node, x, a, weights.reshape(wide_b).T, None)
+        return node.result(_laid(node, flat, shape), shape)
+    product = batch_product(node, (x, wide_a), (y, wide_b), batches)
+    return node.result(_laid(node, product, shape), shape)
+
+
+def _laid(node: Node, value: Value, shape: Shape) -> Value:
+    return value if len(shape) > HIGHEST_RANK else node.view(value, shape)
+
+
+def connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
+    """The rows of a value, of which ``shape`` is the file's, times weights of [units, depth]."""
+    units, depth = weights.shape
+    rows = OPEN if OPEN in shape[:-1] else math.prod(shape[:-1])
+    matrix = node.view(x, (rows, depth)) if x.shape != (rows, depth) else x
+    constant = node.constant(np.ascontiguousarray(weights), x)
+    if bias is None:
+        bias = node.graph.filled(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+    return node.apply(OperationCode.FULLY_CONNECTED, matrix, constant, bias, node.i32(0))
+
+
+def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:
+    """BATCH_MATMUL of at most two batch axes; NNAPI stretches none of them."""
+    (x, a), (y, b) = left, right
+    if OPEN in batches or OPEN in a[:-2] or OPEN in b[:-2]:
+        expressible(a[:-2] == b[:-2] and len(a) <= HIGHEST_RANK, "its open batches stretch; fix them by load(shapes=…)")
+        return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(False))
+    matrices = []
+    count = math.prod(batches)
+    for value, shape in ((x, a), (y, b)):
+        own, matrix = shape[:-2], shape[-2:]
+        if math.prod(own) != count:
+            value = _stretched(node, value, (1,) * (len(batches) - len(own)) + tuple(own), batches, matrix)
+        laid = matrix if not batches else (count, *matrix)
+        matrices.append(node.view(value, laid))
+    return node.apply(OperationCode.BATCH_MATMUL, *matrices, node.flag(False), node.flag(False))
+
+
+def _stretched(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
+    """Matrices repeated for every batch."""
+    size = math.prod(matrix)
+    if len(batches) + 1 > HIGHEST_RANK:
+        expressible(all(each == 1 for each in own), f"its batches stretch along {len(batches)} axes")
+        return broadcast(node, node.view(value, (1, size)), (math.prod(batches), size))
+    return broadcast(node, node.view(value, (*own, size)), (*batches, size))
+
+
+@rule("Gemm")
+def gemm(node: Node) -> Term:
+    """alpha A B + beta C."""
+    a, b = node.shape(0), node.shape(1)
+    need(len(a) == len(b) == 2, "its matrices are not of rank 2", BadDataError)
+    alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
+    x, weights = node.input(0), node.term(1).array
+    turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    units, rows = b[0 if turned[1] else 1], a[1 if turned[0] else 0]
+    bias = _bias(node, units, beta)
+    if x.type.code in FLOATS and weights is not None:
+        matrix = weights if turned[1] else weights.T
+        x = ordered(node, x, (1, 0)) if turned[0] else x
+        shape = (a[1], a[0]) if turned[0] else a
+        scaled = matrix * np.asarray(alpha, matrix.dtype) if alpha != 1 else matrix
+        product = connected(node, x, shape, scaled, bias)
+    else:
+        product = node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *map(node.flag, turned))
+        product = _times(node, product, alpha)
+    if node.has(2) and (bias is None or weights is None or x.type.code not in FLOATS) and beta != 0:
+        product = add(node, product, _times(node, node.input(2), beta))
+    return node.result(product, (rows, units))
+
+
+def _bias(node: Node, units: int, beta: float) -> Value | None:
+    """C as the bias of FULLY_CONNECTED: a constant for each unit; None where it is something else."""
+    if not node.has(2) or beta == 0:
+        return None
+    array = node.term(2).array
+    if array is None or array.size not in (1, units) or (array.ndim and array.shape[-1] not in (1, units)):
+        return None
+    if array.ndim == 2 and array.shape[0] != 1:
+        return None
+    x = node.input(0)
+    spread = np.broadcast_to(array.reshape(-1), (units,)) * np.asarray(beta, array.dtype)
+    return node.constant(np.ascontiguousarray(spread), x if x.type.code in FLOATS else None)
+
+
+def _times(node: Node, value: Value, factor: float) -> Value:
+    if factor == 1:
+        return value
+    expressible(value.type.code in FLOATS or factor == int(factor), f"it multiplies integers by {factor:g}")
+    return times(node, value, factor)
+
+
+@rule("Einsum")
+def einsum(node: Node) -> Term:
+    """Of one or two inputs, each index at most once in each: a product of matrices, its axes in the wanted order."""
+    terms = node.attribute("equation", "").replace(" ", "")
+    expressible("." not in terms and terms, "its equation leaves out axes")
+    left, _, right = terms.partition("->")
+    inputs = left.split(",")
+    if "->" not in terms:
+        right = "".join(sorted(each for each in set(left) - {","} if left.count(each) == 1))
+    need(len(inputs) == node.count, f"{len(inputs)} terms for {node.count} inputs", BadDataError)
+    expressible(len(inputs) <= 2, "it multiplies more than two inputs")
+    sizes: dict[str, int] = {}
+    values = []
+    for i, letters in enumerate(inputs):
+        shape = node.closed(i)
+        need(len(letters) == len(shape), f"{letters} for {list(shape)}", BadDataError)
+        expressible(len(set(letters)) == len(letters), "it takes a diagonal")
+        sizes.update(zip(letters, shape, strict=True))
+        values.append(_summed(node, node.input(i), letters, right, [each for k, each in enumerate(inputs) if k != i]))
+    value, letters = values[0] if len(values) == 1 else _contracted(node, values, right, sizes)
+    need(sorted(letters) == sorted(right), f"its equation is {terms}", BadDataError)
+    shape = tuple(sizes[each] for each in right)
+    return node.result(node.view(ordered(node, value, [letters.index(each) for each in right]), shape), shape)
+
+
+def _summed(node: Node, value: Value, letters: str, right: str, others: Sequence[str]) -> tuple[Value, str]:
+    """A value without the axes that nobody else names."""
+    alone = [i for i, each in enumerate(letters) if each not in right and not any(each in other for other in others)]
+    if not alone:
+        return value, letters
+    expressible(len(letters) <= HIGHEST_RANK, f"its rank is {len(letters)}")
+    summed = node.apply(OperationCode.REDUCE_SUM, value, node.graph.ints(alone), node.flag(False))
+    return summed, "".join(each for i, each in enumerate(letters) if i not in alone)
+
+
+def _contracted(
+    node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]
+) -> tuple[Value, str]:
+    """The product of two values, as one of matrices: batches, rows, columns."""
+    (x, a), (y, b) = values
+    both = [each for each in a if each in b]
+    batch, inner = [each for each in both if each in right], [each for each in both if each not in right]
+    rows, columns = [each for each in a if each not in b], [each for each in b if each not in a]
+    expressible(max(len(a), len(b)) <= HIGHEST_RANK, "its rank is too high")
+    if not inner and not rows and not columns:
+        return multiply(node, x, ordered(node, y, [b.index(each) for each in a])), a
+    lay = [math.prod(sizes[each] for each in group) for group in (batch, rows, inner, columns)]
+    first = node.view(ordered(node, x, [a.index(each) for each in (*batch, *rows, *inner)]), (lay[0], lay[1], lay[2]))
+    second = node.view(
+        ordered(node, y, [b.index(each) for each in (*batch, *inner, *columns)]), (lay[0], lay[2], lay[3])
+    )
+    product = node.apply(OperationCode.BATCH_MATMUL, first, second, node.flag(False), node.flag(False))
+    letters = "".join((*batch, *rows, *columns))
+    if len(letters) > HIGHEST_RANK:
+        raise Refused(f"its result is of rank {len(letters)}")
+    return node.view(product, tuple(sizes[each] for each in letters) or (1,)), letters

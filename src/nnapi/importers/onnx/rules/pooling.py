@@ -1,0 +1,147 @@
+"""Pools and rearrangements of images."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.arithmetic import times
+from nnapi.importers.graph import FLOATS, Value
+from nnapi.importers.onnx.layout import from_image, image
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.convolution import Windows, windows
+from nnapi.importers.onnx.rules.indexing import strided
+from nnapi.importers.onnx.rules.padding import padded
+from nnapi.importers.onnx.terms import OPEN, Term
+from nnapi.importers.refusals import expressible
+
+POOLS = {"AveragePool": OperationCode.AVERAGE_POOL_2D, "MaxPool": OperationCode.MAX_POOL_2D}
+GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCode.REDUCE_MAX}
+
+
+@rule(*POOLS)
+def pool(node: Node) -> Term:
+    """NNAPI's average leaves out what is padded, its maximum too."""
+    expressible(not node.wants(1), "NNAPI gives no places of what is largest")
+    x, place = image(node, 0), placed(node)
+    if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
+        x, place = _with_zeros(node, x, place)
+    expressible(node.kind == "MaxPool" or place.dilation == (1, 1), "NNAPI's average has no dilation")
+    if place.dilation != (1, 1):
+        result = _dilated_maximum(node, x, place)
+    else:
+        result = pooled(node, POOLS[node.kind], x, place)
+    return from_image(node, result, node.term(0).rank)
+
+
+def placed(node: Node) -> Windows:
+    """The windows of a pool. With ``ceil_mode`` a last one may reach beyond the image, but must begin within."""
+    shape = node.shape(0)
+    kernel = tuple(node.attribute("kernel_shape") or ())
+    place = windows(node, kernel, shape[2:])
+    if not node.attribute("ceil_mode", 0) or node.attribute("auto_pad", "NOTSET") != "NOTSET":
+        return place
+    size = shape[2:] if len(shape) == 4 else (1, *shape[2:])
+    pads = []
+    for i, (low, high) in enumerate(place.pads):
+        expressible(size[i] != OPEN, "it rounds the size of an open image up; fix it by load(shapes=…)")
+        span, stride, whole = place.span[i], place.stride[i], size[i] + low + high
+        steps = -(-(whole - span) // stride)
+        if steps * stride >= size[i] + low:
+            steps -= 1
+        pads.append((low, max(high, steps * stride + span - size[i] - low)))
+    return Windows(place.size, place.stride, place.dilation, (pads[0], pads[1]))
+
+
+def pooled(node: Node, code: OperationCode, x: Value, place: Windows) -> Value:
+    (top, bottom), (left, right) = place.pads
+    numbers = (left, right, top, bottom, place.stride[1], place.stride[0], place.size[1], place.size[0], 0)
+    return node.apply(code, x, *map(node.i32, numbers))
+
+
+def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
+    """The image with the zeros of its pads, so that they count; what ``ceil_mode`` adds does not."""
+    axes = len(node.shape(0)) - 2
+    given = list(node.attribute("pads") or [0] * (2 * axes))
+    if node.attribute("auto_pad", "NOTSET") != "NOTSET":
+        own = list(place.pads)
+    else:
+        own = [(given[i], given[i + axes]) for i in range(axes)]
+        own = [(0, 0)] * (2 - axes) + own
+    rest = [(0, high - mine[1]) for (_, high), mine in zip(place.pads, own, strict=True)]
+    image = padded(node, x, [(0, 0), *own, (0, 0)], 0.0)
+    return image, Windows(place.size, place.stride, place.dilation, (rest[0], rest[1]))
+
+
+def _dilated_maximum(node: Node, x: Value, place: Windows) -> Value:
+    """The largest of the images that begin at each place of the window."""
+    lowest = float(np.finfo(x.type.dtype).min) if x.type.code in FLOATS else 0.0
+    x = padded(node, x, [(0, 0), *place.pads, (0, 0)], lowest)
+    _, height, width, _ = node.known(x)
+    counts = [
+        (size - span) // stride + 1
+        for size, span, stride in zip((height, width), place.span, place.stride, strict=True)
+    ]
+    best: Value | None = None
+    for i in range(place.size[0]):
+        for j in range(place.size[1]):
+            part = x
+            for axis, start in ((1, i * place.dilation[0]), (2, j * place.dilation[1])):
+                stride, count = place.stride[axis - 1], counts[axis - 1]
+                part = strided(node, part, axis, range(start, start + (count - 1) * stride + 1, stride))
+            best = part if best is None else node.apply(OperationCode.MAXIMUM, best, part)
+    assert best is not None
+    return best
+
+
+@rule("LpPool")
+def lp_pool(node: Node) -> Term:
+    """The p-th root of the sum of p-th powers, which is the average of as many, zeros included."""
+    p = float(node.attribute("p", 2))
+    x, place = image(node, 0), placed(node)
+    expressible(place.dilation == (1, 1), "NNAPI's average has no dilation")
+    raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
+    raised = padded(node, raised, [(0, 0), *place.pads, (0, 0)], 0.0)
+    bare = Windows(place.size, place.stride, place.dilation, ((0, 0), (0, 0)))
+    total = times(node, pooled(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(place.size))
+    return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)), node.term(0).rank)
+
+
+@rule(*GLOBAL)
+def global_pool(node: Node) -> Term:
+    """Over all of each channel's image."""
+    shape, code = node.shape(0), GLOBAL[node.kind]
+    result = (*shape[:2], *(1 for _ in shape[2:]))
+    flag = node.i32(1) if code == OperationCode.MEAN else node.flag(True)
+    if len(shape) in (3, 4):
+        found = node.apply(code, image(node, 0), node.graph.ints([1, 2]), flag)
+        return node.result(found, result, turned=True)
+    laid = node.view(node.input(0), (*node.closed(0)[:2], math.prod(shape[2:])))
+    return node.result(node.apply(code, laid, node.graph.ints([2]), flag), result)
+
+
+@rule("DepthToSpace")
+def depth_to_space(node: Node) -> Term:
+    """Of the two orders of channels NNAPI has DCR; for CRD they are reordered."""
+    x, size = image(node, 0), int(node.attribute("blocksize", 1))
+    channels = node.shape(0)[1]
+    need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
+    if node.attribute("mode", "DCR") == "CRD":
+        order = np.arange(channels).reshape(-1, size * size).T.reshape(-1)
+        x = node.apply(OperationCode.GATHER, x, node.i32(3), node.graph.ints(order))
+    return from_image(node, node.apply(OperationCode.DEPTH_TO_SPACE, x, node.i32(size)), 4)
+
+
+@rule("SpaceToDepth")
+def space_to_depth(node: Node) -> Term:
+    """Of the two orders of channels NNAPI has DCR."""
+    x, size = image(node, 0), int(node.attribute("blocksize", 1))
+    result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
+    if node.attribute("mode", "DCR") == "CRD":
+        order = np.arange(node.known(result)[3]).reshape(size * size, -1).T.reshape(-1)
+        result = node.apply(OperationCode.GATHER, result, node.i32(3), node.graph.ints(order))
+    return from_image(node, result, 4)

@@ -1,0 +1,144 @@
+"""Tensors of an ONNX file: constants in the file's own types, and values of the graph under construction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode as O
+from nnapi.importers.graph import Value
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import Array, OperandType, Shape
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, for tables of names."""
+    return tuple(text.split())
+
+
+FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, UINT32, UINT64 = range(1, 14)
+"""TensorProto.DataType, as far as NNAPI has something for them."""
+NAMES = words(
+    "UNDEFINED FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64 "
+    "COMPLEX64 COMPLEX128 BFLOAT16 FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ UINT4 INT4 "
+    "FLOAT4E2M1 FLOAT8E8M0 UINT2 INT2"
+)
+
+CODES: dict[int, O] = {
+    FLOAT: O.TENSOR_FLOAT32,
+    DOUBLE: O.TENSOR_FLOAT32,
+    FLOAT16: O.TENSOR_FLOAT16,
+    BOOL: O.TENSOR_BOOL8,
+    UINT8: O.TENSOR_QUANT8_ASYMM,
+    INT8: O.TENSOR_QUANT8_ASYMM_SIGNED,
+    **dict.fromkeys((INT32, INT64, INT16, UINT16, UINT32, UINT64), O.TENSOR_INT32),
+}
+"""The operand type that holds an ONNX type. Bytes get scale 1 and zero point 0, with which they mean themselves."""
+NARROWED = (INT64, DOUBLE, UINT32, UINT64)
+"""Types of which NNAPI holds fewer bits."""
+WIDENED = (INT16, UINT16)
+ELEMS = {
+    O.TENSOR_FLOAT32: FLOAT,
+    O.TENSOR_FLOAT16: FLOAT16,
+    O.TENSOR_INT32: INT32,
+    O.TENSOR_BOOL8: BOOL,
+    O.TENSOR_QUANT8_ASYMM: UINT8,
+    O.TENSOR_QUANT8_ASYMM_SIGNED: INT8,
+}
+"""The other way round."""
+DTYPES: dict[int, np.dtype[Any]] = {
+    elem: np.dtype(name)
+    for elem, name in {
+        FLOAT: "f4",
+        UINT8: "u1",
+        INT8: "i1",
+        UINT16: "u2",
+        INT16: "i2",
+        INT32: "i4",
+        INT64: "i8",
+        BOOL: "b1",
+        FLOAT16: "f2",
+        DOUBLE: "f8",
+        UINT32: "u4",
+        UINT64: "u8",
+    }.items()
+}
+"""How NumPy and the file store them."""
+ELEM_OF = {dtype: elem for elem, dtype in DTYPES.items()}
+INTEGERS = (UINT8, INT8, UINT16, INT16, INT32, INT64, UINT32, UINT64)
+BYTES = (UINT8, INT8)
+OPEN = 0
+"""A dimension that only a run knows."""
+
+
+@dataclass(eq=False, slots=True)
+class Term:
+    """A tensor. ``array`` is a constant in the file's type, ``value`` what the graph has for it (of a constant it is
+    made when asked for). ``shape`` is the file's; the value may lay the same elements under other dimensions.
+
+    ``turned``: the value is an NHWC image of what the file calls NCHW. ``is_open``: the array holds dimensions of a
+    tensor, and -1 for those that only a run knows. ``is_refused``: it stands for what could not be expressed.
+    """
+
+    name: str
+    elem: int
+    shape: Shape | None
+    array: Array | None = None
+    value: Value | None = None
+    in_file: bool = False
+    turned: bool = False
+    is_open: bool = False
+    is_refused: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+    @property
+    def dims(self) -> Shape:
+        """The shape; Refused where not even the rank is known."""
+        if self.shape is None:
+            raise Refused(f"the rank of {self.name} is not known before a run; fix dimensions by load(shapes=…)")
+        return self.shape
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all dimensions are."""
+        return self.array is not None or (self.shape is not None and OPEN not in self.shape)
+
+
+def constant(name: str, array: Array, *, in_file: bool = False, is_open: bool = False) -> Term:
+    """A constant term."""
+    elem = ELEM_OF.get(array.dtype, 0)
+    expressible(elem, f"{name} is of type {array.dtype}, which NNAPI does not have")
+    return Term(name, elem, array.shape, array, in_file=in_file, is_open=is_open)
+
+
+def code_of(elem: int, name: str) -> O:
+    """The code of the operand type that holds an ONNX type; Refused where none does."""
+    code = CODES.get(elem)
+    if code is None:
+        what = NAMES[elem] if 0 <= elem < len(NAMES) else f"number {elem}"
+        raise Refused(f"{name} is of type {what}, which NNAPI does not have")
+    return code
+
+
+def operand_type(elem: int, shape: Shape, name: str) -> OperandType:
+    """The operand type of a tensor that is not quantised."""
+    return OperandType(code_of(elem, name), shape or (1,), 1.0 if elem in BYTES else 0.0)
+
+
+def stored(array: Array, type: OperandType, name: str) -> Array:
+    """A constant as its operand type stores it; Refused where that cannot hold its numbers."""
+    if array.dtype == type.dtype:
+        return array
+    if array.dtype.kind in "iu" and type.code == O.TENSOR_INT32 and array.size:
+        limits = np.iinfo(np.int32)
+        fits = array.min() >= limits.min and array.max() <= limits.max
+        expressible(fits, f"{name} holds {array.dtype.itemsize * 8}-bit numbers beyond int32")
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    with np.errstate(over="ignore"):
+        return array.astype(type.dtype)
