@@ -33,6 +33,7 @@ ALIASES = {
     "drivers.installed": "drivers.base",
     "drivers.lowering": "drivers.base",
     "drivers.prepared": "drivers.base",
+    "drivers.profiling": "drivers.base",
     "drivers.telemetry": "drivers.base",
     "drivers.windows": "drivers.base",
     "drivers.limited": "drivers.wrappers",

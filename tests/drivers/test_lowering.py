@@ -16,8 +16,8 @@ from nnapi.codes import DeviceTypeCode, FuseCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Performance, PrepareOptions, Request, Verdict
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.lowering import Context, Lowering, Rules, assumed_shapes, need_supported, require
-from nnapi.drivers.prepared import SHAPES_KEPT, PreparedPerShapes, Shapes, check_deadline
-from nnapi.errors import MissedDeadlinePersistentError
+from nnapi.drivers.prepared import SHAPES_KEPT, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
@@ -322,3 +322,24 @@ def test_a_run_whose_time_is_over_does_not_begin() -> None:
     prepared = NumpyDriver().prepare(b.finish(), PrepareOptions())
     with pytest.raises(MissedDeadlinePersistentError, match="before the computation began"):
         prepared.execute(Request([np.ones((2, 3), np.float32)], deadline=time.monotonic_ns() - 1))
+
+
+def test_a_pool_gives_what_is_idle_and_makes_what_is_missing() -> None:
+    pool: Pool[int] = Pool(count(1).__next__, 0)
+    taken = [pool.take(), pool.take()]
+    pool.put(taken[0])
+    assert [*taken, pool.take()] == [0, 1, 0]
+
+
+def test_what_is_closed_gives_nothing_any_more_and_takes_back_what_a_run_has() -> None:
+    pool: Pool[int] = Pool(count().__next__)
+    running = pool.take()
+    pool.close()
+    pool.put(running)
+    with pytest.raises(OpFailedError, match="the prepared model is closed"):
+        pool.take()
+    shapes = PerShapes(len)
+    shapes.get(((2, 3),))
+    assert shapes.close() == [1]
+    with pytest.raises(OpFailedError, match="the prepared model is closed"):
+        shapes.get(((2, 3),))

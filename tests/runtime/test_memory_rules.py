@@ -256,7 +256,7 @@ def test_rule_151_a_device_that_cannot(explicit: bool, monkeypatch: pytest.Monke
 
 
 def test_rule_151_unknown_extents_cannot_be_shared() -> None:
-    with pytest.raises(OpFailedError, match="unknown extents"):
+    with pytest.raises(OpFailedError, match="unknown dimensions"):
         opaque((OPEN, "input", 0))
 
 

@@ -111,7 +111,7 @@ def test_rule_115_an_input_of_other_extents_than_were_bound(rows: int) -> None:
 
 def test_the_cpu_allocates_no_memory_of_unknown_extents() -> None:
     compilation = compile(finished_sum(tensor("float32", (0, 2))), "nnapi-reference")
-    with pytest.raises(OpFailedError, match="unknown extents"):
+    with pytest.raises(OpFailedError, match="unknown dimensions"):
         opaque((compilation, "input", 0))
 
 

@@ -19,16 +19,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
-from nnapi.errors import DeadObjectError, MissedDeadlineTransientError
+from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
+from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
 from nnapi.model.extension import Extension, ExtensionType
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.trace import Layer, Phase, Section
 
 __all__ = [
     "DEFAULT_LOOP_TIMEOUT",
+    "ENGINE",
     "REFERENCE",
     "Allocates",
     "Attribute",
@@ -43,6 +43,7 @@ __all__ = [
     "Extension",
     "ExtensionType",
     "HostBuffer",
+    "HostMemory",
     "Inference",
     "LoopTimeoutError",
     "Outcome",
@@ -52,7 +53,6 @@ __all__ = [
     "Request",
     "Sessions",
     "Verdict",
-    "operation_section",
 ]
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
@@ -96,6 +96,15 @@ class Capabilities:
     while_: Performance = REFERENCE
     launch_seconds: float = 2e-6
     seconds_per_byte: float = 1e-10
+
+
+FAST, FAST_CODES = Performance(0.02, 0.02), Performance(0.01, 0.01)
+ENGINE = Capabilities(
+    FAST,
+    {OperandCode.TENSOR_QUANT8_ASYMM: FAST_CODES, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: FAST_CODES},
+    relaxed=FAST,
+)
+"""What engines for processors declare: they are about so much faster than the reference."""
 
 
 class LoopTimeoutError(MissedDeadlineTransientError):
@@ -258,6 +267,14 @@ class Breakable(Protocol):
         ...
 
 
+class HostMemory:
+    """What a driver inherits whose device works in the host's memory."""
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        need(type.is_known, f"no memory is allocated for unknown dimensions: {type}", OpFailedError)
+        return HostBuffer()
+
+
 class HostBuffer:
     """A buffer of a device that computes in the host's memory: it keeps the array itself."""
 
@@ -293,19 +310,3 @@ class Driver(Protocol):
         ...
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared: ...
-
-
-def operation_section(model: Model, number: int, engine: str) -> Section:
-    """What a trace says of an operation of a model, or of a part of it, which an engine computes under a name of its
-    own."""
-    call = model.operations[number]
-    return Section(
-        Layer.DRIVER,
-        Phase.COMPUTATION,
-        call.name,
-        operation=call.number,
-        model=model.name,
-        engine=engine,
-        inputs=[model.operands[index].name for index in call.inputs],
-        outputs=[model.operands[index].name for index in call.outputs],
-    )

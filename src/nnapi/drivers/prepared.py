@@ -1,4 +1,8 @@
-"""What prepared models of several drivers share: one form for each set of input shapes, and a look at the clock."""
+"""What prepared models of several drivers share: their states, one form for each set of input shapes, the clock.
+
+A prepared model is open, with any number of runs in flight, and then closed for good: no run begins any more, and those
+in flight go on to their ends.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from dataclasses import replace
 from typing import Generic, TypeAlias, TypeVar
 
 from nnapi.drivers.base import Outcome, Prepared, Request
-from nnapi.errors import MissedDeadlinePersistentError
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.operand import Shape
 
 Shapes: TypeAlias = tuple[Shape | None, ...]
@@ -18,6 +22,7 @@ Shapes: TypeAlias = tuple[Shape | None, ...]
 T = TypeVar("T")
 P = TypeVar("P", bound=Prepared)
 
+CLOSED = "the prepared model is closed"
 SHAPES_KEPT = 4
 """Sets of shapes for which a model with open extents is kept prepared."""
 
@@ -28,12 +33,37 @@ def check_deadline(request: Request) -> None:
         raise MissedDeadlinePersistentError("the time limit passed before the computation began")
 
 
+class Pool(Generic[T]):
+    """What a run has to itself until it ends: as many as runs were ever in flight together."""
+
+    def __init__(self, make: Callable[[], T], *idle: T) -> None:
+        self._make, self._idle = make, [*idle]
+        self._closed = False
+
+    def take(self) -> T:
+        """One that is nobody else's until it is put back."""
+        try:
+            return self._idle.pop()  # atomic
+        except IndexError:
+            need(not self._closed, CLOSED, OpFailedError)
+            return self._make()
+
+    def put(self, one: T) -> None:
+        if not self._closed:
+            self._idle.append(one)
+
+    def close(self) -> None:
+        self._closed = True
+        self._idle.clear()
+
+
 class PerShapes(Generic[T]):
     """What is made for each set of shapes that comes; the last few are kept."""
 
     def __init__(self, make: Callable[[Shapes], T], most: int = SHAPES_KEPT) -> None:
         self._make, self._most = make, most
         self._made: OrderedDict[Shapes, T] = OrderedDict()
+        self._closed = False
         self._lock = threading.Lock()
 
     def add(self, shapes: Shapes, made: T) -> None:
@@ -42,6 +72,7 @@ class PerShapes(Generic[T]):
 
     def get(self, shapes: Shapes) -> T:
         with self._lock:
+            need(not self._closed, CLOSED, OpFailedError)
             made = self._made.get(shapes)
             if made is None:
                 made = self._made[shapes] = self._make(shapes)
@@ -51,9 +82,10 @@ class PerShapes(Generic[T]):
                 self._made.move_to_end(shapes)
             return made
 
-    def clear(self) -> list[T]:
-        """Forget everything, which comes back."""
+    def close(self) -> list[T]:
+        """Forget everything, which comes back, and make nothing any more."""
         with self._lock:
+            self._closed = True
             made = list(self._made.values())
             self._made.clear()
             return made
@@ -84,5 +116,5 @@ class PreparedPerShapes(Generic[P]):
         return self._prepared.get(shapes)
 
     def close(self) -> None:
-        for prepared in self._prepared.clear():
+        for prepared in self._prepared.close():
             prepared.close()

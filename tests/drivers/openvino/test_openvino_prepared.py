@@ -125,7 +125,7 @@ def test_a_cache_entry_keeps_the_bounds_of_indices():
 def test_runs_that_meet_have_a_model_each_while_there_are_threads_for_them(monkeypatch):
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
     ready = prepared(doubled(SMALL))
-    runs = [ready._another() for _ in range(4)]
+    runs = [ready._make_run() for _ in range(4)]
     assert len({id(model) for model in ready._models}) == 3
     assert len(ready._models) == 3
     traced = ready._profile
@@ -139,7 +139,7 @@ def test_runs_take_turns_where_the_engine_makes_no_copy(monkeypatch, caplog):
     monkeypatch.setattr("nnapi.drivers.openvino.engine._exported", lambda _: b"no model")
     ready = prepared(doubled(SMALL))
     for _ in range(3):
-        ready._another()
+        ready._make_run()
     assert len(ready._models) == 1
     assert caplog.text.count("runs take turns") == 1
     assert (ready.execute(Request([np.ones(SMALL, np.float32)])).outputs[0] == 2).all()
@@ -149,7 +149,7 @@ def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch):
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0})
     ready = prepared(doubled(SMALL))
     for _ in range(2):
-        ready._another()
+        ready._make_run()
     assert len(ready._models) == 1
 
 

@@ -6,27 +6,26 @@ The engine takes a tenth of a second to import, so that is left until a model is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from nnapi.codes import DeviceTypeCode, OperandCode
+from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import (
+    ENGINE,
     CacheEntry,
     Capabilities,
     DeviceInfo,
-    HostBuffer,
-    Performance,
+    HostMemory,
     Prepared,
     PrepareOptions,
     Verdict,
 )
 from nnapi.drivers.installed import version
 from nnapi.drivers.openvino.forks import engine_threads
-from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType
 
 TYPES = {
     "CPU": DeviceTypeCode.DEVICE_ACCELERATOR,
@@ -36,10 +35,9 @@ TYPES = {
 """Devices of the engine that are taken, and what they are. DEVICE_CPU is the reference alone."""
 ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
 """Without a file like these there is nothing but the CPU to ask the engine for."""
-FAST, QUANTISED = Performance(0.02, 0.02), Performance(0.01, 0.01)
 
 
-class OpenVinoDriver:
+class OpenVinoDriver(HostMemory):
     """Takes what its lowering rules take. ``threads`` is for one run; by default the preference decides."""
 
     def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
@@ -48,8 +46,7 @@ class OpenVinoDriver:
         self._device, self._threads = device, threads
 
     def capabilities(self) -> Capabilities:
-        codes = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
-        return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST, launch_seconds=1e-5)
+        return replace(ENGINE, launch_seconds=1e-5)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         verdicts: Sequence[Verdict] = _engine().verdicts(model)
@@ -70,10 +67,6 @@ class OpenVinoDriver:
 
     def outage(self) -> str:
         return engine_threads.outage()
-
-    def allocate(self, type: OperandType) -> HostBuffer:
-        need(type.is_known, f"the device allocates no memory of unknown extents: {type}", OpFailedError)
-        return HostBuffer()
 
 
 def _engine() -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers import lowering
-from nnapi.drivers.lowering import NHWC_TO_NCHW, Rules, require
+from nnapi.drivers.lowering import NHWC_TO_NCHW, Rules, Unsupported, require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.value import Node, Value, encoded, number
 from nnapi.model.call import Call
@@ -44,8 +44,8 @@ class Context(lowering.Context):
 
     def value(self, name: str, value: Value) -> Array:
         """The stored value of an argument that must be constant."""
-        require(value.array is not None, f"{name} is computed, the engine needs it constant")
-        assert value.array is not None
+        if value.array is None:
+            raise Unsupported(f"{name} is computed, the engine needs it constant")
         return value.array
 
     def require_range(self, name: str, value: Value, limit: int) -> None:

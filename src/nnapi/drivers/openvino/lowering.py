@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.lowering import NHWC_TO_NCHW, Lowering, assumed_shapes, name_of, require
+from nnapi.drivers.lowering import NHWC_TO_NCHW, Lowering, Unsupported, assumed_shapes, name_of, require
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range
 from nnapi.drivers.openvino.value import ELEMENTS, Value
@@ -74,7 +74,8 @@ class Lowered(Lowering[Value, Context]):
 
     def make_value(self, operand: Operand) -> Value:
         type = self.types[operand.index]
-        assert type is not None
+        if type is None:
+            raise Unsupported(f"{name_of(operand)} is omitted")
         require(type.code in ELEMENTS, f"{name_of(operand)} is {type.name}, which the engine does not compute in")
         require(operand.lifetime is Lifetime.CONSTANT, f"{name_of(operand)} has extents that are not known: {type}")
         return Value(type, name_of(operand), operand.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import shareable
-from nnapi.drivers.prepared import check_deadline
+from nnapi.drivers.prepared import Pool, check_deadline
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.operand import Array, Shape
@@ -35,9 +34,8 @@ class Bounds(NamedTuple):
     name: str
     limit: int
 
-    def check(self, inputs: Sequence[Array | None]) -> None:
+    def check(self, inputs: Sequence[Array]) -> None:
         indices = inputs[self.position]
-        assert indices is not None
         low, high = int(indices.min()), int(indices.max())
         need(low >= 0 and high < self.limit, f"{self.name} holds {low}..{high}, must be in 0..{self.limit - 1}")
 
@@ -70,30 +68,29 @@ class PreparedOpenVino:
         self._models = [compiled]
         self._requests = 0
         self._lock = threading.Lock()
-        self._idle: deque[_Run] = deque()
+        self._pool = Pool(self._make_run)
 
     def execute(self, request: Request) -> Outcome:
         engine_threads.need()
         check_deadline(request)
+        inputs: list[Array] = []
         for position, (array, shape) in enumerate(zip(request.inputs, self.shapes, strict=True)):
             if array is None or array.shape != shape:
                 given = "nothing" if array is None else list(array.shape)
                 raise OpFailedError(f"input {position} was prepared for {list(shape)}, {given} is given")
+            inputs.append(array)
         for bounds in self.bounds:
-            bounds.check(request.inputs)
+            bounds.check(inputs)
         need_whole(self.mapped)
-        try:
-            run = self._idle.pop()
-        except IndexError:
-            run = self._another()
-        outputs = run(request.inputs, self._profile.of(request.inputs) if spans.active else spans.NOTHING)
-        self._idle.append(run)  # not after an error: what state it is in is anyone's guess
+        run = self._pool.take()
+        outputs = run(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING)
+        self._pool.put(run)  # not after an error: what state it is in is anyone's guess
         return Outcome(outputs)
 
     def close(self) -> None:
-        self._idle.clear()
+        self._pool.close()
 
-    def _another(self) -> _Run:
+    def _make_run(self) -> _Run:
         """One more request: the first of a copy while there may be more of these, else of the models in turn."""
         with self._lock:
             if self._requests and len(self._models) < self._most:
@@ -123,10 +120,9 @@ class _Run:
                 self._results.append((position, view.shape, view.dtype))
             self._outputs.append(view if view.nbytes <= COPIED else None)
 
-    def __call__(self, inputs: Sequence[Array | None], section: Section) -> list[Array]:
+    def __call__(self, inputs: Sequence[Array], section: Section) -> list[Array]:
         request = self._request
         for position, (array, own) in enumerate(zip(inputs, self._inputs, strict=True)):
-            assert array is not None
             if own.nbytes <= COPIED:
                 np.copyto(own, array)
             elif array is not self._lent[position]:

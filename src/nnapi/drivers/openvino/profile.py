@@ -13,28 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.drivers.base import operation_section
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.lowering import Lowered
 from nnapi.drivers.openvino.value import Node, shareable
+from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.profile import Costs, Profile, typical
 
-Inputs = Sequence[Array | None]
-LACKING, LEAST = 0.5e-6, 0.1e-6
-"""Seconds that the engine's times lack on average, being whole microseconds, what is over dropped; and those of nodes
-without a whole one, most of which are far below."""
+Inputs = Sequence[Array]
 MARK = re.compile(r"#(\d+)\.")
 """What stands in the names of nodes: the number of the operation of the model that they compute."""
 
 
 def profile(model: Model, compiled: Callable[[], Any]) -> Profile[Inputs]:
     """What a trace says of the engine's calls; ``compiled`` compiles the graph that :func:`marked` gives."""
-    numbers, kinds = [call.number for call in model.operations], [call.name for call in model.operations]
-    whole = Section(Layer.DRIVER, Phase.COMPUTATION, "OpenVINO", model=model.name, holds=numbers, kinds=kinds)
-    return Profile(whole, partial(_costs, model, compiled))
+    return profile_engine(model, "OpenVINO", partial(_measure, model, compiled))
 
 
 def marked(lowered: Lowered) -> ov.Model:
@@ -60,11 +54,10 @@ def _node(face: Node) -> Any:
     return face.get_node() if isinstance(face, ov.Output) else face
 
 
-def _costs(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
+def _measure(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
     """The nodes that the engine made of the graph's, in the order in which it runs them."""
     request = compiled().create_infer_request()
     for position, array in enumerate(inputs):
-        assert array is not None
         np.copyto(request.get_input_tensor(position).data, shareable(array))
     request.infer()  # allocates
     names = [_name(node) for node in request.get_profiling_info()]
@@ -85,9 +78,8 @@ def _costs(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
 def _seconds(node: Any) -> float:
     """What a node took; nothing if it has no kernel, being fused into another or only data."""
     seconds: float = node.real_time.total_seconds()
-    if seconds:
-        return seconds + LACKING
-    return 0.0 if node.exec_type.startswith(("undef", "unknown")) else LEAST
+    has_kernel = seconds or not node.exec_type.startswith(("undef", "unknown"))
+    return correct_seconds(seconds) if has_kernel else 0.0
 
 
 def _name(node: Any) -> tuple[int | None, str]:

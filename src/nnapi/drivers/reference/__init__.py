@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, HostBuffer, PrepareOptions, Verdict
-from nnapi.errors import OpFailedError, need
+from nnapi.drivers.base import Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 
 if TYPE_CHECKING:
     from nnapi.drivers.reference.program import PreparedReference
 
 
-class ReferenceDriver:
+class ReferenceDriver(HostMemory):
     """Runs every built-in operation of every level, none of extensions or OEMs."""
 
     info = DeviceInfo("nnapi-reference", "1.0", DeviceTypeCode.DEVICE_CPU, 8)
@@ -31,10 +29,6 @@ class ReferenceDriver:
             else Verdict(False, f"{call}: the reference knows no extension or OEM operation")
             for call in model.operations
         ]
-
-    def allocate(self, type: OperandType) -> HostBuffer:
-        need(type.is_known, f"the CPU allocates no memory of unknown extents: {type}", OpFailedError)
-        return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
         from nnapi.drivers.reference.program import PreparedReference  # mostly, others compute

@@ -7,23 +7,36 @@ are kept in a list, because models may be nested deeper than calls of Python.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
-from nnapi.drivers.base import LoopTimeoutError
-from nnapi.errors import need
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, LoopTimeoutError
+from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array
 
-if TYPE_CHECKING:
-    from nnapi.drivers.reference.program import Context, PreparedReference
 
-    Wanted = tuple[PreparedReference, Sequence[Array | None]]
-    """A model that is to be run, and on what."""
-    Computation = Generator[Wanted, Any, list[Array]]
+@dataclass(frozen=True)
+class Limits:
+    """Those of one run."""
+
+    deadline: int | None = None
+    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
 
 
-def results_of(computation: Computation, start: Callable[[Wanted], Computation]) -> list[Array]:
-    """What a computation returns; ``start`` begins that of a model that it asks for."""
+class Computable(Protocol):
+    """A model that can be run."""
+
+    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation: ...
+
+
+Wanted: TypeAlias = tuple[Computable, Sequence[Array | None]]
+"""A model that is to be run, and on what."""
+Computation: TypeAlias = Generator[Wanted, Any, list[Array]]
+
+
+def run(computation: Computation, limits: Limits) -> list[Array]:
+    """What a computation returns, and with it all those that it waits for."""
     waiting = [computation]
     results: list[Array] | None = None
     error: BaseException | None = None
@@ -37,7 +50,8 @@ def results_of(computation: Computation, start: Callable[[Wanted], Computation])
             waiting.pop()
             error = raised
         else:
-            waiting.append(start(wanted))
+            model, inputs = wanted
+            waiting.append(model.compute(inputs, limits))
             results = error = None
     try:
         if error is not None:
@@ -48,28 +62,27 @@ def results_of(computation: Computation, start: Callable[[Wanted], Computation])
     return results
 
 
-def run_if(
-    references: Sequence[PreparedReference], arrays: Sequence[Array | None], outputs: int, context: Context
-) -> Computation:
+def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits) -> Computation:
     """Exactly one branch: the first when the condition's byte is not zero."""
-    then, otherwise = references
+    then, otherwise = models
     results: list[Array] = yield (then if _truth(arrays[0]) else otherwise), arrays[1:]
     return results
 
 
 def run_while(
-    references: Sequence[PreparedReference], arrays: Sequence[Array | None], outputs: int, context: Context
+    models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits
 ) -> Computation:
     """The body for as long as the condition holds; the results are the first ``outputs`` of the state.
 
-    Raises LoopTimeoutError when the loop is to go on beyond its time limit.
+    Raises LoopTimeoutError when the loop is to go on beyond its time limit (rule 56). A loop that the runtime runs
+    differs on purpose: as the rule has it, the clock is read there after each condition, whatever that says.
     """
-    condition, body = references
-    end = time.monotonic_ns() + context.loop_timeout
+    condition, body = models
+    end = time.monotonic_ns() + limits.loop_timeout
     state = list(arrays)
     while _truth((yield condition, state)[0]):
         if time.monotonic_ns() > end:
-            raise LoopTimeoutError(f"the loop ran longer than {context.loop_timeout} ns")
+            raise LoopTimeoutError(f"the loop ran longer than {limits.loop_timeout} ns")
         results = yield body, state
         state[: len(results)] = results
     need(all(array is not None for array in state[:outputs]), "an input that becomes an output is omitted")
@@ -77,6 +90,6 @@ def run_while(
 
 
 def _truth(condition: Array | None) -> bool:
-    need(condition is not None, "the condition is omitted")
-    assert condition is not None
+    if condition is None:
+        raise OpFailedError("the condition is omitted")
     return bool(condition.reshape(-1)[0])

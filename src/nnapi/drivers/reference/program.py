@@ -11,16 +11,16 @@ import logging
 import threading
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
+from nnapi.drivers.base import Outcome, Request
 from nnapi.drivers.lowering import KnownTypes, checked_results, normal_call
 from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
-from nnapi.drivers.reference.control_flow import results_of, run_if, run_while
+from nnapi.drivers.reference.control_flow import Computation, Limits, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared
 from nnapi.model.memory import mappings, need_whole
@@ -29,21 +29,10 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.evaluate import Step, specialise
 from nnapi.trace import Layer, Phase, Section, spans
 
-if TYPE_CHECKING:
-    from nnapi.drivers.reference.control_flow import Computation, Wanted
-
 log = logging.getLogger("nnapi.CpuExecutor")
 
 PROGRAMS_KEPT = 8
 """Programs kept for different input shapes of one model."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """Limits of one run."""
-
-    deadline: int | None = None
-    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
 
 
 class Program:
@@ -105,7 +94,7 @@ class Program:
 
         return replace(step, run=run)
 
-    def computation(self, inputs: Sequence[Array | None], context: Context) -> Computation:
+    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
         """Compute the model's outputs."""
         need_whole(self._mapped)
         values = self.constants.copy()
@@ -114,13 +103,13 @@ class Program:
         late: KnownTypes | None = None
         traced = spans.active
         for (call, step), dead in zip(self.steps, self.dead, strict=True):
-            if context.deadline is not None and time.monotonic_ns() > context.deadline:
+            if limits.deadline is not None and time.monotonic_ns() > limits.deadline:
                 raise MissedDeadlineTransientError(f"the time limit passed before {call}")
             try:
                 if step is None:
                     late = self.types.copy() if late is None else late
                     with self._section(call):
-                        results = yield from self._run_late(call, values, late, context)
+                        results = yield from self._run_late(call, values, late, limits)
                 elif traced:
                     with self._section(call):
                         results = step.run(*[values[index] for index in step.inputs])
@@ -156,32 +145,31 @@ class Program:
         call: OperationCall,
         values: list[Array | None],
         types: KnownTypes,
-        context: Context,
+        limits: Limits,
     ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
         if call.code in CONTROL_FLOW:
-            return (yield from self._control_flow(call, values, context))
+            return (yield from self._control_flow(call, values, limits))
         for index in call.inputs:
             value, declared = values[index], operands[index].type
             if index not in types and value is not None:
-                types[index] = types_now = declared.with_dimensions(() if declared.is_scalar else value.shape)
-                assert types_now is not None
+                types[index] = declared.with_dimensions(() if declared.is_scalar else value.shape)
         step = self._specialise(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
         results = step.run()
         for index, type, array in zip(call.outputs, step.call.kept_results(), results, strict=True):
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
 
-    def _control_flow(self, call: OperationCall, values: list[Array | None], context: Context) -> Computation:
+    def _control_flow(self, call: OperationCall, values: list[Array | None], limits: Limits) -> Computation:
         references = [
             self.prepared.referenced(self.model.operands[i].value)
             for i in call.inputs
             if self.model.operands[i].lifetime == Lifetime.SUBGRAPH
         ]
         arrays = [values[i] for i in call.inputs if self.model.operands[i].lifetime != Lifetime.SUBGRAPH]
-        run = run_if if call.code == OperationCode.IF else run_while
+        run_it = run_if if call.code == OperationCode.IF else run_while
         try:
-            results = yield from run(references, arrays, len(call.outputs), context)
+            results = yield from run_it(references, arrays, len(call.outputs), limits)
             for index, array in zip(call.outputs, results, strict=True):
                 operand = self.model.operands[index]
                 if not operand.type.is_scalar:
@@ -226,20 +214,20 @@ class PreparedReference:
     def execute(self, request: Request) -> Outcome:
         check_deadline(request)
         with np.errstate(all="ignore"):
-            outputs = self.run(request.inputs, Context(request.deadline, request.loop_timeout))
+            outputs = self.run(request.inputs, Limits(request.deadline, request.loop_timeout))
         taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
         return Outcome([_owned(array, taken) for array in outputs])
 
-    def run(self, inputs: Sequence[Array | None], context: Context) -> list[Array]:
+    def run(self, inputs: Sequence[Array | None], limits: Limits) -> list[Array]:
         """The outputs, which may still be views of inputs or constants."""
-        return results_of(self.computation(inputs, context), lambda wanted: wanted[0].computation(wanted[1], context))
+        return run(self.compute(inputs, limits), limits)
 
-    def computation(self, inputs: Sequence[Array | None], context: Context) -> Computation:
+    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
         """:meth:`run`, which asks for the results of nested models."""
         program = self._programs.get(tuple(None if array is None else array.shape for array in inputs))
         if isinstance(program, NnapiError):
             raise copy.copy(program)  # raised as it is, it would collect the frames of every run
-        return (yield from program.computation(inputs, context))
+        return (yield from program.compute(inputs, limits))
 
     def referenced(self, model: Model) -> PreparedReference:
         """The prepared form of a model that this one refers to."""
@@ -249,7 +237,7 @@ class PreparedReference:
             return self._references[id(model)]
 
     def close(self) -> None:
-        self._programs.clear()
+        self._programs.close()
 
     def _make(self, shapes: Shapes) -> Program | NnapiError:
         operands = [self.model.operands[index] for index in self.model.inputs]

@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode
+from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import (
+    ENGINE,
     CacheEntry,
     Capabilities,
     DeviceInfo,
-    HostBuffer,
-    Performance,
+    HostMemory,
     Prepared,
     PrepareOptions,
     Verdict,
@@ -21,21 +21,19 @@ from nnapi.drivers.base import (
 from nnapi.drivers.installed import version
 from nnapi.drivers.xnnpack.engine.artifact import packed, unpacked
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
-from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import Shape
 
 if TYPE_CHECKING:
     from nnapi.drivers.xnnpack.compile import Lowered
 
-FAST, QUANTISED = Performance(0.02, 0.02), Performance(0.01, 0.01)
 
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
 
 
-class XnnpackDriver:
+class XnnpackDriver(HostMemory):
     """Takes what its lowering rules take. ``threads`` is for one run; by default the preference decides."""
 
     def __init__(self, threads: int | None = None) -> None:
@@ -48,8 +46,7 @@ class XnnpackDriver:
         the extents that were assumed."""
 
     def capabilities(self) -> Capabilities:
-        codes = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
-        return Capabilities(FAST, dict.fromkeys(codes, QUANTISED), FAST)
+        return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         from nnapi.drivers.xnnpack.compile import lower_model  # a megabyte, and milliseconds, that a warm start saves
@@ -63,10 +60,6 @@ class XnnpackDriver:
         asked = self._asked
         if asked is not None and asked[0] is model:
             self._asked = None
-
-    def allocate(self, type: OperandType) -> HostBuffer:
-        need(type.is_known, f"the CPU allocates no memory of unknown extents: {type}", OpFailedError)
-        return HostBuffer()
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | OpenGraph:
         from nnapi.drivers.xnnpack.compile import assume_shapes, is_closed

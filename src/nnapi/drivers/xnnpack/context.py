@@ -96,8 +96,8 @@ class Context(lowering.Context):
     def value(self, name: str) -> Array:
         """The stored value of an argument that must be constant."""
         value = self._value_of(self.call.operands[name][0])
-        require(value is not None, f"{name} is computed, the engine needs it constant")
-        assert value is not None
+        if value is None:
+            raise Unsupported(f"{name} is computed, the engine needs it constant")
         return value
 
     def is_computed(self, name: str) -> bool:

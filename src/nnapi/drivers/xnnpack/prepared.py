@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from nnapi.drivers.base import Inference, Outcome, Request
-from nnapi.drivers.prepared import PreparedPerShapes, check_deadline
+from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
-from nnapi.drivers.xnnpack.engine.interpreter import Instance, Pool, Program
+from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
 from nnapi.drivers.xnnpack.engine.profiler.profile import profile
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
@@ -24,8 +24,9 @@ class PreparedGraph:
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
         traced = partial(profile, model, compiled.origins)
-        program = Program(compiled.content, compiled.flipped, compiled.shapes, compiled.file, traced)
-        self._pool = Pool(program, threads)
+        self.program = Program(compiled.content, compiled.flipped, compiled.shapes, compiled.file, traced)
+        make = partial(Instance, self.program, threads)
+        self._pool = Pool(make, make())
 
     def execute(self, request: Request) -> Outcome:
         instance = self._pool.take()
@@ -64,7 +65,7 @@ class OpenGraph(PreparedPerShapes[PreparedGraph]):
 class Session:
     """An interpreter of one's own, for one run at a time."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool[Instance]) -> None:
         self._pool = pool
         self._instance: Instance | None = pool.take()
 

@@ -16,7 +16,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Inference
-from nnapi.drivers.xnnpack.engine.profiler.profile import Engine
+from nnapi.drivers.xnnpack.engine.profiler import Engine
 from nnapi.drivers.xnnpack.engine.quiet import without_greeting
 from nnapi.drivers.xnnpack.operators import facts
 from nnapi.errors import OpFailedError, need
@@ -187,28 +187,3 @@ def _caller_view(view: Array, flip: bool) -> Array:
 
 def _said(array: Array | None) -> str:
     return "omitted" if array is None else f"of shape {list(array.shape)}"
-
-
-class Pool:
-    """As many instances of one graph as runs were ever in flight together."""
-
-    def __init__(self, program: Program, threads: int) -> None:
-        self._program, self._threads = program, threads
-        self._idle: list[Instance] = [Instance(program, threads)]
-        self._closed = False
-
-    def take(self) -> Instance:
-        """An instance that is nobody else's until it is put back."""
-        try:
-            return self._idle.pop()  # atomic
-        except IndexError:
-            need(not self._closed, "the prepared model is closed", OpFailedError)
-            return Instance(self._program, self._threads)
-
-    def put(self, instance: Instance) -> None:
-        if not self._closed:
-            self._idle.append(instance)
-
-    def close(self) -> None:
-        self._closed = True
-        self._idle.clear()

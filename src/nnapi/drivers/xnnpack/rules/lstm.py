@@ -188,7 +188,5 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
 
 def _largest(weights: Tensor, bias: Tensor) -> float:
     """An upper bound of the magnitude of a row's sum over codes of 8 bits less a zero point."""
-    assert weights.data is not None
-    assert bias.data is not None
-    rows = np.abs(weights.data.astype(np.float64)).sum(1) * 255
-    return float((rows + np.abs(bias.data.astype(np.float64))).max())
+    rows = np.abs(weights.value.astype(np.float64)).sum(1) * 255
+    return float((rows + np.abs(bias.value.astype(np.float64))).max())

@@ -194,6 +194,6 @@ def test_what_is_not_traced_is_not_profiled(monkeypatch):
     def fail(*_):
         raise AssertionError("profiled")
 
-    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.profiler.measure._measured", fail)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.profiler.measure._measure", fail)
     prepared = engine().driver.prepare(convolutions(IMAGE, 1), PrepareOptions())
     prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))

@@ -47,10 +47,9 @@ def owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
     for is_builtin, group in groupby(events, lambda event: event.operator is not None):
         names = list(group)
         if is_builtin:
-            for event in names:
-                assert event.operator is not None
-                found.append(event.operator)
-                pending -= set(nodes[event.operator].outputs)
+            numbers = [event.operator for event in names if event.operator is not None]
+            found += numbers
+            pending.difference_update(*(nodes[number].outputs for number in numbers))
             continue
         part = []
         for number in list(left):

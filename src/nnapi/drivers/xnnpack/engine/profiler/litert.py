@@ -89,9 +89,8 @@ _DESTROYERS = ("TensorBuffer", "CompiledModel", "Options", "Model")
 def _library() -> ctypes.CDLL:
     """The library; OSError where it cannot be loaded, AttributeError where it lacks a function."""
     found = find_spec("ai_edge_litert")
-    assert found is not None
-    assert found.submodule_search_locations is not None
-    library = ctypes.CDLL(os.path.join(found.submodule_search_locations[0], "libLiteRt.so"))
+    folders = found.submodule_search_locations if found else None
+    library = ctypes.CDLL(os.path.join((folders or [""])[0], "libLiteRt.so"))
     for name, types in _SIGNATURES.items():
         getattr(library, f"LiteRt{name}").argtypes = types
     for name in _DESTROYERS:

@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nnapi.drivers.base import operation_section
+from nnapi.drivers.profiling import correct_seconds, operation_section
+from nnapi.drivers.xnnpack.engine.profiler import Engine
 from nnapi.drivers.xnnpack.engine.profiler.align import Node, owners
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
-from nnapi.drivers.xnnpack.engine.profiler.profile import Engine
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.profile import Costs, typical
 
-LACKING, LEAST = 0.5e-6, 0.1e-6
-"""Seconds that XNNPACK's times lack on average, being whole microseconds, what is over dropped; and those of operators
-without a whole one, most of which are far below."""
 
-
-def costs(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
+def measure_operators(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
     """The operators that the engine made of the graph's, in the order in which it runs them."""
-    events, seconds = _measured(engine)
+    events, seconds = _measure(engine)
     operators = owners(_nodes(engine.native, len(origins)), events)
     return [
         (_section(model, origins[operator], event.name), cost)
@@ -33,15 +29,11 @@ def costs(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
     ]
 
 
-def _measured(engine: Engine) -> tuple[list[Event], list[float]]:
+def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
     """The events of a run, and the seconds of each."""
     with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
         events = profiled.run()  # allocates, so its times are not for use
-        return events, typical(lambda: [_seconds(event) for event in profiled.run()])
-
-
-def _seconds(event: Event) -> float:
-    return event.seconds + LACKING if event.seconds else LEAST
+        return events, typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
 
 
 def _nodes(native: Any, count: int) -> list[Node]:

@@ -1,0 +1,43 @@
+"""What traces say of an engine's calls, and of the operations within them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from nnapi.model.model import Model
+from nnapi.trace import Layer, Phase, Section
+from nnapi.trace.profile import Costs, Profile
+
+T = TypeVar("T")
+LACKING, LEAST = 0.5e-6, 0.1e-6
+"""Seconds that engines' times lack on average, being whole microseconds, what is over dropped; and those of operators
+without a whole one, most of which are far below."""
+
+
+def profile_engine(model: Model, engine: str, measure: Callable[[T], Costs]) -> Profile[T]:
+    """The section of an engine's calls that compute a model, which is divided among its operations when it is read."""
+    numbers, kinds = [call.number for call in model.operations], [call.name for call in model.operations]
+    whole = Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name, holds=numbers, kinds=kinds)
+    return Profile(whole, measure)
+
+
+def correct_seconds(seconds: float) -> float:
+    """Seconds that an engine has cut down to microseconds, as they are on average."""
+    return seconds + LACKING if seconds else LEAST
+
+
+def operation_section(model: Model, number: int, engine: str) -> Section:
+    """What a trace says of an operation of a model, or of a part of it, which an engine computes under a name of its
+    own."""
+    call = model.operations[number]
+    return Section(
+        Layer.DRIVER,
+        Phase.COMPUTATION,
+        call.name,
+        operation=call.number,
+        model=model.name,
+        engine=engine,
+        inputs=[model.operands[index].name for index in call.inputs],
+        outputs=[model.operands[index].name for index in call.outputs],
+    )
