@@ -1,7 +1,7 @@
 """The order in which packages may import each other, and the size of files."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,15 @@ ALIASES = {
     "__main__": "cli",
 }
 
+# Modules that import each other, if only for type checking. Nothing is to be added: whoever cuts a circle takes it out.
+CIRCLES = {
+    frozenset({"nnapi.runtime.burst", "nnapi.runtime.compilation"}),
+    frozenset({"nnapi.runtime.device", "nnapi.runtime.planning.verdicts"}),
+    frozenset({"nnapi.trace.chrome", "nnapi.trace.marks"}),
+    frozenset(f"nnapi.importers.{name}" for name in ("file_formats", "import_cache", "onnx")),
+    frozenset(f"nnapi.importers.onnx.{name}" for name in ("convert", "layout", "node", "rules")),
+}
+
 # Files over the limit, each with the reason why it is better whole.
 LONG_FILES: dict[str, str] = {
     "src/nnapi/capi/functions.py": "one table, a few lines for each exported function",
@@ -80,8 +89,8 @@ def violations(module: str, source: str, *, is_package: bool = False) -> list[st
     ]
 
 
-def imports(node: ast.AST, package: str) -> Iterator[str]:
-    """Modules of nnapi that the code imports when it runs, at its top or later."""
+def imports(node: ast.AST, package: str, *, also_for_types: bool = False) -> Iterator[str]:
+    """Modules of nnapi that the code imports when it runs, at its top or later, or for type checking as well."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
@@ -91,11 +100,39 @@ def imports(node: ast.AST, package: str) -> Iterator[str]:
         names = [submodule if exists(submodule) else origin for submodule in submodules]
     else:
         names = []
-        skipped = node.body if isinstance(node, ast.If) and is_type_checking(node.test) else []
+        is_for_types = isinstance(node, ast.If) and is_type_checking(node.test)
+        skipped = node.body if isinstance(node, ast.If) and is_for_types and not also_for_types else []
         for child in ast.iter_child_nodes(node):
             if child not in skipped:
-                yield from imports(child, package)
+                yield from imports(child, package, also_for_types=also_for_types)
     yield from (name for name in names if name.split(".")[0] == "nnapi")
+
+
+def circles(sources: Mapping[str, str], packages: Set[str] = frozenset()) -> set[frozenset[str]]:
+    """The modules that lead to each other by what they import; ``packages`` are those that have modules inside."""
+    imported = {
+        module: set(
+            imports(ast.parse(source), module if module in packages else module.rpartition(".")[0], also_for_types=True)
+        )
+        for module, source in sources.items()
+    }
+    reached = {module: reach(module, imported) for module in imported}
+    return {
+        frozenset(other for other in reached[module] if module in reached.get(other, ()))
+        for module in reached
+        if module in reached[module]
+    }
+
+
+def reach(module: str, imported: Mapping[str, Set[str]]) -> set[str]:
+    """All modules that a module imports, or what it imports, and so on."""
+    found: set[str] = set()
+    ahead = [module]
+    while ahead:
+        new = imported.get(ahead.pop(), set()) - found
+        found |= new
+        ahead += new
+    return found
 
 
 def is_type_checking(test: ast.expr) -> bool:
@@ -120,6 +157,22 @@ def test_import_order(path: Path) -> None:
     module = module_name(path)
     assert layer(module) in RANK or is_concrete_driver(layer(module)), f"{module} is in no layer: give it one"
     assert violations(module, path.read_text(), is_package=path.name == "__init__.py") == []
+
+
+def test_no_modules_import_each_other() -> None:
+    sources = {module_name(path): path.read_text() for path in MODULES}
+    packages = {module_name(path) for path in MODULES if path.name == "__init__.py"}
+    assert circles(sources, packages) == CIRCLES
+
+
+def test_circles_are_seen_wherever_they_are_imported() -> None:
+    sources = {
+        "nnapi.model.model": "from nnapi.model.operand import Operand",
+        "nnapi.model.operand": "if TYPE_CHECKING:\n    from . import memory",
+        "nnapi.model.memory": "def f():\n    from nnapi.model.model import Model",
+        "nnapi.model.call": "import nnapi.model.model",
+    }
+    assert circles(sources) == {frozenset(sources) - {"nnapi.model.call"}}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi import BadDataError, BadStateError, Builder, Model, compile, load, tensor
-from nnapi.model.pickling import build, describe, with_precision
+from nnapi.model.pickling import build, describe
 from nnapi.runtime.store.digest import content_hash
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
@@ -72,12 +72,12 @@ def test_constants_are_not_copied() -> None:
     value.flags.writeable = False
     b = Builder()
     b.output(b.mul(b.input(tensor("float32", (1000,))), value))
-    operands = build(describe(b.finish())).operands
+    operands = build(Model, describe(b.finish())).operands
     assert any(isinstance(o.value, np.ndarray) and np.shares_memory(o.value, value) for o in operands)
 
 
 def test_precision_goes_all_the_way_down() -> None:
-    model = with_precision(branching(), True)
+    model = branching().with_precision(True)
     assert [each.relaxed for each in describe(model)] == [True, True, True]
     assert compile(branching(), "nnapi-reference", relaxed=True).model.relaxed
     assert not compile(model, "nnapi-reference", relaxed=False).model.relaxed

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from nnapi.errors import BadDataError, need
+from nnapi.codes import OEM_SCALAR
+from nnapi.errors import BadDataError, UnmappableError, need
+from nnapi.model.memory import PROTECTIONS
 from nnapi.model.operand import DTYPES, Array, stores
 from nnapi.model.parts import Operand
 
@@ -50,3 +53,37 @@ def as_bytes(operand: Operand, value: Any) -> Array:
         BadDataError,
     )
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def need_size(operand: Operand, length: int) -> None:
+    """Raise BadDataError unless that many bytes are a value of the operand."""
+    type = operand.type
+    if not type.is_known:
+        raise BadDataError(f"{operand} has unknown extents and cannot be a constant")
+    if type.code != OEM_SCALAR and length != type.nbytes:
+        raise BadDataError(f"{operand} takes {type.nbytes} bytes, got {length}")
+
+
+def bind(operand: Operand) -> None:
+    """Turn a constant's value into an array of its type and shape; what a caller could still write to is copied."""
+    value = operand.value
+    if not operand.in_memory:
+        operand.value = typed(operand, value.copy() if can_change(value) else value)
+    elif isinstance(value, tuple):
+        memory = value[0]
+        if not memory.size:
+            raise BadDataError(f"{operand} lives in a memory of size 0")
+        if memory.protect & ~PROTECTIONS:
+            raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
+        with suppress(UnmappableError):  # the fault of whoever compiles
+            map_value(operand)
+
+
+def map_value(operand: Operand) -> None:
+    """Turn a constant's place in a memory into an array; UnmappableError, naming the operand, where that cannot be."""
+    if isinstance(operand.value, tuple):
+        memory, offset, length = operand.value
+        try:
+            operand.value = typed(operand, memory.view(offset, length))
+        except UnmappableError as error:
+            raise error.at(str(operand)) from None

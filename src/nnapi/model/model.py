@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode
-from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, UnmappableError, need
-from nnapi.model.constant import as_bytes, can_change, typed
+from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
+from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.matching import Facet, Fitted
-from nnapi.model.memory import PROTECTIONS, Memory, mappings, need_whole
+from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Lifetime, Operand, OperationCall, Origin, Supports, constants, labelled
-from nnapi.model.validation import check_graph, model_facets, run_order, trimmed
+from nnapi.model.parts import Lifetime, Operand, OperationCall, constants, labelled
+from nnapi.model.pickling import build, describe
+from nnapi.model.validation import check_graph, count_needed, model_facets, run_order
 from nnapi.trace import Layer, Phase, Section
 
 __all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Supports", "constants"]
@@ -32,6 +32,25 @@ __all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Supports"
 log = logging.getLogger("nnapi.ModelBuilder")
 
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
+
+
+class Supports(Protocol):
+    """What a device answers about a model."""
+
+    def supports(self, model: Model) -> Sequence[bool]: ...
+
+
+class Origin(Protocol):
+    """Where a model was imported from."""
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError where the model is no longer what it was imported from."""
+
+    def keep(self, model: Model) -> None:
+        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
+
+    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
 
 
 class Model:
@@ -92,7 +111,7 @@ class Model:
             raise BadDataError(f"length {length} of a value of {array.nbytes} bytes")
         if not array.nbytes:
             raise BadDataError(f"an empty value for {operand}")
-        self._need_size(operand, array.nbytes)
+        need_size(operand, array.nbytes)
         if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and can_change(array):
             array = array.copy()
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
@@ -106,7 +125,7 @@ class Model:
         operand = self._changing(index, "set a value")
         if operand.type.code == OEM_SCALAR:
             raise BadDataError(f"{operand} cannot live in a memory")
-        self._need_size(operand, length)
+        need_size(operand, length)
         need(offset or length, "offset and length are both 0", BadDataError)
         memory.check_region(offset, length)
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, (memory, offset, length)
@@ -172,7 +191,7 @@ class Model:
         for index in (*inputs, *outputs):
             if not 0 <= index < count:
                 self._operand(index, labelled(code, number))
-        fitted = self.fit(code, inputs, outputs, number, known) if is_registered else None
+        fitted = self._fit(code, inputs, outputs, number, known) if is_registered else None
         match = None if fitted is None else fitted.match
         self._operations.append(OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match))
         self._fitted.append(fitted)
@@ -215,10 +234,12 @@ class Model:
         """As :meth:`finish`, of which a trace tells nothing: for models that are made while others are compiled."""
         self._need_building("finish")
         self._state = "invalid"
-        self._bind_constants()
-        check_graph(self)
+        for operand in self.operands:
+            if operand.lifetime is CONSTANT:
+                bind(operand)
+        check_graph(self, self._check_fit if self.is_altered else None)
         order = run_order(self)
-        self.operations = tuple(trimmed(self, call) for call in order)
+        self.operations = tuple(self._trim(call) for call in order)
         self.operands = tuple(self.operands)
         self._fitted = []
         self._state = "finished"
@@ -284,10 +305,14 @@ class Model:
         """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
         if not self.is_finished:
             raise BadStateError(f"{self!r} cannot be pickled: it is {self._state}, not finished")
-        from nnapi.model.pickling import build, describe  # which imports this module
-
         found = self.origin.pickled(self) if self.origin is not None else None
-        return found or (build, (describe(self),))
+        self.need_mapped()
+        return found or (build, (Model, describe(self)))
+
+    def with_precision(self, relaxed: bool) -> Model:
+        """The same model, and all that it refers to, with or without the permission to compute float32 as float16."""
+        self.need_mapped()
+        return build(Model, [each._replace(relaxed=relaxed) for each in describe(self)])
 
     def __repr__(self) -> str:
         counts = f"{len(self.operations)} operations, {len(self.operands)} operands"
@@ -313,11 +338,8 @@ class Model:
         if self.origin is not None:
             self.origin.need_unchanged()
         for operand in (operand for model in nested(self) for operand in model.operands):
-            if operand.lifetime == Lifetime.CONSTANT and isinstance(operand.value, tuple):
-                try:
-                    operand.value = typed(operand, operand.value[0].view(*operand.value[1:]))
-                except UnmappableError as error:
-                    raise error.at(str(operand)) from None
+            if operand.lifetime is CONSTANT:
+                map_value(operand)
         need_whole(mappings(constants(self)))
 
     def _need_building(self, what: str) -> None:
@@ -346,7 +368,7 @@ class Model:
             )
         return self.operands[index]
 
-    def fit(
+    def _fit(
         self, code: int, inputs: Sequence[int], outputs: Sequence[int], number: int, known: Fitted | None = None
     ) -> Fitted:
         """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
@@ -363,31 +385,16 @@ class Model:
         except NnapiError as error:
             raise error.at(labelled(code, number)) from None
 
-    def fit_again(self, call: OperationCall) -> None:
+    def _check_fit(self, call: OperationCall) -> None:
         """Raise BadDataError where an operation no longer fits, because operands were changed after it was added."""
         if call.code in REGISTRY:
-            self.fit(call.code, call.inputs, call.outputs, call.number, self._fitted[call.number])
+            self._fit(call.code, call.inputs, call.outputs, call.number, self._fitted[call.number])
 
-    def _need_size(self, operand: Operand, length: int) -> None:
-        type = operand.type
-        if not type.is_known:
-            raise BadDataError(f"{operand} has unknown extents and cannot be a constant")
-        if type.code != OEM_SCALAR and length != type.nbytes:
-            raise BadDataError(f"{operand} takes {type.nbytes} bytes, got {length}")
-
-    def _bind_constants(self) -> None:
-        """Turn constants into arrays of their type and shape; what a caller could still write to is copied."""
-        for operand in self.operands:
-            if operand.lifetime is not CONSTANT or (operand.in_memory and not isinstance(operand.value, tuple)):
-                continue
-            if operand.in_memory:
-                memory, _, _ = operand.value
-                if not memory.size:
-                    raise BadDataError(f"{operand} lives in a memory of size 0")
-                legal = memory.protect & ~PROTECTIONS == 0
-                if not legal:
-                    raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
-                with suppress(UnmappableError):  # the fault of whoever compiles
-                    operand.value = typed(operand, memory.view(*operand.value[1:]))
-            else:
-                operand.value = typed(operand, operand.value.copy() if can_change(operand.value) else operand.value)
+    def _trim(self, call: OperationCall) -> OperationCall:
+        """The call without last inputs that say no more than their defaults."""
+        count = count_needed(self, call)
+        if count == len(call.inputs):
+            return call
+        inputs = call.inputs[:count]
+        match = self._fit(call.code, inputs, call.outputs, call.number).match
+        return OperationCall(call.number, call.code, inputs, call.outputs, match)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from nnapi.model.parts import Lifetime, OperationCall
-
-if TYPE_CHECKING:
-    from nnapi.model.model import Model
+from nnapi.model.parts import Graph, Lifetime, OperationCall
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Graph)
+"""A model. What a model refers to is of its own class, as far as types are concerned."""
 
 
 def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
@@ -31,35 +30,35 @@ def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
     return found
 
 
-def referenced(model: Model) -> list[Model]:
+def referenced(model: M) -> list[M]:
     """The models that a model's operands refer to."""
     return [operand.value for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
-def called(model: Model, call: OperationCall) -> list[Model]:
+def called(model: M, call: OperationCall) -> list[M]:
     """The models that an operation refers to."""
     operands = (model.operands[index] for index in call.inputs)
     return [operand.value for operand in operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
-def nested(model: Model) -> list[Model]:
+def nested(model: M) -> list[M]:
     """The model and all that it refers to, each once; it comes last. Backwards they are in the order of reading: each
     followed by those that it refers to."""
     return inner_first(model, lambda each: reversed(referenced(each)))
 
 
-def depths(model: Model) -> dict[Model, int]:
+def depths(model: M) -> dict[M, int]:
     """The model and all that it refers to, each with how many others lie inside each other within it."""
-    found: dict[Model, int] = {}
+    found: dict[M, int] = {}
     for each in nested(model):
         found[each] = max((1 + found[inner] for inner in referenced(each)), default=0)
     return found
 
 
-def paths(model: Model) -> dict[Model, str]:
+def paths(model: M) -> dict[M, str]:
     """The model and all that it refers to, each with the operands that lead there, the first and the last of many."""
     found = {model: ""}
-    ways: dict[Model, tuple[str, ...]] = {model: ()}
+    ways: dict[M, tuple[str, ...]] = {model: ()}
     for outer in reversed(nested(model)):
         for operand in outer.operands:
             if operand.lifetime is Lifetime.SUBGRAPH and operand.value not in found:

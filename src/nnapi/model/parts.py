@@ -1,21 +1,17 @@
-"""What a model consists of: operands, each with the role that it has there, and calls of operations. And what it knows
-of devices and of files."""
+"""What a model consists of: operands, each with the role that it has there, and calls of operations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from nnapi.model.extension import operation_name
 from nnapi.model.matching import Match
 from nnapi.model.operand import Array, OperandType
-
-if TYPE_CHECKING:
-    from nnapi.model.model import Model
 
 
 class Lifetime(Enum):
@@ -67,26 +63,19 @@ def labelled(code: int, number: int) -> str:
     return f"{operation_name(code)} (#{number})"
 
 
-class Supports(Protocol):
-    """What a device answers about a model."""
+class Graph(Protocol):
+    """Operands and operations, as a model holds them."""
 
-    def supports(self, model: Model) -> Sequence[bool]: ...
-
-
-class Origin(Protocol):
-    """Where a model was imported from."""
-
-    def need_unchanged(self) -> None:
-        """Raise BadDataError where the model is no longer what it was imported from."""
-
-    def keep(self, model: Model) -> None:
-        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
-
-    def pickled(self, model: Model) -> tuple[Any, ...] | None:
-        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
+    name: str
+    operands: Sequence[Operand]
+    operations: Sequence[OperationCall]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    relaxed: bool
+    notes: tuple[str, ...]
 
 
-def constants(model: Model) -> list[Array]:
+def constants(model: Graph) -> list[Array]:
     """The values of a finished model's constants that are mapped."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if isinstance(value, np.ndarray)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.model import Lifetime, Model
 from nnapi.model.nesting import nested
 from nnapi.model.operand import OperandType
+from nnapi.model.parts import Graph, Lifetime
 
+M = TypeVar("M")
 Code = tuple[str | None, int]
 """A type's number: within the extension of that name, or a built-in one."""
 
@@ -27,9 +28,8 @@ class Description(NamedTuple):
     notes: tuple[str, ...]
 
 
-def describe(model: Model) -> list[Description]:
-    """The model, which comes last, and all that it refers to, each once. Raises UnmappableError as ``compile`` does."""
-    model.need_mapped()
+def describe(model: Graph) -> list[Description]:
+    """The model, whose constants must be mapped and which comes last, and all that it refers to, each once."""
     models = nested(model)
     places = {each: place for place, each in enumerate(models)}
     return [
@@ -49,11 +49,11 @@ def describe(model: Model) -> list[Description]:
     ]
 
 
-def build(descriptions: Sequence[Description]) -> Model:
-    """The finished model that was described last."""
-    models: list[Model] = []
+def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
+    """The finished model that was described last; ``make`` gives an empty one of a name."""
+    models: list[Any] = []
     for description in descriptions:
-        model = Model(description.name)
+        model: Any = make(description.name)
         for name, code, type, lifetime, value in description.operands:
             index = model.add_operand(replace(type, code=_local(code)), name)
             if lifetime is Lifetime.SUBGRAPH:
@@ -70,12 +70,8 @@ def build(descriptions: Sequence[Description]) -> Model:
         model.finish()
         model.notes = description.notes
         models.append(model)
-    return models[-1]
-
-
-def with_precision(model: Model, relaxed: bool) -> Model:
-    """The same model, and all that it refers to, with or without the permission to compute float32 as float16."""
-    return build([description._replace(relaxed=relaxed) for description in describe(model)])
+    last: M = models[-1]
+    return last
 
 
 def _refers(operand: Any) -> bool:

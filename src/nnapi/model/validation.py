@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from nnapi.model.matching import Facet
 from nnapi.model.nesting import paths
 from nnapi.model.operand import LAST_BUILT_IN, TYPE_LEVELS
 from nnapi.model.parameter import REQUIRED
-from nnapi.model.parts import Lifetime, Operand, OperationCall
-
-if TYPE_CHECKING:
-    from nnapi.model.model import Model
+from nnapi.model.parts import Graph, Lifetime, Operand, OperationCall
 
 
-def check_graph(model: Model) -> None:
-    """Raise BadDataError unless every operand has exactly one source and every operation still validates."""
+def check_graph(model: Graph, check_call: Callable[[OperationCall], object] | None) -> None:
+    """Raise BadDataError unless every operand has exactly one source and every operation passes ``check_call``."""
     need(model.operands, "the model has no operand", BadDataError)
     need(model.operations, "the model has no operation", BadDataError)
     computed, ends = (Lifetime.TEMPORARY, Lifetime.OUTPUT), (Lifetime.INPUT, Lifetime.OUTPUT)
@@ -55,8 +52,8 @@ def check_graph(model: Model) -> None:
     for call in model.operations:
         if call.code > LAST_BUILT_IN:
             _check_extension(call)
-        if model.is_altered:
-            model.fit_again(call)
+        if check_call is not None:
+            check_call(call)
 
 
 def _check_int32(operand: Operand) -> None:
@@ -75,7 +72,7 @@ def _check_extension(call: OperationCall) -> None:
         )
 
 
-def run_order(model: Model) -> list[OperationCall]:
+def run_order(model: Graph) -> list[OperationCall]:
     """The operations in an order in which they can run: of those that are ready, the last one that became so.
 
     Raises BadDataError naming an operation that never becomes ready (a cycle).
@@ -105,25 +102,21 @@ def run_order(model: Model) -> list[OperationCall]:
     return order
 
 
-def trimmed(model: Model, call: OperationCall) -> OperationCall:
-    """The call without trailing inputs that are small constants equal to their default: devices of a lower level
-    can then take it."""
+def count_needed(model: Graph, call: OperationCall) -> int:
+    """How many inputs of a call are left without the last ones that are small constants equal to their default: devices
+    of a lower level can then take it."""
     if call.match is None or call.match.form.is_variadic:
-        return call
+        return len(call.inputs)
     form = call.match.form
     count = len(call.inputs)
     while count and _is_default(model, call.inputs[count - 1], form.inputs[count - 1]):
         count -= 1
     while count < len(call.inputs) and count not in form.legal_lengths():
         count += 1
-    if count == len(call.inputs):
-        return call
-    inputs = call.inputs[:count]
-    fitted = model.fit(call.code, inputs, call.outputs, call.number)
-    return type(call)(call.number, call.code, inputs, call.outputs, fitted.match)
+    return count
 
 
-def _is_default(model: Model, index: int, slot: object) -> bool:
+def _is_default(model: Graph, index: int, slot: object) -> bool:
     default = getattr(slot, "default", REQUIRED)
     if default is REQUIRED or default is None:
         return False
@@ -136,7 +129,7 @@ def _is_default(model: Model, index: int, slot: object) -> bool:
     )
 
 
-def model_facets(model: Model) -> list[Facet]:
+def model_facets(model: Graph) -> list[Facet]:
     """Every requirement of a feature level in the model and in those it refers to, worded with its operation or
     operand."""
     return [
@@ -144,7 +137,7 @@ def model_facets(model: Model) -> list[Facet]:
     ]
 
 
-def _facets(model: Model) -> list[Facet]:
+def _facets(model: Graph) -> list[Facet]:
     facets = [
         Facet(facet.level, f"{call}: {facet.reason}")
         for call in model.operations
@@ -158,7 +151,7 @@ def _facets(model: Model) -> list[Facet]:
     return facets
 
 
-def call_facets(model: Model, call: OperationCall) -> list[Facet]:
+def call_facets(model: Graph, call: OperationCall) -> list[Facet]:
     """Every requirement of a feature level that one operation and its operands have."""
     facets = list(call.match.facets) if call.match else []
     for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):

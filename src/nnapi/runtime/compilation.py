@@ -324,9 +324,7 @@ def compile(
     it is what :meth:`Compilation.set_caching` takes.
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
-        from nnapi.model.pickling import with_precision
-
-        model = with_precision(model, relaxed)
+        model = model.with_precision(relaxed)
     compilation = Compilation(model, None if devices is None else _chosen(devices))
     if preference is not None:
         compilation.set_preference(preference)

@@ -120,6 +120,7 @@ def to_error(values: Values) -> NnapiError:
 def of_model(model: Model) -> tuple[Values, list[Array]]:
     """The model and all that it refers to, and the constants, whose places in the list stand for them."""
     arrays: list[Array] = []
+    model.need_mapped()
     models = [_of_description(description, arrays) for description in describe(model)]
     names = {name for description in models for name, _ in _codes(description) if name is not None}
     extensions = [_of_extension(found) for name in sorted(names) if (found := EXTENSIONS.described(name))]
@@ -147,7 +148,7 @@ def to_model(values: Values, constant: Callable[[int], Array]) -> Model:
     for extension in map(_to_extension, values["extensions"]):
         if EXTENSIONS.described(extension.name) is None:
             EXTENSIONS.describe("the application", extension)
-    return build([_to_description(each, constant) for each in values["models"]])
+    return build(Model, [_to_description(each, constant) for each in values["models"]])
 
 
 def _to_description(values: Values, constant: Callable[[int], Array]) -> Description:

@@ -88,6 +88,11 @@ class _ReadyIf(NamedTuple):
 
 
 class _ReadyWhile(NamedTuple):
+    """A loop that a plan walks. The time is looked at after each condition, before its value is, as NNAPI's plan does:
+    a loop that has just ended may be too late. On the reference a loop that ends is never too late, as on NNAPI's CPU
+    executor (``drivers/reference/control_flow``). The two differ on purpose.
+    """
+
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     condition: PreparedPlan
