@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from nnapi.codes import OperandCode
-from nnapi.model.facts import Kind
+from nnapi.model.facts import Facts, Kind
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
@@ -48,7 +48,7 @@ ELEMENTS = {
 def work_of(model: Model, call: OperationCall) -> Work:
     """What one operation of a model has to do, as far as its extents are known."""
     operands = model.operands
-    kind, _, summed = REGISTRY[call.code].facts
+    kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
     element = ELEMENTS.get(operands[call.inputs[0]].type.code, Element.OTHER)  # type: ignore[call-overload]
     nbytes = 0
     for index in (*call.inputs, *call.outputs):
