@@ -30,7 +30,7 @@ runpy.run_path("setup.py", run_name="__main__")
 def test_litert_is_needed_only_where_it_has_wheels(abi: str, has_wheels: bool, tmp_path: Path) -> None:
     """A marker does not see that a Python of 32 bits runs on a kernel of 64, nor musl: installing would fail there."""
     command = [sys.executable, "-W", "ignore", "-c", ELSEWHERE, abi, tmp_path]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # type: ignore[arg-type]
     metadata = email.message_from_string((tmp_path / "nnapi.egg-info" / "PKG-INFO").read_text())
     needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert "numpy<3,>=2" in needed

@@ -19,7 +19,7 @@ def picky(*reasons: str) -> Device:
     left = iter(reasons)
 
     def refuses(model: object, call: object) -> str | None:
-        return next(left) or None if call.code == OperationCode.RELU else None
+        return next(left) or None if call.code == OperationCode.RELU else None  # type: ignore[attr-defined]
 
     return Device(Limited(device("nnapi-reference").driver, "picky", refuses))
 

@@ -33,7 +33,7 @@ def test_its_parts_know_their_options() -> None:
 
 def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, REPOSITORY / "benchmarks" / "readme.py", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
     assert done.returncode == 2
     assert "holds no .tflite files" in done.stderr
 
@@ -42,7 +42,7 @@ def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
 def test_memory() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     command = [sys.executable, REPOSITORY / "benchmarks" / "memory.py", DIGITS / "digits_quant.tflite"]
-    done = subprocess.run([*command, "--devices", "nnapi-reference"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "--devices", "nnapi-reference"], capture_output=True, text=True, check=False)  # type: ignore[list-item]
     assert done.returncode == 0, done.stderr
     assert "digits_quant" in done.stdout
     assert re.search(r"later: geometric mean \d", done.stdout)

@@ -452,7 +452,7 @@ CASES: dict[str, Case] = {
     ),
     **{
         f"Model_getExtension{kind}Type": Case(
-            lambda world, kind=kind: {
+            lambda world, kind=kind: {  # type: ignore[misc]
                 "model": world.model(),
                 "extensionName": b"com.example.test",
                 f"{kind.lower()}CodeWithinExtension": 1,

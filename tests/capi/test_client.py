@@ -92,7 +92,11 @@ def test_extension_numbers_are_the_runtime_s_own() -> None:
     number = client.ADDRESS()
     model = client.Model()
     client.call(
-        "ANeuralNetworksModel_getExtensionOperandType", model.handle, b"com.example.c", 7, client.ctypes.byref(number)
+        "ANeuralNetworksModel_getExtensionOperandType",
+        model.handle,
+        b"com.example.c",
+        7,
+        client.ctypes.byref(number),  # type: ignore[attr-defined]
     )
     assert number.value & 0xFFFFFFFF == nnapi.Model().extension_operand_type("com.example.c", 7)
 

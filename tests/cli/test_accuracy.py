@@ -82,11 +82,11 @@ def test_a_detector_sees_its_own_boxes(shared: Path) -> None:
         return outputs
 
     picture = shared / "images" / "cats_and_dogs.jpg"
-    judge(model, [Example(picture, NO_BOX_BUT_ONE)])(run)
+    judge(model, [Example(picture, NO_BOX_BUT_ONE)])(run)  # type: ignore[arg-type]
     sure = outputs[2][0] > 0.5
     assert sure.sum() >= 2
     truth = Boxes(outputs[0][0][sure].astype(float), outputs[1][0][sure].astype(int), np.ones(int(sure.sum())))
-    assert judge(model, [Example(picture, truth)])(run)["mAP@[.5:.95]"] == pytest.approx(1.0)
+    assert judge(model, [Example(picture, truth)])(run)["mAP@[.5:.95]"] == pytest.approx(1.0)  # type: ignore[arg-type]
 
 
 NO_BOX_BUT_ONE = Boxes(np.array([[0.0, 0.0, 0.01, 0.01]]), np.array([89]), np.ones(1))

@@ -24,7 +24,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "peak_memory", lambda *_: (12_000_000, ""))
     short = {"block": 0.002, "throughput_seconds": 0.002, "throughput_rounds": 2}
     settings = benchmark.Settings
-    monkeypatch.setattr(bench, "Settings", lambda **given: settings(**given, **short))
+    monkeypatch.setattr(bench, "Settings", lambda **given: settings(**given, **short))  # type: ignore[arg-type]
 
 
 def call(*arguments: object) -> Any:
@@ -134,7 +134,7 @@ def test_absent_engines_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: object) -> str:
         raise ImportError("No module named 'litert'")
 
-    monkeypatch.setattr(type(bench.OTHERS["litert"]), "version", missing)
+    monkeypatch.setattr(type(bench.OTHERS["litert"]), "version", missing)  # type: ignore[attr-defined]
     result = call(MODEL, *QUICK, "--against", "litert")
     assert "litert left out: not installed: No module named 'litert'" in result.stdout
 

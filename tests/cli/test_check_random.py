@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 from nnapi.cli import app
 
 
-def call(*arguments: object):
+def call(*arguments: object) -> Any:
     return CliRunner().invoke(app, ["check", *map(str, arguments)])
 
 

@@ -107,13 +107,13 @@ def test_layouts_hold_the_same_picture(tmp_path: Path) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (4, 5, 3), np.uint8)
     file = saved(tmp_path, pixels)
     quant = {"scale": 1.0, "zero_point": 0}
-    assert (read_picture(file, kind("uint8", 1, 4, 5, 3, **quant), PLAIN)[0] == pixels[None]).all()
-    assert (read_picture(file, kind("uint8", 1, 3, 4, 5, **quant), PLAIN)[0] == pixels.transpose(2, 0, 1)[None]).all()
-    assert (read_picture(file, kind("uint8", 4, 5, 3, **quant), PLAIN)[0] == pixels).all()
+    assert (read_picture(file, kind("uint8", 1, 4, 5, 3, **quant), PLAIN)[0] == pixels[None]).all()  # type: ignore[arg-type]
+    assert (read_picture(file, kind("uint8", 1, 3, 4, 5, **quant), PLAIN)[0] == pixels.transpose(2, 0, 1)[None]).all()  # type: ignore[arg-type]
+    assert (read_picture(file, kind("uint8", 4, 5, 3, **quant), PLAIN)[0] == pixels).all()  # type: ignore[arg-type]
     grey = np.asarray(Image.fromarray(pixels).convert("L"))
-    assert (read_picture(file, kind("uint8", 1, 4, 5, 1, **quant), PLAIN)[0] == grey[None, ..., None]).all()
-    assert (read_picture(file, kind("uint8", 1, 4, 5, **quant), PLAIN)[0] == grey[None]).all()
-    array, words = read_picture(file, kind("uint8", 4, 5, **quant), PLAIN)
+    assert (read_picture(file, kind("uint8", 1, 4, 5, 1, **quant), PLAIN)[0] == grey[None, ..., None]).all()  # type: ignore[arg-type]
+    assert (read_picture(file, kind("uint8", 1, 4, 5, **quant), PLAIN)[0] == grey[None]).all()  # type: ignore[arg-type]
+    array, words = read_picture(file, kind("uint8", 4, 5, **quant), PLAIN)  # type: ignore[arg-type]
     assert (array == grey).all()
     assert "grey" in words
 

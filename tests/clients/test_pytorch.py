@@ -60,7 +60,7 @@ def check(model: Any, inputs: Any, *, limit: int = 0, atol: float | None = None,
         torch.testing.assert_close(result, eager, atol=atol, rtol=rtol)
 
 
-class Call(nn.Module):
+class Call(nn.Module):  # type: ignore[misc, name-defined]
     """A function as a module."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

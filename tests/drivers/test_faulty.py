@@ -13,7 +13,7 @@ from nnapi.drivers.limited import Limited
 from nnapi.errors import DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 
 REFERENCE = device("nnapi-reference").driver
-GIVEN = np.float32([1, -2])
+GIVEN = np.array([1, -2], np.float32)
 
 
 def model(*codes: OperationCode) -> Model:

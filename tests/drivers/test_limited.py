@@ -1,5 +1,7 @@
 """A device that takes less: operations, levels, figures, and a name of its own."""
 
+from typing import Any
+
 import numpy as np
 
 from nnapi import Builder, Device, DeviceTypeCode, FeatureLevelCode, OperationCode, compile, device, tensor
@@ -9,7 +11,7 @@ from nnapi.drivers.limited import Limited
 REFERENCE = device("nnapi-reference").driver
 
 
-def model():  # type: ignore[no-untyped-def]
+def model() -> Any:
     """MUL is of level 1, ABS of level 3, and BATCH_MATMUL of level 6."""
     b = Builder("levels")
     x = b.input(tensor("float32", (1, 2, 2)))

@@ -17,12 +17,12 @@ CODES = np.arange(-128, 128, 16, dtype=np.int8).reshape(SHAPE)
 VALID = OperandType(OperandCode.INT32), np.int32(2)
 ONE = OperandType(OperandCode.INT32), np.int32(1)
 NONE = OperandType(OperandCode.INT32), np.int32(0)
-PERMUTATION = tensor("int32", (4,)), np.int32([0, 1, 2, 3])
+PERMUTATION = tensor("int32", (4,)), np.array([0, 1, 2, 3], np.int32)
 HANDING_ON = {
     OperationCode.RELU: (),
     OperationCode.RELU6: (),
     OperationCode.TRANSPOSE: (PERMUTATION,),
-    OperationCode.RESHAPE: ((tensor("int32", (4,)), np.int32(SHAPE)),),
+    OperationCode.RESHAPE: ((tensor("int32", (4,)), np.int32(SHAPE)),),  # type: ignore[arg-type]
     OperationCode.MAX_POOL_2D: (VALID, ONE, ONE, ONE, ONE, NONE),
     OperationCode.AVERAGE_POOL_2D: (VALID, ONE, ONE, ONE, ONE, NONE),
 }
@@ -36,11 +36,11 @@ def model_of(code: OperationCode, quantisation: tuple[float, int], *, followed: 
     model = Model()
     x = model.add_operand(WIDE)
     y = out = model.add_operand(tensor("int8", SHAPE, *quantisation))
-    further = [added(model, *argument) for argument in HANDING_ON.get(code, ())]
+    further = [added(model, *argument) for argument in HANDING_ON.get(code, ())]  # type: ignore[arg-type]
     model.add_operation(code, [x, *further], [y])
     if followed:
         out = model.add_operand(tensor("int8", (1, 4, 4, 1), *quantisation))
-        model.add_operation(OperationCode.DEPTH_TO_SPACE, [y, added(model, *VALID)], [out])
+        model.add_operation(OperationCode.DEPTH_TO_SPACE, [y, added(model, *VALID)], [out])  # type: ignore[arg-type]
     model.identify_inputs_and_outputs([x], [out])
     model.finish()
     return model

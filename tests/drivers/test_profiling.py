@@ -1,5 +1,7 @@
 """What traces say of an engine's calls: one section for all operations, divided when it is read."""
 
+from typing import Any
+
 import pytest
 
 from nnapi import Builder, tensor
@@ -8,17 +10,17 @@ from nnapi.drivers.profiling import LACKING, LEAST, correct_seconds, operation_s
 PAIR = tensor("float32", (2,))
 
 
-def model():
+def model() -> Any:
     b = Builder()
     x = b.input(PAIR)
     b.output(b.relu(b.tanh(x)))
     return b.finish()
 
 
-def test_a_call_holds_all_operations_of_the_model_in_proportion_to_what_they_take():
+def test_a_call_holds_all_operations_of_the_model_in_proportion_to_what_they_take() -> None:
     subject, calls = model(), []
 
-    def measure(engine):
+    def measure(engine: Any) -> Any:
         calls.append(engine)
         return [
             (operation_section(subject, number, f"kernel {number}"), seconds) for number, seconds in ((0, 3), (1, 1))
@@ -33,5 +35,5 @@ def test_a_call_holds_all_operations_of_the_model_in_proportion_to_what_they_tak
 
 
 @pytest.mark.parametrize(("told", "meant"), [(3e-6, 3e-6 + LACKING), (0.0, LEAST)])
-def test_seconds_cut_down_to_microseconds(told, meant):
+def test_seconds_cut_down_to_microseconds(told: Any, meant: Any) -> None:
     assert correct_seconds(told) == meant

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ SILENCING = ("CI", "ORT_DISABLE_TELEMETRY")
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Any) -> Any:
     """A home, a folder of caches and one to work in, with a model."""
     for name in ("home", "caches", "work"):
         (tmp_path / name).mkdir()
@@ -61,13 +62,13 @@ def place(tmp_path):
     return tmp_path
 
 
-def environment(place):
+def environment(place: Any) -> Any:
     ours = "NNAPI_", "DEBUG_NN_", "XDG_"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours) and name not in SILENCING}
     return kept | {"HOME": str(place / "home"), "XDG_CACHE_HOME": str(place / "caches")}
 
 
-def run(place, command, *before):
+def run(place: Any, command: list[str], *before: str) -> Any:
     arguments = [word.replace("MODEL", "model.tflite") for word in command]
     line = [*before, sys.executable, "-c", WATCHED, str(place / "seen"), *arguments]
     return subprocess.run(
@@ -75,13 +76,13 @@ def run(place, command, *before):
     )
 
 
-def need_untouched(place):
+def need_untouched(place: Any) -> None:
     assert not list((place / "home").iterdir())
     assert [path.name for path in (place / "caches").iterdir()] in ([], ["nnapi"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_commands_connect_to_nothing_and_leave_nothing(place, name):
+def test_commands_connect_to_nothing_and_leave_nothing(place: Any, name: str) -> None:
     ran = run(place, COMMANDS[name])
     assert ran.returncode == 0 or name == "check", ran.stderr  # there are no examples to check
     assert not (place / "seen").exists(), (place / "seen").read_text()
@@ -92,7 +93,7 @@ def test_commands_connect_to_nothing_and_leave_nothing(place, name):
     need_untouched(place)
 
 
-def test_the_watch_sees_connections(place):
+def test_the_watch_sees_connections(place: Any) -> None:
     program = WATCHED.partition("from nnapi.cli")[0] + "import socket; socket.getaddrinfo('localhost', 80)"
     subprocess.run([sys.executable, "-c", program, str(place / "seen")], check=True)
     assert "getaddrinfo" in (place / "seen").read_text()
@@ -100,7 +101,7 @@ def test_the_watch_sees_connections(place):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 @pytest.mark.parametrize("name", ["run", "run on openvino-cpu", "bench"])
-def test_nor_do_their_libraries(place, name):
+def test_nor_do_their_libraries(place: Any, name: str) -> None:
     calls = place / "calls"
     traced = ("strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(calls))
     ran = run(place, COMMANDS[name], *traced)
@@ -111,7 +112,7 @@ def test_nor_do_their_libraries(place, name):
     need_untouched(place)
 
 
-def test_who_imports_the_telemetry_later_finds_it():
+def test_who_imports_the_telemetry_later_finds_it() -> None:
     program = """
 import sys
 from nnapi.drivers.openvino.api import ov
@@ -122,7 +123,7 @@ assert importlib.util.find_spec("openvino_telemetry") is None or __import__("ope
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 
 
-def test_onnxruntime_is_silent_unless_the_environment_lets_it_speak(monkeypatch):
+def test_onnxruntime_is_silent_unless_the_environment_lets_it_speak(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
     import_onnxruntime()

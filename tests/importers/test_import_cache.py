@@ -117,7 +117,7 @@ def test_what_is_kept_and_damaged_counts_as_nothing(text: str, path: Path) -> No
     keep(path).write_text(text)
     assert not is_known(path)
     keep(path)
-    key = import_cache.identity(nnapi.Memory.from_file(path)).key  # type: ignore[union-attr]
+    key = import_cache.identity(nnapi.Memory.from_file(path)).key
     found = records.recall_record(RecordKind.MODELS, key, dict)
     assert found is not None
     assert is_known(path)

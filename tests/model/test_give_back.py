@@ -12,7 +12,7 @@ from nnapi.model.memory import Memory, give_back
 SIZE = 1 << 22
 
 
-def resident(array: np.ndarray) -> int:  # type: ignore[type-arg]
+def resident(array: np.ndarray) -> int:
     """Bytes of the mapping around an array that are in memory of this process."""
     address = array.__array_interface__["data"][0]
     lines = iter(Path("/proc/self/smaps").read_text().splitlines())
@@ -40,7 +40,7 @@ def test_pages_go_and_come_back(tmp_path: Path) -> None:
 def test_a_view_of_a_view_through_a_buffer_is_one_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(SIZE))
     content = Memory.from_file(tmp_path / "file").view().data.toreadonly()
-    view: np.ndarray = np.ndarray((4, 4), np.float32, content, 64)  # type: ignore[type-arg]
+    view: np.ndarray = np.ndarray((4, 4), np.float32, content, 64)
     assert not np.frombuffer(content, np.uint8).any()
     give_back([view])
     assert resident(view) < SIZE / 4

@@ -40,7 +40,7 @@ def test_a_whole_file(file: Path) -> None:
 def test_an_array_is_shared() -> None:
     array = np.zeros(4, np.float32)
     memory = Memory.from_array(array)
-    memory.view(4, 4)[:] = np.float32([7]).view(np.uint8)
+    memory.view(4, 4)[:] = np.array([7], np.float32).view(np.uint8)
     assert array.tolist() == [0, 7, 0, 0]
     array.flags.writeable = False
     assert (memory.writable, Memory.from_array(array).writable) == (True, False)

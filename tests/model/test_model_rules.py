@@ -211,7 +211,7 @@ def test_rule_027_scales_of_channels() -> None:
         (open_extent, 0, [], "an unknown extent along dimension 0"),
     ):
         with pytest.raises(BadDataError, match=sentence):
-            call(index, dimension, scales)  # type: ignore[arg-type]
+            call(index, dimension, scales)
     call(filter, 0, [1.0, 1e300])
 
 

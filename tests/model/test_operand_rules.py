@@ -33,43 +33,43 @@ def refuse(sentence: str, *type: object) -> None:
 def test_rule_001_null() -> None:
     model = Model()
     with pytest.raises(UnexpectedNullError, match="type is None"):
-        model.add_operand(NONE)  # type: ignore[arg-type]
+        model.add_operand(NONE)
     with pytest.raises(UnexpectedNullError, match="memory is None"):
-        model.set_operand_value_from_memory(0, NONE, 0, 4)  # type: ignore[arg-type]
+        model.set_operand_value_from_memory(0, NONE, 0, 4)
     with pytest.raises(UnexpectedNullError, match="model is None"):
-        model.set_operand_value_from_model(0, NONE)  # type: ignore[arg-type]
+        model.set_operand_value_from_model(0, NONE)
     with pytest.raises(UnexpectedNullError, match="inputs or outputs is None"):
-        model.add_operation(OperationCode.ADD, NONE, [0])  # type: ignore[arg-type]
+        model.add_operation(OperationCode.ADD, NONE, [0])
     with pytest.raises(UnexpectedNullError, match="inputs or outputs is None"):
-        model.identify_inputs_and_outputs([0], NONE)  # type: ignore[arg-type]
+        model.identify_inputs_and_outputs([0], NONE)
     with pytest.raises(UnexpectedNullError, match="devices is None"):
-        model.supported_operations(NONE)  # type: ignore[arg-type]
+        model.supported_operations(NONE)
     with pytest.raises(UnexpectedNullError, match="extension is None"):
-        model.extension_operand_type(NONE, 0)  # type: ignore[arg-type]
+        model.extension_operand_type(NONE, 0)
     with pytest.raises(UnexpectedNullError, match="model is None"):
-        Compilation(NONE)  # type: ignore[arg-type]
+        Compilation(NONE)
     with pytest.raises(UnexpectedNullError, match="compilation is None"):
-        Execution(NONE)  # type: ignore[arg-type]
+        Execution(NONE)
     with pytest.raises(UnexpectedNullError, match="compilation is None"):
-        nnapi.Burst(NONE)  # type: ignore[arg-type]
+        nnapi.Burst(NONE)
     with pytest.raises(UnexpectedNullError, match="array is None"):
-        Memory.from_array(NONE)  # type: ignore[arg-type]
+        Memory.from_array(NONE)
 
 
 def test_rule_002_null_before_state_before_values() -> None:
     model = finished_sum()
     with pytest.raises(UnexpectedNullError, match="type is None"):
-        model.add_operand(NONE)  # type: ignore[arg-type]
+        model.add_operand(NONE)
     with pytest.raises(UnexpectedNullError, match="no value, but a length of 4"):
         model.set_operand_value(99, None, 4)
     with pytest.raises(UnexpectedNullError, match="memory is None"):
-        model.set_operand_value_from_memory(99, NONE, 0, 4)  # type: ignore[arg-type]
+        model.set_operand_value_from_memory(99, NONE, 0, 4)
     with pytest.raises(UnexpectedNullError, match="model is None"):
-        model.set_operand_value_from_model(99, NONE)  # type: ignore[arg-type]
+        model.set_operand_value_from_model(99, NONE)
     with pytest.raises(UnexpectedNullError, match="inputs or outputs is None"):
-        model.add_operation(20000, [0], NONE)  # type: ignore[arg-type]
+        model.add_operation(20000, [0], NONE)
     with pytest.raises(UnexpectedNullError, match="inputs or outputs is None"):
-        model.identify_inputs_and_outputs(NONE, [99])  # type: ignore[arg-type]
+        model.identify_inputs_and_outputs(NONE, [99])
     with pytest.raises(BadStateError, match="the model is finished"):
         model.set_operand_value(99, None)
     with pytest.raises(BadStateError, match="the model is finished"):
@@ -99,7 +99,7 @@ def test_rule_005_memory_that_runs_out() -> None:
         def close(self) -> None: ...
 
     with pytest.raises(OutOfMemoryError, match="no memory left: 1 TiB"):
-        execute(Exhausted(), None)  # type: ignore[arg-type]
+        execute(Exhausted(), None)
 
 
 @pytest.mark.parametrize(

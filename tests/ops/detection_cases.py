@@ -1,6 +1,7 @@
 """What the tests of the detection operations share: the four families of types and plain arithmetic of boxes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ FAMILIES = {
 }
 
 
-def stored(type, real):
+def stored(type: OperandType, real: Any) -> Any:
     """Real numbers as the type stores them; they must be representable."""
     codes = np.asarray(real, np.float64)
     if type.is_quantized:
@@ -61,17 +62,17 @@ def stored(type, real):
     return exact
 
 
-def given(type, real):
+def given(type: Any, real: Any) -> Any:
     return type, stored(type, real)
 
 
-def reals(type, array):
+def reals(type: OperandType, array: Any) -> Any:
     """What the stored numbers mean, in double precision."""
     array = np.asarray(array, np.float64)
     return (array - type.zero_point) * type.scale if type.is_quantized else array
 
 
-def assert_close(type, actual, expected, atol):
+def assert_close(type: OperandType, actual: Any, expected: Any, atol: float) -> None:
     """Within one code of the expected real numbers, or as close as a float of that size can be."""
     expected = np.asarray(expected, np.float64)
     actual = reals(type, actual)
@@ -80,7 +81,7 @@ def assert_close(type, actual, expected, atol):
     np.testing.assert_array_less(np.abs(actual - expected), slack + 1e-12)
 
 
-def overlap(a, b):
+def overlap(a: list[Any], b: list[Any]) -> Any:
     """Intersection over union of two boxes, cell by plain cell."""
     width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
     height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
@@ -92,15 +93,15 @@ def overlap(a, b):
 class Race:
     """Greedy suppression, one box at a time; ``margin`` is how near any comparison came to the other outcome."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.margin = float("inf")
 
-    def near(self, a, b):
+    def near(self, a: Any, b: Any) -> None:
         self.margin = min(self.margin, abs(a - b))
 
-    def run(self, scores, boxes, limit, factor, floor, iou_threshold=None):
+    def run(self, scores: Any, boxes: Any, limit: Any, factor: Any, floor: Any, iou_threshold: Any = None) -> Any:
         """Indices in order of choice with final scores; ``scores`` maps candidate to score."""
-        pool, found = dict(scores), []
+        pool, found = dict(scores), []  # type: ignore[var-annotated]
         while pool and len(found) != limit:
             order = sorted(pool, key=lambda i: (-pool[i], i))
             if len(order) > 1:

@@ -1,5 +1,7 @@
 """What tests of operations on two tensors share: pairs that stretch to one shape, and each pair of numbers."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -7,7 +9,7 @@ from tests.ops.tensor_cases import reals, shapes, stored
 
 
 @st.composite
-def pairs(draw, kinds):
+def pairs(draw: st.DrawFn, kinds: Any) -> Any:
     """Two inputs of one kind whose shapes stretch to one; quantised ones differ in scale and zero point."""
     full = draw(shapes(extent=3))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -21,11 +23,11 @@ def pairs(draw, kinds):
     return both if draw(st.booleans()) else both[::-1]
 
 
-def type_of(kind, shape, scale):
+def type_of(kind: Any, shape: tuple[int, ...], scale: float) -> Any:
     return type(kind)(kind.code, shape, scale, kind.zero_point)
 
 
-def assert_pairs(check, meaning, x, y):
+def assert_pairs(check: Any, meaning: Any, x: tuple[Any, ...], y: tuple[Any, ...]) -> None:
     """``check`` the results that ``meaning`` gives for each pair of real numbers."""
     a, b = reals(*x), reals(*y)
     shape = tuple(
@@ -38,5 +40,5 @@ def assert_pairs(check, meaning, x, y):
     check(real)
 
 
-def _stretched(x, index):
+def _stretched(x: Any, index: tuple[int, ...]) -> Any:
     return x[tuple(i if extent > 1 else 0 for i, extent in zip(index[len(index) - x.ndim :], x.shape, strict=True))]

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ FLOATS = {"float32": OperandCode.TENSOR_FLOAT32, "float16": OperandCode.TENSOR_F
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}, "float16": {"rtol": 1e-2, "atol": 1e-2}}
 
 
-def run_named(code, values, outputs, dtype="float32", length=None):
+def run_named(code: Any, values: Any, outputs: int, dtype: str = "float32", length: int | None = None) -> list[Any]:
     """Run a float operation on inputs by name, in the order the operation lists them; None omits one."""
     slots = REGISTRY[code].forms[0].inputs[:length]
     assert {slot.name for slot in slots} >= set(values)
@@ -29,7 +30,7 @@ def run_named(code, values, outputs, dtype="float32", length=None):
     return run_single(code, inputs, [OperandType(FLOATS[dtype])] * outputs)
 
 
-def _given(slot, value, dtype):
+def _given(slot: Any, value: Any, dtype: str) -> tuple[Any, ...]:
     if isinstance(slot, ScalarParameter):
         code = next(iter(slot.types), OperandCode[dtype.upper()])
         return OperandType(code), np.asarray(value)
@@ -39,19 +40,19 @@ def _given(slot, value, dtype):
     return OperandType(FLOATS[dtype], value.shape), value
 
 
-def refuses(sentence, code, values, outputs, length=None):
+def refuses(sentence: str, code: Any, values: Any, outputs: int, length: Any = None) -> None:
     """The call fails when computing, with this sentence."""
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         run_named(code, values, outputs, length=length)
 
 
-def assert_near(results, expected, dtype):
+def assert_near(results: Any, expected: Any, dtype: str) -> None:
     assert len(results) == len(expected)
     for result, want in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, want, **TOLERANCE[dtype])
+        np.testing.assert_allclose(result, want, **TOLERANCE[dtype])  # type: ignore[call-overload]
 
 
-def stored(array, dtype):
+def stored(array: Any, dtype: str) -> Any:
     """The numbers as the operation sees them."""
     return np.asarray(array).astype(dtype).astype(np.float64)
 
@@ -60,7 +61,7 @@ def stored(array, dtype):
 
 
 @st.composite
-def kinds(draw):
+def kinds(draw: st.DrawFn) -> Any:
     """Which options a cell uses."""
     return {name: draw(st.booleans()) for name in ("coupled", "peephole", "norm", "projection", "projection_bias")} | {
         "activation": draw(st.sampled_from([0, 1, 3, 4, 6])),
@@ -69,14 +70,16 @@ def kinds(draw):
     }
 
 
-def options(kind):
+def options(kind: Any) -> Any:
     return {name: kind[name] for name in ("activation", "cell_clip", "proj_clip")}
 
 
-def weights(random, kind, input_size, units, prefix="", aux_size=0):
+def weights(
+    random: Any, kind: Any, input_size: int, units: int, prefix: str = "", aux_size: int = 0
+) -> tuple[Any, ...]:
     """Random operands of one cell by name, and its output size."""
 
-    def array(*shape):
+    def array(*shape: Any) -> Any:
         return random.uniform(-0.8, 0.8, shape).astype(np.float32)
 
     output_size = int(random.integers(1, 4)) if kind["projection"] else units
@@ -99,7 +102,9 @@ def weights(random, kind, input_size, units, prefix="", aux_size=0):
     return {prefix + name: value for name, value in found.items()}, output_size
 
 
-def lstm_by_hand(w, kind, x, h, c, aux=None, dtype="float32"):
+def lstm_by_hand(
+    w: Any, kind: Any, x: Any, h: Any, c: Any, aux: list[float] | None = None, dtype: str = "float32"
+) -> tuple[Any, ...]:
     """One step for lists x, h, c of one batch, with plain floats: the new (h, c)."""
     w = {name: stored(value, dtype).tolist() for name, value in w.items()}
     sigmoid = lambda z: 1 / (1 + math.exp(-z))  # noqa: E731
@@ -112,7 +117,7 @@ def lstm_by_hand(w, kind, x, h, c, aux=None, dtype="float32"):
     }[kind["activation"]]
     clip = lambda z, limit: min(max(z, -limit), limit) if limit else z  # noqa: E731
 
-    def gate(name, state):
+    def gate(name: Any, state: Any) -> Any:
         sums = []
         for unit in range(len(c)):
             total = dot(w[f"input_to_{name}_weights"][unit], x) + dot(w[f"recurrent_to_{name}_weights"][unit], h)
@@ -140,7 +145,9 @@ def lstm_by_hand(w, kind, x, h, c, aux=None, dtype="float32"):
     return out, c
 
 
-def lstm_over_time(w, kind, x, h, c, aux=None, backward=False, dtype="float32"):
+def lstm_over_time(
+    w: Any, kind: Any, x: Any, h: Any, c: Any, aux: Any = None, backward: bool = False, dtype: str = "float32"
+) -> tuple[Any, ...]:
     """All outputs [time, batch, output_size] and the last h and c for x [time, batch, size]."""
     x, h, c = (stored(array, dtype).tolist() for array in (x, h, c))
     aux = None if aux is None else stored(aux, dtype).tolist()
@@ -157,7 +164,9 @@ def lstm_over_time(w, kind, x, h, c, aux=None, backward=False, dtype="float32"):
 # RNN
 
 
-def rnn_over_time(w, activation, x, h, aux=None, backward=False, dtype="float32"):
+def rnn_over_time(
+    w: Any, activation: int, x: Any, h: Any, aux: Any = None, backward: bool = False, dtype: str = "float32"
+) -> tuple[Any, ...]:
     """All outputs [time, batch, units] and the last state for x [time, batch, size]."""
     w = {name: stored(value, dtype).tolist() for name, value in w.items()}
     x, h = stored(x, dtype).tolist(), stored(h, dtype).tolist()
@@ -178,5 +187,5 @@ def rnn_over_time(w, activation, x, h, aux=None, backward=False, dtype="float32"
     return np.array([outputs[t] for t in range(len(x))]), np.array(h)
 
 
-def dot(a, b):
+def dot(a: list[float], b: Any) -> Any:
     return sum(left * right for left, right in zip(a, b, strict=True))

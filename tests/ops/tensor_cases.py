@@ -1,6 +1,7 @@
 """What tests of operations share that take tensors of nearly every type: random ones, their real values, refusals."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,42 +27,44 @@ NUMBERS = REALS | INT32
 quickly = settings(max_examples=25, deadline=None)
 
 
-def stored(type, random):
+def stored(type: Any, random: Any) -> Any:
     """Random stored numbers: every code of a quantised type, floats around 0, small and large integers, any byte
     for a truth value."""
     if type.dtype.kind == "f":
         return random.normal(0, 3, type.dimensions).astype(type.dtype)
     if type.code == OperandCode.TENSOR_INT32:
-        return random.integers(-4, 5, type.dimensions, np.int32) * random.choice(np.int32([1, 1, 400_000_000]))
+        return random.integers(-4, 5, type.dimensions, np.int32) * random.choice(
+            np.array([1, 1, 400_000_000], np.int32)
+        )
     limits = np.iinfo(type.dtype)
     return random.integers(limits.min, limits.max, type.dimensions, type.dtype, endpoint=True)
 
 
 @st.composite
-def tensors(draw, kinds, shapes):
+def tensors(draw: st.DrawFn, kinds: Any, shapes: Any) -> Any:
     """A tensor input, type and value, of one of the kinds."""
     type = kinds[draw(st.sampled_from(sorted(kinds)))].with_dimensions(draw(shapes))
     return type, stored(type, np.random.default_rng(draw(st.integers(0, 2**32))))
 
 
-def shapes(least=1, most=4, extent=4):
+def shapes(least: int = 1, most: int = 4, extent: int = 4) -> Any:
     """Extents of ``least`` to ``most`` axes."""
     return st.lists(st.integers(1, extent), min_size=least, max_size=most).map(tuple)
 
 
-def reals(type, codes):
+def reals(type: Any, codes: Any) -> Any:
     """The real numbers that are stored, exactly."""
     return (np.asarray(codes, np.float64) - type.zero_point) * type.scale if type.is_quantized else codes
 
 
-def rounded(type, real):
+def rounded(type: Any, real: Any) -> Any:
     """Codes of a quantised type for real numbers: nearest, halves away from zero, saturated."""
     limits = np.iinfo(type.dtype)
     steps = np.asarray(real, np.float64) / type.scale
     return np.clip(np.copysign(np.floor(np.abs(steps) + 0.5), steps) + type.zero_point, limits.min, limits.max)
 
 
-def assert_stores(type, actual, real):
+def assert_stores(type: Any, actual: Any, real: Any) -> None:
     """Codes within one of the real results; floats as near as the type and a few roundings allow."""
     assert actual.dtype == type.dtype
     assert actual.shape == np.shape(real)
@@ -75,13 +78,13 @@ def assert_stores(type, actual, real):
         np.testing.assert_array_equal(actual, real)
 
 
-def assert_same(actual, expected):
+def assert_same(actual: Any, expected: Any) -> None:
     """The same stored numbers."""
     assert actual.dtype == expected.dtype
     np.testing.assert_array_equal(actual, expected)
 
 
-def assert_moved(actual, x, shape, source):
+def assert_moved(actual: Any, x: Any, shape: Any, source: Any) -> None:
     """Each element of a result of ``shape`` is the one of ``x`` at ``source(*its index)``."""
     expected = np.empty(shape, x.dtype)
     for index in np.ndindex(*shape):
@@ -89,46 +92,48 @@ def assert_moved(actual, x, shape, source):
     assert_same(actual, expected)
 
 
-def given_array(array):
+def given_array(array: Any) -> tuple[Any, ...]:
     """An array as an input of the type that stores it."""
     name = {"float32": "float32", "float16": "float16", "int32": "int32", "uint8": "quant8", "int8": "quant8_signed"}
     return NUMBERS[name[array.dtype.name]].with_dimensions(array.shape), array
 
 
-def floats(value):
+def floats(value: Any) -> tuple[Any, ...]:
     return given_array(np.asarray(value, np.float32))
 
 
-def ints(*value):
+def ints(*value: Any) -> tuple[Any, ...]:
     """A TENSOR_INT32 input: ``ints(1, 2)``, ``ints([0, 1], [2, 3])``."""
     return given_array(np.asarray(value, np.int32))
 
 
-def int32(value):
+def int32(value: int) -> tuple[Any, ...]:
     return scalar(OperandCode.INT32, value)
 
 
-def flag(value):
+def flag(value: bool) -> tuple[Any, ...]:
     return scalar(OperandCode.BOOL, value)
 
 
-def unknown(type):
+def unknown(type: Any) -> Any:
     """The type with everything about its extents left open."""
     return type.with_dimensions(())
 
 
-def run(code, *inputs, out=None, constant=False):
+def run(code: Any, *inputs: tuple[Any, ...], out: Any = None, constant: bool = False) -> Any:
     """The only output of an operation; of the first input's type and of unknown rank unless told otherwise."""
     (result,) = run_all(code, inputs, [out or unknown(inputs[0][0])], constant=constant)
     return result
 
 
-def run_all(code, inputs, outs, *, constant=False):
+def run_all(code: Any, inputs: Any, outs: list[Any], *, constant: bool = False) -> list[Any]:
     """Every output of an operation on the reference."""
     return run_single(code, inputs, outs, constant=constant, devices=["nnapi-reference"])
 
 
-def refuses_to_compute(sentence, code, *inputs, outs=None, error=OpFailedError):
+def refuses_to_compute(
+    sentence: str, code: Any, *inputs: tuple[Any, ...], outs: list[Any] | None = None, error: Any = OpFailedError
+) -> None:
     """Adding the operation works, running it fails with this sentence."""
     outputs = outs or [unknown(inputs[0][0])]
     single(code, inputs, outputs)
@@ -136,13 +141,13 @@ def refuses_to_compute(sentence, code, *inputs, outs=None, error=OpFailedError):
         run_all(code, inputs, outputs)
 
 
-def refuses_to_add(sentence, code, *inputs, outs=None):
+def refuses_to_add(sentence: str, code: Any, *inputs: tuple[Any, ...], outs: list[Any] | None = None) -> None:
     """The operation cannot be added to a model."""
     with pytest.raises(BadDataError, match=re.escape(sentence)):
         single(code, inputs, outs or [unknown(inputs[0][0])])
 
 
-def level(code, *inputs, out=None):
+def level(code: Any, *inputs: tuple[Any, ...], out: Any = None) -> int:
     """The feature level that the call asks for, the types' own levels aside."""
     types = [type for type, _ in inputs]
     return REGISTRY[code].match(types, [out or unknown(types[0])]).level

@@ -1,6 +1,7 @@
 """AXIS_ALIGNED_BBOX_TRANSFORM."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tests.ops.detection_cases import FAMILIES, assert_close, reals, stored
 CODE = OperationCode.AXIS_ALIGNED_BBOX_TRANSFORM
 
 
-def run(family, rois, deltas, batch_index, image_info, scale=1 / 128):
+def run(family: Any, rois: Any, deltas: Any, batch_index: Any, image_info: Any, scale: Any = 1 / 128) -> Any:
     shapes = [np.shape(value) for value in (rois, deltas, batch_index, image_info)]
     types = [family.box(*shapes[0]), family.of(*shapes[1], scale=scale), tensor("int32", shapes[2])]
     types.append(family.box(*shapes[3]))
@@ -25,7 +26,7 @@ def run(family, rois, deltas, batch_index, image_info, scale=1 / 128):
     return out, run_single(CODE, inputs, [out])[0]
 
 
-def test_literal():
+def test_literal() -> None:
     rois = [[10, 20, 20, 40]]
     # Class 0 stays, class 1 moves right by half the width and up by a quarter of the height, class 2 leaves the image.
     deltas = [[0, 0, 0, 0, 0.5, -0.25, 0, 0, 0.75, 0, 0, 0]]
@@ -33,13 +34,13 @@ def test_literal():
     np.testing.assert_allclose(boxes, [[10, 20, 20, 38, 15, 15, 25, 35, 17.5, 20, 25, 38]])
 
 
-def test_exponential_stretch():
-    _, boxes = run(FAMILIES["float32"], [[10, 10, 14, 14]], np.float32([[0, 0, 1, -1]]), [0], [[100, 100]])
+def test_exponential_stretch() -> None:
+    _, boxes = run(FAMILIES["float32"], [[10, 10, 14, 14]], np.array([[0, 0, 1, -1]], np.float32), [0], [[100, 100]])
     e = math.e
     np.testing.assert_allclose(boxes, [[12 - 2 * e, 12 - 2 / e, 12 + 2 * e, 12 + 2 / e]], rtol=1e-6)
 
 
-def moved(roi, delta, height, width):
+def moved(roi: Any, delta: Any, height: Any, width: Any) -> list[Any]:
     """The definition, one box at a time."""
     x1, y1, x2, y2 = roi
     dx, dy, dw, dh = delta
@@ -54,7 +55,7 @@ def moved(roi, delta, height, width):
 @given(
     st.sampled_from(sorted(FAMILIES)), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32)
 )
-def test_every_box_is_moved_by_itself(kind, count, classes, images, seed):
+def test_every_box_is_moved_by_itself(kind: str, count: int, classes: int, images: int, seed: int) -> None:
     random, family = np.random.default_rng(seed), FAMILIES[kind]
     start, size = random.integers(0, 200, (2, count, 2))
     rois = np.concatenate([start, start + size], -1) / 8
@@ -69,7 +70,7 @@ def test_every_box_is_moved_by_itself(kind, count, classes, images, seed):
     assert (reals(out, boxes) >= 0).all()
 
 
-def test_values_are_refused_when_computing():
+def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     good = ([[0, 0, 4, 4]], [[0, 0, 0, 0]], [0], [[10, 10]])
     for position, bad, sentence in (
@@ -87,7 +88,7 @@ def test_values_are_refused_when_computing():
             run(family, *arguments)
 
 
-def test_quantised_boxes_count_eighths():
+def test_quantised_boxes_count_eighths() -> None:
     types = [tensor("quant16_asymm", (1, 4), 0.25), tensor("uint8", (1, 4), 1.0), tensor("int32", (1,))]
     types.append(tensor("quant16_asymm", (1, 2), 0.125))
     inputs = [(type, np.zeros(type.shape)) for type in types]
@@ -95,7 +96,7 @@ def test_quantised_boxes_count_eighths():
         run_single(CODE, inputs, [tensor("quant16_asymm", (1, 4), 0.125)])
 
 
-def test_types_are_refused_when_added():
+def test_types_are_refused_when_added() -> None:
     types = [tensor("float32", (1, 4)), tensor("float16", (1, 4)), tensor("int32", (1,)), tensor("float32", (1, 2))]
     with pytest.raises(BadDataError, match=r"deltas is TENSOR_FLOAT16, must be TENSOR_FLOAT32 \(as rois is"):
         run_single(CODE, [(type, np.zeros(type.shape)) for type in types], [tensor("float32", (1, 4))])

@@ -1,5 +1,7 @@
 """BATCH_MATMUL."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,24 +39,24 @@ A, B = floats([[1, 2], [3, 4]]), floats([[10, 0], [1, 5]])
         (True, True, [[10, 16], [20, 22]]),
     ],
 )
-def test_literal(adj_x, adj_y, expected):
+def test_literal(adj_x: bool, adj_y: bool, expected: list[Any]) -> None:
     assert run(MATMUL, A, B, flag(adj_x), flag(adj_y)).tolist() == expected
 
 
-def test_literal_quantized():
-    lhs = tensor("int8", (1, 2), 0.5, 1), np.int8([[3, -3]])  # 1, -2
-    rhs = tensor("int8", (2, 1), 0.25, 0), np.int8([[4], [3]])  # 1, 0.75
+def test_literal_quantized() -> None:
+    lhs = tensor("int8", (1, 2), 0.5, 1), np.array([[3, -3]], np.int8)  # 1, -2
+    rhs = tensor("int8", (2, 1), 0.25, 0), np.array([[4], [3]], np.int8)  # 1, 0.75
     assert run(MATMUL, lhs, rhs, flag(False), flag(False), out=tensor("int8", (), 0.5, 10)).item() == 9
 
 
-def test_large_integers_stay_exact():
+def test_large_integers_stay_exact() -> None:
     x = ints([2**24 + 1, 1])
     assert run(MATMUL, x, ints([1], [2]), flag(False), flag(False)).item() == 2**24 + 3
 
 
 @quickly
 @given(st.data(), st.integers(0, 2**32), st.sampled_from(sorted(FLOATS | INT32 | SIGNED)), st.booleans(), st.booleans())
-def test_every_matrix_is_a_product(data, seed, kind, adj_x, adj_y):
+def test_every_matrix_is_a_product(data: Any, seed: int, kind: str, adj_x: bool, adj_y: bool) -> None:
     random = np.random.default_rng(seed)
     extent = st.integers(1, 3)
     batch = data.draw(st.lists(extent, max_size=2).map(tuple))
@@ -82,17 +84,17 @@ def test_every_matrix_is_a_product(data, seed, kind, adj_x, adj_y):
         assert_stores(out, y, real)
 
 
-def test_refusals():
+def test_refusals() -> None:
     plain = flag(False), flag(False)
     refuses_to_compute("rhs has rank 3, lhs has 2", MATMUL, A, floats(np.ones((1, 2, 2))), *plain)
     refuses_to_compute("rhs has 1 rows to multiply, lhs has 2 columns", MATMUL, A, floats([[1, 2]]), *plain)
     refuses_to_compute("lhs has rank 1, must have rank 2", MATMUL, floats([1]), floats([1]), *plain)
     stacks = floats(np.ones((2, 1, 1))), floats(np.ones((3, 1, 1)))
     refuses_to_compute("rhs has leading extents [3], lhs has [2]", MATMUL, *stacks, *plain)
-    unsigned = tensor("uint8", (1, 1), 1.0, 0), np.uint8([[1]])
+    unsigned = tensor("uint8", (1, 1), 1.0, 0), np.array([[1]], np.uint8)
     refuses_to_add("lhs is TENSOR_QUANT8_ASYMM", MATMUL, unsigned, unsigned, *plain)
     refuses_to_add("takes 4 inputs, got 2", MATMUL, A, B)
 
 
-def test_level():
+def test_level() -> None:
     assert level(MATMUL, A, B, flag(False), flag(False)) == 6

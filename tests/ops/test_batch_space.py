@@ -1,5 +1,7 @@
 """BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,15 +26,15 @@ BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND = OperationCode.BATCH_TO_SPACE_ND, Operatio
 NO_PADDING = ints([0, 0], [0, 0])
 
 
-def test_literal():
+def test_literal() -> None:
     image = floats([[[[1], [2]], [[3], [4]]]])
     batches = floats([[[[1]]], [[[2]]], [[[3]]], [[[4]]]])
     assert run(SPACE_TO_BATCH_ND, image, ints(2, 2), NO_PADDING).tolist() == batches[1].tolist()
     assert run(BATCH_TO_SPACE_ND, batches, ints(2, 2)).tolist() == image[1].tolist()
 
 
-def test_literal_padding_is_the_zero_point():
-    x = tensor("uint8", (1, 1, 2, 1), 0.5, 9), np.uint8([[[[1], [2]]]])
+def test_literal_padding_is_the_zero_point() -> None:
+    x = tensor("uint8", (1, 1, 2, 1), 0.5, 9), np.array([[[[1], [2]]]], np.uint8)
     out = run(SPACE_TO_BATCH_ND, x, ints(1, 3), ints([1, 0], [0, 1]))
     assert out.tolist() == [[[[9]], [[1]]], [[[9]], [[2]]], [[[9]], [[9]]]]
 
@@ -41,7 +43,7 @@ EXTENT, PAD = st.integers(1, 3), st.integers(0, 2)
 
 
 @st.composite
-def images(draw):
+def images(draw: st.DrawFn) -> Any:
     """An image, its block and paddings that make it a multiple of that."""
     down, across = draw(EXTENT), draw(EXTENT)
     top, left, bottom, right = draw(PAD), draw(PAD), draw(PAD), draw(PAD)
@@ -54,7 +56,7 @@ def images(draw):
 
 @quickly
 @given(images(), st.booleans())
-def test_each_place_of_a_block_is_a_batch(case, constant):
+def test_each_place_of_a_block_is_a_batch(case: tuple[Any, ...], constant: bool) -> None:
     (type, x), block, paddings = case
     out = run(SPACE_TO_BATCH_ND, (type, x), block, paddings, constant=constant)
     n, h, w, depth = x.shape
@@ -70,7 +72,7 @@ def test_each_place_of_a_block_is_a_batch(case, constant):
 
 @quickly
 @given(images())
-def test_there_and_back(case):
+def test_there_and_back(case: tuple[Any, ...]) -> None:
     (type, x), block, paddings = case
     there = run(SPACE_TO_BATCH_ND, (type, x), block, paddings)
     back = run(BATCH_TO_SPACE_ND, (type.with_dimensions(there.shape), there), block)
@@ -80,7 +82,7 @@ def test_there_and_back(case):
 
 @quickly
 @given(images())
-def test_nchw_is_the_same_permuted(case):
+def test_nchw_is_the_same_permuted(case: tuple[Any, ...]) -> None:
     (type, x), block, paddings = case
     other = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
     nchw = run(SPACE_TO_BATCH_ND, (type.with_dimensions(other.shape), other), block, paddings, flag(True))
@@ -98,7 +100,7 @@ def test_nchw_is_the_same_permuted(case):
         (4, ints(2, 0), "block_shape is [2, 0], must be 2 values (height, width) above 0"),
     ],
 )
-def test_batch_to_space_refuses(batches, block, sentence):
+def test_batch_to_space_refuses(batches: int, block: tuple[Any, ...], sentence: str) -> None:
     refuses_to_compute(sentence, BATCH_TO_SPACE_ND, floats(np.zeros((batches, 1, 1, 1))), block)
 
 
@@ -111,11 +113,11 @@ def test_batch_to_space_refuses(batches, block, sentence):
         (ints(1, 1), ints(0, 0), "paddings has rank 1, must have rank 2"),
     ],
 )
-def test_space_to_batch_refuses(block, paddings, sentence):
+def test_space_to_batch_refuses(block: tuple[Any, ...], paddings: tuple[Any, ...], sentence: str) -> None:
     refuses_to_compute(sentence, SPACE_TO_BATCH_ND, floats(np.zeros((1, 2, 2, 1))), block, paddings)
 
 
-def test_levels():
+def test_levels() -> None:
     x = tensor("uint8", (4, 1, 1, 1), 0.5, 0), None
     shifted = tensor("uint8", (4, 1, 1, 1), 0.5, 1), None
     assert level(BATCH_TO_SPACE_ND, shifted, ints(2, 2)) == 2

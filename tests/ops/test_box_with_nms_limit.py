@@ -2,6 +2,7 @@
 
 import math
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,19 @@ CODE = OperationCode.BOX_WITH_NMS_LIMIT
 HARD, LINEAR, GAUSSIAN = range(3)
 
 
-def run(family, scores, boxes, batch_index, *, above=0.0, limit=-1, kernel=HARD, iou=0.375, sigma=0.5, floor=0.0):
+def run(
+    family: Any,
+    scores: Any,
+    boxes: Any,
+    batch_index: Any,
+    *,
+    above: Any = 0.0,
+    limit: Any = -1,
+    kernel: Any = HARD,
+    iou: Any = 0.375,
+    sigma: Any = 0.5,
+    floor: Any = 0.0,
+) -> Any:
     shapes = [np.shape(value) for value in (scores, boxes, batch_index)]
     types = [family.of(*shapes[0]), family.box(*shapes[1]), tensor("int32", shapes[2])]
     inputs = [(type, stored(type, x)) for type, x in zip(types, (scores, boxes, batch_index), strict=True)]
@@ -33,7 +46,7 @@ SCORES = [[0.5, 0.5], [0.5, 0.75], [0.5, 0.25]]
 BOXES = [[0, 0, 1, 1, 0, 0, 10, 10], [0, 0, 1, 1, 1, 0, 11, 10], [0, 0, 1, 1, 20, 0, 30, 10]]
 
 
-def test_hard_literal():
+def test_hard_literal() -> None:
     _, (scores, boxes, classes, batches) = run(FAMILIES["float32"], SCORES, BOXES, [4, 4, 4], floor=0.0625)
     np.testing.assert_array_equal(scores, [0.75, 0.25])
     np.testing.assert_array_equal(boxes, [[1, 0, 11, 10], [20, 0, 30, 10]])
@@ -42,18 +55,18 @@ def test_hard_literal():
 
 
 @pytest.mark.parametrize(("kernel", "factor"), [(LINEAR, 2 / 11), (GAUSSIAN, math.exp(-((9 / 11) ** 2) / 0.5))])
-def test_soft_literal(kernel, factor):
+def test_soft_literal(kernel: int, factor: float) -> None:
     _, (scores, boxes, _, _) = run(FAMILIES["float32"], SCORES, BOXES, [0, 0, 0], kernel=kernel)
     np.testing.assert_allclose(scores, [0.75, 0.25, 0.5 * factor], rtol=1e-6)
     assert boxes[:, 0].tolist() == [1, 20, 0]
 
 
-def test_weakened_to_the_floor_is_still_in():
+def test_weakened_to_the_floor_is_still_in() -> None:
     _, (scores, _, _, _) = run(FAMILIES["float32"], SCORES, BOXES, [0, 0, 0], floor=0.0)
     assert scores.tolist() == [0.75, 0.25, 0]
 
 
-def test_score_threshold_is_exclusive_and_the_limit_is_for_each_image():
+def test_score_threshold_is_exclusive_and_the_limit_is_for_each_image() -> None:
     _, (scores, _, _, batches) = run(FAMILIES["float32"], SCORES, BOXES, [0, 1, 1], above=0.25, iou=1.0)
     assert (scores.tolist(), batches.tolist()) == ([0.5, 0.75], [0, 1])
     _, (scores, _, _, batches) = run(FAMILIES["float32"], SCORES, BOXES, [7, 3, 3], limit=1, iou=1.0)
@@ -62,13 +75,23 @@ def test_score_threshold_is_exclusive_and_the_limit_is_for_each_image():
     assert [out.shape for out in (scores, boxes, classes, batches)] == [(0,), (0, 4), (0,), (0,)]
 
 
-def test_the_limit_takes_the_best_of_all_classes_and_lists_them_by_class():
+def test_the_limit_takes_the_best_of_all_classes_and_lists_them_by_class() -> None:
     scores = [[0, 0.25, 0.75, 0.5]]
     _, (kept, boxes, classes, _) = run(FAMILIES["float32"], scores, [np.repeat(range(4), 4)], [0], limit=2)
     assert (kept.tolist(), classes.tolist(), boxes[:, 0].tolist()) == ([0.75, 0.5], [2, 3], [2, 3])
 
 
-def expected(scores, boxes, batch_index, above, limit, kernel, iou, sigma, floor):
+def expected(
+    scores: Any,
+    boxes: Any,
+    batch_index: Any,
+    above: Any,
+    limit: Any,
+    kernel: Any,
+    iou: Any,
+    sigma: Any,
+    floor: Any,
+) -> Any:
     """The definition, box by box; also how near any comparison was."""
     factors = {
         HARD: lambda shared: 1.0 if shared < iou else 0.0,
@@ -99,7 +122,7 @@ def expected(scores, boxes, batch_index, above, limit, kernel, iou, sigma, floor
     st.integers(-1, 5),
     st.integers(0, 2**32),
 )
-def test_every_image_and_class_by_itself(kind, extents, kernel, limit, seed):
+def test_every_image_and_class_by_itself(kind: str, extents: Any, kernel: Any, limit: Any, seed: Any) -> None:
     family, (rois, classes), random = FAMILIES[kind], extents, np.random.default_rng(seed)
     scores = random.permutation(np.arange(-24, 124))[: rois * classes].reshape(rois, classes) / 128
     corners = random.integers(0, 16, (rois, classes, 2)) / 8
@@ -118,7 +141,7 @@ def test_every_image_and_class_by_itself(kind, extents, kernel, limit, seed):
         assert outputs[3].tolist() == list(images)
 
 
-def test_rows_that_contradict_the_declared_ones_are_refused():
+def test_rows_that_contradict_the_declared_ones_are_refused() -> None:
     types = [tensor("float32", (3, 2)), tensor("float32", (3, 8)), tensor("int32", (3,))]
     inputs = [(type, np.array(x)) for type, x in zip(types, (SCORES, BOXES, [0, 0, 0]), strict=True)]
     integers = [scalar(OperandCode.INT32, -1), scalar(OperandCode.INT32, HARD)]
@@ -129,7 +152,7 @@ def test_rows_that_contradict_the_declared_ones_are_refused():
         run_single(CODE, [*inputs, half, *integers, half, half, half], outputs)
 
 
-def test_values_are_refused_when_computing():
+def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     with pytest.raises(OpFailedError, match="nms_kernel is 3, must be one of 0, 1, 2"):
         run(family, SCORES, BOXES, [0, 0, 0], kernel=3)

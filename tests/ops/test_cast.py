@@ -1,5 +1,7 @@
 """CAST."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,19 +23,20 @@ COPIED = {
 }
 
 
-def test_literal():
+def test_literal() -> None:
     x = floats([-1.9, 0.9, 255.9, 300])
-    assert_same(run(CAST, x, out=tensor("int32")), np.int32([-1, 0, 255, 300]))
-    assert_same(run(CAST, x, out=CODES["uint8"]), np.uint8([0, 0, 255, 255]))
-    assert_same(run(CAST, ints(-7, 7, 1000), out=CODES["uint8"]), np.uint8([0, 7, 255]))
+    assert_same(run(CAST, x, out=tensor("int32")), np.array([-1, 0, 255, 300], np.int32))
+    assert_same(run(CAST, x, out=CODES["uint8"]), np.array([0, 0, 255, 255], np.uint8))
+    assert_same(run(CAST, ints(-7, 7, 1000), out=CODES["uint8"]), np.array([0, 7, 255], np.uint8))
     assert_same(
-        run(CAST, (tensor("uint8", (2,), 0.5, 10), np.uint8([0, 11])), out=tensor("float32")), np.float32([0, 11])
+        run(CAST, (tensor("uint8", (2,), 0.5, 10), np.array([0, 11], np.uint8)), out=tensor("float32")),
+        np.array([0, 11], np.float32),
     )
 
 
 @quickly
 @given(st.sampled_from(sorted(CONVERTED)), st.sampled_from(sorted(CONVERTED)), shapes(most=5), st.integers(0, 2**32))
-def test_each_number_by_itself(source, target, shape, seed):
+def test_each_number_by_itself(source: str, target: str, shape: Any, seed: Any) -> None:
     random = np.random.default_rng(seed)
     low, high = (0, 256) if source == "uint8" else (-400, 400)
     x = random.uniform(low, high, shape).astype(CONVERTED[source].dtype)
@@ -44,41 +47,41 @@ def test_each_number_by_itself(source, target, shape, seed):
         "int32": int,
         "uint8": lambda number: min(max(int(number), 0), 255),
     }[target]
-    expected = [meaning(number) for number in x.ravel().tolist()]
+    expected = [meaning(number) for number in x.ravel().tolist()]  # type: ignore[operator]
     assert_same(out, np.array(expected, CONVERTED[target].dtype).reshape(shape))
 
 
 @quickly
 @given(st.sampled_from(sorted(COPIED)), shapes(), st.integers(0, 2**32))
-def test_other_types_are_copied(kind, shape, seed):
+def test_other_types_are_copied(kind: str, shape: Any, seed: Any) -> None:
     type = COPIED[kind]
     limits = np.iinfo(type.dtype)
     x = np.random.default_rng(seed).integers(limits.min, limits.max, shape, type.dtype, endpoint=True)
     assert_same(run(CAST, (type.with_dimensions(shape), x), out=type), x)
 
 
-def test_what_int32_cannot_hold():
+def test_what_int32_cannot_hold() -> None:
     x = floats([3e9, -3e9, np.inf, np.nan])
     assert run(CAST, x, out=tensor("int32")).tolist() == [2**31 - 1, -(2**31), 2**31 - 1, 0]
 
 
-def test_scales_play_no_part():
-    x = tensor("uint8", (2,), 0.5, 10), np.uint8([3, 200])
+def test_scales_play_no_part() -> None:
+    x = tensor("uint8", (2,), 0.5, 10), np.array([3, 200], np.uint8)
     assert run(CAST, x, out=tensor("uint8", (2,), 0.125, 77)).tolist() == [3, 200]
 
 
 @pytest.mark.parametrize("kind", sorted(COPIED))
-def test_other_types_are_not_converted(kind):
+def test_other_types_are_not_converted(kind: str) -> None:
     refuses_to_add(f"out is {COPIED[kind].name}, must be", CAST, floats([1]), outs=[COPIED[kind]])
     x = COPIED[kind].with_dimensions((1,)), np.zeros(1, COPIED[kind].dtype)
     refuses_to_add("out is TENSOR_FLOAT32, must be", CAST, x, outs=[tensor("float32")])
 
 
-def test_known_shapes_must_agree_when_added():
+def test_known_shapes_must_agree_when_added() -> None:
     out = [tensor("float32", (3,))]
     refuses_to_add("out has shape [3], must have that of input, [2]", CAST, floats([1, 2]), outs=out)
 
 
-def test_levels():
+def test_levels() -> None:
     assert level(CAST, floats([1]), out=tensor("int32")) == 3
     assert [level(CAST, (type, None)) for type in COPIED.values()] == [4] * len(COPIED)

@@ -23,7 +23,7 @@ from tests.ops.tensor_cases import (
 CHANNEL_SHUFFLE = OperationCode.CHANNEL_SHUFFLE
 
 
-def test_literal():
+def test_literal() -> None:
     x = floats([[11, 12, 13, 21, 22, 23]])
     assert run(CHANNEL_SHUFFLE, x, int32(2), int32(-1)).tolist() == [[11, 21, 12, 22, 13, 23]]
     assert run(CHANNEL_SHUFFLE, x, int32(3), int32(1)).tolist() == [[11, 13, 22, 12, 21, 23]]
@@ -31,7 +31,9 @@ def test_literal():
 
 @quickly
 @given(st.sampled_from(sorted(REALS)), shapes(extent=3), st.integers(1, 4), st.integers(0, 2**32))
-def test_channel_k_of_each_group_comes_before_channel_k_plus_1(kind, shape, groups, seed):
+def test_channel_k_of_each_group_comes_before_channel_k_plus_1(
+    kind: str, shape: tuple[int, ...], groups: int, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     axis = int(random.integers(-len(shape), len(shape)))
     size = shape[axis]
@@ -46,7 +48,7 @@ def test_channel_k_of_each_group_comes_before_channel_k_plus_1(kind, shape, grou
             assert_same(out.take(k * groups + group, axis), x.take(group * size + k, axis))
 
 
-def test_refusals():
+def test_refusals() -> None:
     x = floats([[1, 2, 3]])
     refuses_to_compute("axis 1 of input has extent 3, must be a multiple of 2", CHANNEL_SHUFFLE, x, int32(2), int32(1))
     refuses_to_compute("num_groups is 0, must be above 0", CHANNEL_SHUFFLE, x, int32(0), int32(1))
@@ -56,5 +58,5 @@ def test_refusals():
     refuses_to_add("input is TENSOR_INT32, must be", CHANNEL_SHUFFLE, ints(1), int32(1), int32(0))
 
 
-def test_level():
+def test_level() -> None:
     assert level(CHANNEL_SHUFFLE, floats([1]), int32(1), int32(0)) == 3

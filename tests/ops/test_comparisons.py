@@ -1,6 +1,7 @@
 """EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL."""
 
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,34 +46,34 @@ MEANING = {
         (Op.NOT_EQUAL, [1, 0, 1]),
     ],
 )
-def test_literal(code, out):
+def test_literal(code: Any, out: Any) -> None:
     assert_same(run(code, floats([-1, 2, 3]), floats([2]), out=TRUTH), np.uint8(out))
-    x = tensor("uint8", (3,), 0.5, 10), np.uint8([8, 14, 16])  # -1, 2, 3
-    y = tensor("uint8", (1,), 2.0, 128), np.uint8([129])  # 2
+    x = tensor("uint8", (3,), 0.5, 10), np.array([8, 14, 16], np.uint8)  # -1, 2, 3
+    y = tensor("uint8", (1,), 2.0, 128), np.array([129], np.uint8)  # 2
     assert_same(run(code, x, y, out=TRUTH), np.uint8(out))
 
 
 @quickly
 @given(st.sampled_from(sorted(MEANING)), pairs(NUMBERS | BOOL8))
-def test_each_pair_by_itself(code, pair):
+def test_each_pair_by_itself(code: Any, pair: Any) -> None:
     x, y = ((type, value & 1 if type.code == TRUTH.code else value) for type, value in pair)
     assert_pairs(lambda real: assert_same(run(code, x, y, out=TRUTH), real.astype(np.uint8)), MEANING[code], x, y)
 
 
 @quickly
 @given(pairs(NUMBERS | BOOL8))
-def test_each_is_the_negation_of_another(pair):
+def test_each_is_the_negation_of_another(pair: list[Any]) -> None:
     for code, other in ((Op.EQUAL, Op.NOT_EQUAL), (Op.LESS, Op.GREATER_EQUAL), (Op.GREATER, Op.LESS_EQUAL)):
         assert_same(run(code, *pair, out=TRUTH), 1 - run(other, *pair, out=TRUTH))
 
 
-def test_any_byte_but_zero_is_true():
-    x, y = ((tensor("bool8", (3,)), np.uint8(value)) for value in ([1, 0, 2], [255, 1, 0]))
+def test_any_byte_but_zero_is_true() -> None:
+    x, y = ((tensor("bool8", (3,)), np.uint8(value)) for value in ([1, 0, 2], [255, 1, 0]))  # type: ignore[arg-type]
     assert run(Op.EQUAL, x, y, out=TRUTH).tolist() == [1, 0, 0]
     assert run(Op.LESS, x, y, out=TRUTH).tolist() == [0, 1, 0]
 
 
-def test_refusals():
+def test_refusals() -> None:
     refuses_to_compute(
         "x of shape [2] and y of shape [3] do not broadcast", Op.LESS, floats([1, 2]), floats([1, 2, 3]), outs=[TRUTH]
     )
@@ -80,5 +81,5 @@ def test_refusals():
     refuses_to_add("out is TENSOR_FLOAT32, must be TENSOR_BOOL8", Op.LESS, floats([1]), floats([1]))
 
 
-def test_levels():
+def test_levels() -> None:
     assert [level(code, floats([1]), floats([1]), out=TRUTH) for code in MEANING] == [3] * 6

@@ -1,5 +1,7 @@
 """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,13 +26,13 @@ from tests.ops.tensor_cases import (
 DEPTH_TO_SPACE, SPACE_TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH
 
 
-def test_literal():
+def test_literal() -> None:
     deep, wide = floats([[[[1, 2, 3, 4]]]]), floats([[[[1], [2]], [[3], [4]]]])
     assert run(DEPTH_TO_SPACE, deep, int32(2)).tolist() == wide[1].tolist()
     assert run(SPACE_TO_DEPTH, wide, int32(2)).tolist() == deep[1].tolist()
 
 
-def test_literal_nchw():
+def test_literal_nchw() -> None:
     deep, wide = floats([[[[1]], [[2]], [[3]], [[4]]]]), floats([[[[1, 2], [3, 4]]]])
     assert run(DEPTH_TO_SPACE, deep, int32(2), flag(True)).tolist() == wide[1].tolist()
     assert run(SPACE_TO_DEPTH, wide, int32(2), flag(True)).tolist() == deep[1].tolist()
@@ -43,12 +45,12 @@ EXTENT = st.integers(1, 3)
 @given(
     st.sampled_from(sorted(REALS)), st.tuples(EXTENT, EXTENT, EXTENT, EXTENT), st.integers(1, 3), st.integers(0, 2**32)
 )
-def test_blocks_become_depth(kind, shape, block, seed):
+def test_blocks_become_depth(kind: str, shape: tuple[int, ...], block: int, seed: int) -> None:
     n, h, w, depth = shape
     type = REALS[kind].with_dimensions((n, h * block, w * block, depth))
     x = stored(type, np.random.default_rng(seed))
 
-    def source(b, i, j, d):
+    def source(b: Any, i: Any, j: Any, d: Any) -> Any:
         row, column = divmod(d // depth, block)
         return b, i * block + row, j * block + column, d % depth
 
@@ -60,7 +62,7 @@ def test_blocks_become_depth(kind, shape, block, seed):
 
 @quickly
 @given(st.sampled_from([DEPTH_TO_SPACE, SPACE_TO_DEPTH]), EXTENT, EXTENT, st.integers(1, 2), st.integers(0, 2**32))
-def test_nchw_is_the_same_permuted(code, n, extent, block, seed):
+def test_nchw_is_the_same_permuted(code: OperationCode, n: int, extent: int, block: int, seed: int) -> None:
     type = tensor("float32", (n, extent * block, 2 * block, block * block))
     x = stored(type, np.random.default_rng(seed))
     other = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
@@ -78,11 +80,11 @@ def test_nchw_is_the_same_permuted(code, n, extent, block, seed):
         (SPACE_TO_DEPTH, (4, 4, 1), 2, "input has rank 3, must have rank 4"),
     ],
 )
-def test_refusals(code, shape, block, sentence):
+def test_refusals(code: OperationCode, shape: tuple[int, ...], block: int, sentence: str) -> None:
     refuses_to_compute(sentence, code, floats(np.zeros(shape)), int32(block))
 
 
-def test_levels():
+def test_levels() -> None:
     x = floats(np.zeros((1, 1, 1, 4)))
     assert level(DEPTH_TO_SPACE, x, int32(2)) == 1
     assert level(DEPTH_TO_SPACE, x, int32(2), flag(False)) == 3

@@ -1,6 +1,7 @@
 """DETECTION_POSTPROCESSING."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,20 +19,20 @@ INT32, BOOL = OperandCode.INT32, OperandCode.BOOL
 
 
 def run(
-    family,
-    scores,
-    deltas,
-    anchors,
+    family: Any,
+    scores: Any,
+    deltas: Any,
+    anchors: Any,
     *,
-    scales=(1, 1, 1, 1),
-    regular=True,
-    most=3,
-    labels=1,
-    each=3,
-    above=0.0,
-    iou=0.375,
-    background=False,
-):
+    scales: Any = (1, 1, 1, 1),
+    regular: bool = True,
+    most: Any = 3,
+    labels: Any = 1,
+    each: Any = 3,
+    above: Any = 0.0,
+    iou: Any = 0.375,
+    background: bool = False,
+) -> Any:
     types = [family.of(*np.shape(x)) for x in (scores, deltas, anchors)]
     inputs = [(type, stored(type, x)) for type, x in zip(types, (scores, deltas, anchors), strict=True)]
     images, width = np.shape(scores)[0], most * (1 if regular else labels)
@@ -50,7 +51,7 @@ ANCHORS = [[5, 5, 10, 10], [5, 6, 10, 10], [5, 25, 10, 10]]
 FIRST, SECOND, THIRD = [0, 0, 10, 10], [0, 1, 10, 11], [0, 20, 10, 30]
 
 
-def test_regular_literal():
+def test_regular_literal() -> None:
     _, (scores, boxes, classes, count) = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, most=4)
     assert scores.tolist() == [[0.75, 0.625, 0.25, 0]]
     np.testing.assert_array_equal(boxes, [[SECOND, THIRD, FIRST, [0, 0, 0, 0]]])
@@ -58,7 +59,7 @@ def test_regular_literal():
     assert count.tolist() == [3]
 
 
-def test_fast_literal():
+def test_fast_literal() -> None:
     # Two labels of every box kept, of three detections asked for; labels count the background in.
     _, (scores, boxes, classes, count) = run(
         FAMILIES["float32"], SCORES, STILL, ANCHORS, regular=False, labels=2, background=True
@@ -69,13 +70,13 @@ def test_fast_literal():
     assert count.tolist() == [4]
 
 
-def test_fast_lists_no_more_labels_than_there_are():
+def test_fast_lists_no_more_labels_than_there_are() -> None:
     _, (scores, _, classes, count) = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, regular=False, labels=3, most=1)
     assert (scores.tolist(), classes.tolist(), count.tolist()) == ([[0.75, 0.125, 0]], [[0, 1, 0]], [2])
 
 
-def test_each_limit():
-    def listed(**options):
+def test_each_limit() -> None:
+    def listed(**options: Any) -> Any:
         outputs = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, **options)[1]
         return outputs[0][0, : outputs[3][0]].tolist()
 
@@ -85,7 +86,7 @@ def test_each_limit():
     assert listed(most=2) == [0.75, 0.625]
 
 
-def test_deltas_are_divided_by_the_scales():
+def test_deltas_are_divided_by_the_scales() -> None:
     _, (_, boxes, _, _) = run(
         FAMILIES["float32"], [[[0, 1]]], [[[2, 1, 10, -5]]], [[8, 12, 4, 2]], scales=(4, 2, 10, 5), most=1
     )
@@ -95,11 +96,21 @@ def test_deltas_are_divided_by_the_scales():
     )
 
 
-def expected(scores, boxes, regular, most, labels, each, above, iou, background):
+def expected(
+    scores: Any,
+    boxes: Any,
+    regular: bool,
+    most: Any,
+    labels: Any,
+    each: Any,
+    above: Any,
+    iou: Any,
+    background: bool,
+) -> Any:
     """The listed entries of one image (score, box, label), and how near any comparison was."""
     race = Race()
 
-    def factor(shared):
+    def factor(shared: Any) -> Any:
         return 0 if shared >= iou else 1
 
     if regular:
@@ -127,7 +138,9 @@ def expected(scores, boxes, regular, most, labels, each, above, iou, background)
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_every_image_by_itself(kind, extents, limits, regular, background, seed):
+def test_every_image_by_itself(
+    kind: str, extents: Any, limits: Any, regular: bool, background: bool, seed: Any
+) -> None:
     family, random = FAMILIES[kind], np.random.default_rng(seed)
     images, cells, classes = extents
     scores = np.stack([random.permutation(np.arange(1, 120)) for _ in range(images)])[:, : cells * classes]
@@ -154,7 +167,7 @@ def test_every_image_by_itself(kind, extents, limits, regular, background, seed)
             assert_close(type, output[image], column, family.atol)
 
 
-def test_values_are_refused_when_computing():
+def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     for options, sentence in (
         ({"scales": (1, 0, 1, 1)}, "scale_x is 0.0, must be above 0"),
@@ -174,6 +187,6 @@ def test_values_are_refused_when_computing():
         run(family, SCORES, STILL, ANCHORS[:2])
 
 
-def test_what_the_other_mode_limits_may_be_zero():
+def test_what_the_other_mode_limits_may_be_zero() -> None:
     assert run(FAMILIES["float32"], SCORES, STILL, ANCHORS, labels=0)[1][3].tolist() == [3]
     assert run(FAMILIES["float32"], SCORES, STILL, ANCHORS, regular=False, each=0)[1][3].tolist() == [2]

@@ -1,6 +1,7 @@
 """EMBEDDING_LOOKUP."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,25 +23,25 @@ TYPES = {
 }
 
 
-def arguments(lookups, values, kind):
+def arguments(lookups: Any, values: Any, kind: str) -> tuple[Any, ...]:
     name, scale, zero_point, _ = TYPES[kind]
     type = tensor(name, np.shape(values), scale, zero_point)
     inputs = [(tensor("int32", np.shape(lookups)), lookups), (type, np.asarray(values, type.dtype))]
     return Op.EMBEDDING_LOOKUP, inputs, [type.with_dimensions(())]
 
 
-def look_up(lookups, values, kind="float32"):
+def look_up(lookups: Any, values: Any, kind: str = "float32") -> Any:
     (out,) = run_single(*arguments(lookups, values, kind))
     return out
 
 
-def test_literal():
+def test_literal() -> None:
     np.testing.assert_array_equal(look_up([2, 0, 2], [[1, 2], [3, 4], [5, 6]]), [[5, 6], [1, 2], [5, 6]])
 
 
 @quickly
 @given(st.sampled_from(sorted(TYPES)), st.integers(1, 5), st.integers(1, 6), st.integers(2, 4), st.integers(0, 2**32))
-def test_each_row(kind, rows, count, rank, seed):
+def test_each_row(kind: str, rows: int, count: int, rank: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     values = random.integers(-100 if kind != "quant8" else 0, 100, (rows, *random.integers(1, 4, rank - 1)))
     lookups = random.integers(0, rows, count)
@@ -49,7 +50,7 @@ def test_each_row(kind, rows, count, rank, seed):
 
 
 @pytest.mark.parametrize("kind", sorted(TYPES))
-def test_levels(kind):
+def test_levels(kind: str) -> None:
     code, inputs, (out,) = arguments([0], [[1]], kind)
     assert single(code, inputs, [out.with_dimensions((1, 1))]).feature_level == TYPES[kind][-1]
 
@@ -63,6 +64,6 @@ def test_levels(kind):
         ([[0]], [[1]], "lookups has rank 2, must have rank 1"),
     ],
 )
-def test_refusals(lookups, values, sentence):
+def test_refusals(lookups: list[Any], values: list[Any], sentence: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         look_up(lookups, values)

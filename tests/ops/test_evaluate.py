@@ -1,5 +1,7 @@
 """The framework around the kernels: what is resolved once, and what a run does."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from tests.ops.image_cases import NONE, RELU6, SAME, VALID, floats, numbers, ope
 from tests.ops.tensor_cases import FLOATS, int32, unknown
 
 
-def prepared(code, *inputs, out=None, constant=False):
+def prepared(code: Any, *inputs: Any, out: Any = None, constant: bool = False) -> Any:
     """The normal call of an operation, and its constants."""
     model = single(code, inputs, [out or unknown(inputs[0][0])], constant=constant)
     (operation,) = model.operations
@@ -26,12 +28,12 @@ def prepared(code, *inputs, out=None, constant=False):
     return call, {i: value for i, value in values.items() if value is not None}
 
 
-def watch(monkeypatch, code):
+def watch(monkeypatch: Any, code: Any) -> list[Any]:
     """A list that grows by the arguments of each call of an operation's kernels."""
     seen = []
 
-    def watched(kernel):
-        def function(*positional, **named):
+    def watched(kernel: Any) -> Any:
+        def function(*positional: Any, **named: Any) -> Any:
             seen.append(named)
             return kernel.function(*positional, **named)
 
@@ -41,12 +43,12 @@ def watch(monkeypatch, code):
     return seen
 
 
-def filtered(kind, random, shape=(1, 3, 3, 2)):
+def filtered(kind: str, random: Any, shape: Any = (1, 3, 3, 2)) -> tuple[Any, ...]:
     x, out = operands(kind, shape, (2, 2, 2, 2), 0, random)
     return [*x, *numbers(VALID, 1, 1, NONE)], out
 
 
-def test_a_step_takes_what_is_not_constant():
+def test_a_step_takes_what_is_not_constant() -> None:
     x, out = filtered("quant8", np.random.default_rng(0))
     free = specialise(*prepared(Op.CONV_2D, *x, out=unknown(out)))
     held = specialise(*prepared(Op.CONV_2D, *x, out=unknown(out), constant=True))
@@ -54,7 +56,7 @@ def test_a_step_takes_what_is_not_constant():
     assert np.array_equal(free.run(*[value for _, value in x[:3]]), held.run(x[0][1]))
 
 
-def test_constants_are_converted_once_and_cannot_be_overwritten(monkeypatch):
+def test_constants_are_converted_once_and_cannot_be_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch, Op.CONV_2D)
     x, out = filtered("quant8", np.random.default_rng(0))
     step = specialise(*prepared(Op.CONV_2D, *x, out=unknown(out), constant=True))
@@ -68,18 +70,20 @@ def test_constants_are_converted_once_and_cannot_be_overwritten(monkeypatch):
 @pytest.mark.parametrize(
     ("code", "bias", "expected"), [(200, 0, np.float32), (255, 0, np.float64), (200, -2_000_000, np.float64)]
 )
-def test_sums_are_of_the_precision_that_keeps_them_exact(monkeypatch, code, bias, expected):
+def test_sums_are_of_the_precision_that_keeps_them_exact(
+    monkeypatch: pytest.MonkeyPatch, code: Any, bias: Any, expected: Any
+) -> None:
     seen = watch(monkeypatch, Op.FULLY_CONNECTED)
     row = tensor("uint8", (1, 300), 1.0, 0), np.zeros((1, 300), np.uint8)
     weights = tensor("uint8", (1, 300), 1.0, 0), np.full((1, 300), code, np.uint8)
-    bias = tensor("int32", (1,), 1.0), np.int32([bias])  # 255 · 300 · 220 is about 2²⁴
+    bias = tensor("int32", (1,), 1.0), np.array([bias], np.int32)  # 255 · 300 · 220 is about 2²⁴
     step = specialise(*prepared(Op.FULLY_CONNECTED, row, weights, bias, int32(NONE), constant=True))
     step.run(row[1])
     assert {seen[0][name].dtype for name in ("input", "weights", "bias")} == {np.dtype(expected)}
 
 
 @pytest.mark.parametrize(("inner", "expected"), [(200, np.float32), (300, np.float64)])
-def test_so_are_sums_along_what_no_filter_has(monkeypatch, inner, expected):
+def test_so_are_sums_along_what_no_filter_has(monkeypatch: pytest.MonkeyPatch, inner: int, expected: Any) -> None:
     """Codes as far as 255 from the zero point: 255² · 258 is 2²⁴."""
     seen = watch(monkeypatch, Op.BATCH_MATMUL)
     x = tensor("int8", (1, inner), 1.0, -128), np.full((1, inner), 127, np.int8)
@@ -90,7 +94,7 @@ def test_so_are_sums_along_what_no_filter_has(monkeypatch, inner, expected):
     assert {value.dtype for value in seen[0].values() if isinstance(value, np.ndarray)} == {np.dtype(expected)}
 
 
-def test_kernels_see_images_as_nhwc(monkeypatch):
+def test_kernels_see_images_as_nhwc(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch, Op.MAX_POOL_2D)
     x = floats(np.arange(12).reshape(1, 2, 3, 2))
     plain = numbers(SAME, 1, 1, 1, 1)
@@ -101,7 +105,7 @@ def test_kernels_see_images_as_nhwc(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_functions_of_eight_bits_are_looked_up(monkeypatch, dtype):
+def test_functions_of_eight_bits_are_looked_up(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     seen = watch(monkeypatch, Op.HARD_SWISH)
     type = tensor(dtype, (2, 3), 0.05, 7)
     step = specialise(*prepared(Op.HARD_SWISH, (type, np.zeros((2, 3), dtype)), out=tensor(dtype, (), 0.1, 3)))
@@ -114,31 +118,31 @@ def test_functions_of_eight_bits_are_looked_up(monkeypatch, dtype):
     assert np.abs(y - (x * np.clip(x + 3, 0, 6) / 6 / 0.1 + 3)).max() <= 0.5 + 1e-4
 
 
-def test_float16_is_computed_in_float32(monkeypatch):
+def test_float16_is_computed_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch, Op.TANH)
-    x = FLOATS["float16"].with_dimensions((2,)), np.float16([0.5, 1])
+    x = FLOATS["float16"].with_dimensions((2,)), np.array([0.5, 1], np.float16)
     (y,) = specialise(*prepared(Op.TANH, x)).run(x[1])
     assert seen[0]["input"].dtype == np.float32
     assert y.dtype == np.float16
 
 
-def test_activations_do_not_touch_the_input():
-    x = floats(np.float32([-1, 9]).reshape(1, 1, 2, 1))
+def test_activations_do_not_touch_the_input() -> None:
+    x = floats(np.array([-1, 9], np.float32).reshape(1, 1, 2, 1))
     (y,) = specialise(*prepared(Op.MAX_POOL_2D, x, *numbers(SAME, 1, 1, 1, 1, RELU6))).run(x[1])
     assert y.reshape(-1).tolist() == [0, 6]
     assert x[1].reshape(-1).tolist() == [-1, 9]
 
 
-def test_lists_are_put_together_from_constants_and_inputs():
+def test_lists_are_put_together_from_constants_and_inputs() -> None:
     x, y = floats([[1, 2]]), floats([[3, 4]])
     step = specialise(*prepared(Op.CONCATENATION, x, y, int32(0), constant=True))
     assert [array.tolist() for array in step.run(x[1])] == [[[1, 2], [3, 4]]]
     assert [array.tolist() for array in step.run(-x[1])] == [[[-1, -2], [3, 4]]]
 
 
-def test_evaluate_computes_known_arrays():
+def test_evaluate_computes_known_arrays() -> None:
     x = floats([1, 2])
     call, constants = prepared(Op.ADD, x, floats([3]), int32(NONE))
     lhs, rhs = (call.operands[name][0] for name in ("lhs", "rhs"))
-    (y,) = evaluate(call, constants | {lhs: x[1], rhs: np.float32([3])})
+    (y,) = evaluate(call, constants | {lhs: x[1], rhs: np.array([3], np.float32)})
     assert y.tolist() == [4, 5]

@@ -6,7 +6,7 @@ import pytest
 from nnapi.ops.farmhash import fingerprint64
 
 
-def test_literal():
+def test_literal() -> None:
     (found,) = fingerprint64(np.frombuffer(b"foo", np.uint8)[np.newaxis])
     assert found == 6150913649986995171
 
@@ -31,8 +31,8 @@ def test_literal():
         (200, 13149894016708784121),
     ],
 )
-def test_every_kind_of_length(length, want):
-    key = np.uint8([(i * 37 + length * 11) % 128 for i in range(length)])
+def test_every_kind_of_length(length: int, want: int) -> None:
+    key = np.array([(i * 37 + length * 11) % 128 for i in range(length)], np.uint8)
     other = key ^ 1
     found = fingerprint64(np.stack([other, key]))
     assert found[1] == want

@@ -1,5 +1,7 @@
 """GATHER."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,21 +28,23 @@ GATHER = OperationCode.GATHER
 SIX = floats([[1, 2, 3], [4, 5, 6]])
 
 
-def test_literal():
+def test_literal() -> None:
     assert run(GATHER, SIX, int32(0), ints(1, 0, 1)).tolist() == [[4, 5, 6], [1, 2, 3], [4, 5, 6]]
     assert run(GATHER, SIX, int32(-1), ints([2], [0])).tolist() == [[[3], [1]], [[6], [4]]]
 
 
 @quickly
 @given(tensors(NUMBERS, shapes(extent=3)), shapes(most=3, extent=3), st.data(), st.booleans())
-def test_each_slice_is_the_indexed_one(x, index_shape, data, constant):
+def test_each_slice_is_the_indexed_one(
+    x: tuple[Any, ...], index_shape: tuple[int, ...], data: Any, constant: bool
+) -> None:
     value = x[1]
     axis = data.draw(st.integers(-value.ndim, value.ndim - 1))
     positive, extent, rank = axis % value.ndim, value.shape[axis], len(index_shape)
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     indices = random.integers(0, extent, index_shape, np.int32)
 
-    def source(*out):
+    def source(*out: Any) -> Any:
         return (*out[:positive], indices[out[positive : positive + rank]], *out[positive + rank :])
 
     out = run(GATHER, x, int32(axis), given_array(indices), constant=constant)
@@ -55,13 +59,13 @@ def test_each_slice_is_the_indexed_one(x, index_shape, data, constant):
         (2, (0,), "axis is 2, must be in [-2, 2)"),
     ],
 )
-def test_refusals(axis, indices, sentence):
+def test_refusals(axis: int, indices: tuple[int, ...], sentence: str) -> None:
     refuses_to_compute(sentence, GATHER, SIX, int32(axis), ints(*indices))
 
 
-def test_refuses_when_added():
+def test_refuses_when_added() -> None:
     refuses_to_add("indices is TENSOR_FLOAT32, must be TENSOR_INT32", GATHER, SIX, int32(0), floats([0]))
 
 
-def test_level():
+def test_level() -> None:
     assert level(GATHER, SIX, int32(0), ints(0)) == 3

@@ -1,6 +1,7 @@
 """GENERATE_PROPOSALS."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,19 @@ CODE = OperationCode.GENERATE_PROPOSALS
 
 
 def run(
-    family, scores, deltas, anchors, image_info, *, strides=(4, 4), pre=-1, post=-1, iou=0.375, small=0.5, nchw=False
-):
+    family: Any,
+    scores: Any,
+    deltas: Any,
+    anchors: Any,
+    image_info: Any,
+    *,
+    strides: Any = (4, 4),
+    pre: Any = -1,
+    post: Any = -1,
+    iou: Any = 0.375,
+    small: Any = 0.5,
+    nchw: bool = False,
+) -> Any:
     if nchw:
         scores, deltas = (np.asarray(x).transpose(0, 3, 1, 2) for x in (scores, deltas))
     shapes = [np.shape(value) for value in (scores, deltas, anchors, image_info)]
@@ -38,15 +50,15 @@ STILL = np.zeros((1, 1, 3, 4))
 ANCHOR = [[0, 0, 8, 8]]
 
 
-def test_literal():
+def test_literal() -> None:
     _, (scores, boxes, batches) = run(FAMILIES["float32"], SCORES, STILL, ANCHOR, [[40, 40]])
     assert scores.tolist() == [0.75, 0.5, 0.25]
     np.testing.assert_array_equal(boxes, [[4, 0, 12, 8], [8, 0, 16, 8], [0, 0, 8, 8]])
     assert batches.tolist() == [0, 0, 0]
 
 
-def test_each_limit():
-    def kept(**options):
+def test_each_limit() -> None:
+    def kept(**options: Any) -> Any:
         return run(FAMILIES["float32"], SCORES, STILL, ANCHOR, [[40, 40]], **options)[1][0].tolist()
 
     assert kept(iou=0.25) == [0.75]  # both neighbours overlap the best one by 1/3
@@ -62,14 +74,24 @@ def test_each_limit():
     assert run(FAMILIES["float32"], SCORES, wide, ANCHOR, [[40, 16]], small=-1)[1][0].tolist() == [0.75, 0.25]
 
 
-def test_deltas_move_and_stretch_before_clipping():
+def test_deltas_move_and_stretch_before_clipping() -> None:
     deltas = [[[[0.5, 0.25, 1, -1]]]]
     _, (_, boxes, _) = run(FAMILIES["float32"], [[[[0.5]]]], deltas, [[10, 10, 14, 18]], [[99, 99]])
     e = math.e
     np.testing.assert_allclose(boxes, [[14 - 2 * e, 16 - 4 / e, 14 + 2 * e, 16 + 4 / e]], rtol=1e-6)
 
 
-def expected(scores, deltas, anchors, image_info, strides, pre, post, iou, small):
+def expected(
+    scores: Any,
+    deltas: Any,
+    anchors: Any,
+    image_info: Any,
+    strides: Any,
+    pre: Any,
+    post: Any,
+    iou: Any,
+    small: Any,
+) -> Any:
     race, rows = Race(), []
     for b, (height, width) in enumerate(image_info):
         boxes = {}
@@ -102,7 +124,7 @@ def expected(scores, deltas, anchors, image_info, strides, pre, post, iou, small
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_every_image_by_itself(kind, extents, pre, post, nchw, seed):
+def test_every_image_by_itself(kind: str, extents: Any, pre: Any, post: Any, nchw: bool, seed: Any) -> None:
     family, random = FAMILIES[kind], np.random.default_rng(seed)
     images, height, width, count = extents
     scores = np.stack([random.permutation(np.arange(1, 120)) for _ in range(images)])[:, : height * width * count]
@@ -123,7 +145,7 @@ def test_every_image_by_itself(kind, extents, pre, post, nchw, seed):
         assert outputs[2].tolist() == list(batches)
 
 
-def test_values_are_refused_when_computing():
+def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     good = [SCORES, STILL, ANCHOR, [[40, 40]]]
     for position, bad, sentence in (
@@ -134,10 +156,10 @@ def test_values_are_refused_when_computing():
         (0, [[0.5]], "scores has rank 2, must have rank 4"),
     ):
         with pytest.raises(OpFailedError, match=sentence):
-            run(family, *good[:position], bad, *good[position + 1 :])
+            run(family, *good[:position], bad, *good[position + 1 :])  # type: ignore[call-arg]
 
 
-def test_quantised_anchors_count_eighths():
+def test_quantised_anchors_count_eighths() -> None:
     types = [tensor("uint8", (1, 1, 1, 1), 1.0), tensor("uint8", (1, 1, 1, 4), 1.0)]
     types += [OperandType(OperandCode.TENSOR_QUANT16_SYMM, (1, 4), 0.25), tensor("quant16_asymm", (1, 2), 0.125)]
     inputs = [(type, np.zeros(type.shape)) for type in types]

@@ -1,5 +1,7 @@
 """HEATMAP_MAX_KEYPOINT."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,7 +16,7 @@ from tests.ops.detection_cases import FAMILIES, assert_close, stored
 CODE = OperationCode.HEATMAP_MAX_KEYPOINT
 
 
-def run(family, heatmaps, boxes, nchw=False):
+def run(family: Any, heatmaps: Any, boxes: Any, nchw: bool = False) -> tuple[Any, ...]:
     """One result of scores and locations for heatmaps [box, size, size, keypoint]."""
     heatmaps = np.asarray(heatmaps, np.float64)
     if nchw:
@@ -26,11 +28,11 @@ def run(family, heatmaps, boxes, nchw=False):
     return outputs, run_single(CODE, [*inputs, scalar(OperandCode.BOOL, nchw)], outputs)
 
 
-def heatmap(rows):
+def heatmap(rows: Any) -> Any:
     return np.array(rows, float)[None, ..., None]
 
 
-def test_parabola_literal():
+def test_parabola_literal() -> None:
     # Along x: -0.5, 1, 0.5 has its maximum a quarter of a cell to the right, 1.0625 high; along y it is even.
     cells = heatmap([[-1.5, 0, -0.5], [-0.5, 1, 0.5], [-1.5, 0, -0.5]])
     _, (scores, locations) = run(FAMILIES["float32"], cells, [[10, 20, 16, 32]])
@@ -38,18 +40,18 @@ def test_parabola_literal():
     np.testing.assert_allclose(locations, [[[10 + 1.75 / 3 * 6, 20 + 1.5 / 3 * 12]]])
 
 
-def test_border_is_mirrored():
+def test_border_is_mirrored() -> None:
     # In a corner both neighbours are the one inside: the step is zero by symmetry.
     _, (scores, locations) = run(FAMILIES["float32"], heatmap([[1, 0], [0, -1]]), [[0, 0, 8, 4]])
     assert (scores.tolist(), locations.tolist()) == ([[1]], [[[2, 1]]])
 
 
-def test_flat_heatmap_keeps_the_first_cell():
+def test_flat_heatmap_keeps_the_first_cell() -> None:
     _, (scores, locations) = run(FAMILIES["float32"], heatmap(np.full((4, 4), 0.5)), [[0, 0, 4, 4]])
     assert (scores.tolist(), locations.tolist()) == ([[0.5]], [[[0.5, 0.5]]])
 
 
-def test_step_is_cut_to_one_and_a_half_cells():
+def test_step_is_cut_to_one_and_a_half_cells() -> None:
     # Slope 1/16 and curvature -5/8 along x and y, mixed 19/32: the maximum is 2 cells away in both.
     cells = np.full((5, 5), -0.5)
     cells[1:4, 1:4] = [[0.875, 0.625, -0.3125], [0.625, 1, 0.75], [-0.3125, 0.75, 0.875]]
@@ -59,7 +61,7 @@ def test_step_is_cut_to_one_and_a_half_cells():
 
 
 @pytest.mark.parametrize(("kind", "moved"), [("float16", False), ("float32", True)])
-def test_half_precision_calls_more_heatmaps_flat(kind, moved):
+def test_half_precision_calls_more_heatmaps_flat(kind: str, moved: bool) -> None:
     # The determinant of the curvature is (3/128)², about 0.00055.
     low, high = 1 - 1 / 64, 1 - 1 / 128
     cells = heatmap([[low + high - 1, low, low + high - 1], [low, 1, high], [low + high - 1, high, low + high - 1]])
@@ -67,12 +69,12 @@ def test_half_precision_calls_more_heatmaps_flat(kind, moved):
     assert (locations[0, 0, 0] != 1.5) == moved
 
 
-def refine(cells, tolerance):
+def refine(cells: Any, tolerance: float) -> tuple[Any, ...]:
     """Score and cell coordinates (x, y) of the maximum of one heatmap by a linear solver, and how near flat it was."""
     row, column = np.unravel_index(cells.argmax(), cells.shape)
     size = len(cells)
 
-    def at(dy, dx):
+    def at(dy: Any, dx: Any) -> Any:
         y, x = (1 if i < 0 else size - 2 if i >= size else i for i in (row + dy, column + dx))
         return float(cells[y, x])
 
@@ -97,7 +99,7 @@ def refine(cells, tolerance):
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_every_keypoint_by_itself(kind, extents, nchw, seed):
+def test_every_keypoint_by_itself(kind: str, extents: tuple[int, ...], nchw: bool, seed: int) -> None:
     (count, size, keypoints), family, random = extents, FAMILIES[kind], np.random.default_rng(seed)
     heatmaps = random.integers(-16, 32, (count, size, size, keypoints)) / 32
     start = random.integers(0, 80, (count, 2)) / 8
@@ -114,7 +116,7 @@ def test_every_keypoint_by_itself(kind, extents, nchw, seed):
     assert_close(types[1], outputs[1], locations, family.atol)
 
 
-def test_values_are_refused_when_computing():
+def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     with pytest.raises(OpFailedError, match="heatmaps are 2 × 3 cells, must be square and at least 2 × 2"):
         run(family, np.zeros((1, 2, 3, 1)), [[0, 0, 1, 1]])
@@ -126,7 +128,7 @@ def test_values_are_refused_when_computing():
         run(family, np.zeros((1, 2, 2, 1)), [[3, 0, 1, 1]])
 
 
-def test_quantised_locations_count_eighths():
+def test_quantised_locations_count_eighths() -> None:
     types = [tensor("uint8", (1, 2, 2, 1), 1.0), tensor("quant16_asymm", (1, 4), 0.125)]
     inputs = [*((type, np.zeros(type.shape)) for type in types), scalar(OperandCode.BOOL, False)]
     outputs = [tensor("uint8", (1, 1), 1.0), tensor("quant16_asymm", (1, 1, 2), 0.25)]

@@ -2,6 +2,7 @@
 
 import re
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from nnapi.testing.single import run_single, scalar
 from tests.ops.recurrent_cases import quickly
 
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
-HASH = np.float32([[0.123, 0.456], [-0.321, -0.654]])
-ITEMS = np.int32([[1, 2], [3, 4], [5, 6]])
+HASH = np.array([[0.123, 0.456], [-0.321, -0.654]], np.float32)
+ITEMS = np.array([[1, 2], [3, 4], [5, 6]], np.int32)
 CODES = {
     np.dtype(np.float32): OperandCode.TENSOR_FLOAT32,
     np.dtype(np.float16): OperandCode.TENSOR_FLOAT16,
@@ -27,7 +28,7 @@ CODES = {
 }
 
 
-def project(hash, items, weight, kind):
+def project(hash: Any, items: Any, weight: Any, kind: int) -> Any:
     inputs = []
     for array in (hash, items, weight):
         if array is None:
@@ -39,7 +40,7 @@ def project(hash, items, weight, kind):
     return out
 
 
-def bits_by_hand(hash, items, weight):
+def bits_by_hand(hash: Any, items: Any, weight: Any) -> list[int]:
     """One bit for each seed: the sign of the sum of weighted signed hashes, as exact as Python's integers."""
     bits = []
     for seed in hash.astype(np.float32).ravel():
@@ -52,12 +53,12 @@ def bits_by_hand(hash, items, weight):
     return bits
 
 
-def test_literal():
+def test_literal() -> None:
     # The published FarmHash gives, over 2^63, for the four seeds: (0.996, 0.997, 0.037), (0.638, -0.521, -0.488),
     # (-0.730, 0.919, -0.177), (0.110, 0.615, -0.247), with sums 2.03, -0.37, 0.01, 0.48.
     assert project(HASH, ITEMS, None, SPARSE_DEPRECATED).tolist() == [0b10, 0b11]
     assert project(HASH, ITEMS, None, SPARSE).tolist() == [0b10, 0b11 + 4]
-    assert project(HASH, ITEMS, np.float32([-1, 0.5, 0]), DENSE).tolist() == [0, 0, 1, 1]
+    assert project(HASH, ITEMS, np.array([-1, 0.5, 0], np.float32), DENSE).tolist() == [0, 0, 1, 1]
 
 
 @quickly
@@ -71,7 +72,9 @@ def test_literal():
     st.sampled_from(list(CODES)),
     st.integers(0, 2**32),
 )
-def test_against_one_key_at_a_time(count, width, items, extent, weighted, hash_type, item_type, seed):
+def test_against_one_key_at_a_time(
+    count: int, width: int, items: int, extent: int, weighted: bool, hash_type: Any, item_type: Any, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     hash = random.normal(size=(count, width)).astype(hash_type)
     x = random.integers(0, 200, (items, extent)).astype(item_type)
@@ -83,7 +86,7 @@ def test_against_one_key_at_a_time(count, width, items, extent, weighted, hash_t
     assert project(hash, x, weight, SPARSE).tolist() == [h * 2**width + code for h, code in enumerate(packed)]
 
 
-def test_a_signature_of_32_bits_fills_the_sign():
+def test_a_signature_of_32_bits_fills_the_sign() -> None:
     hash = np.linspace(-1, 1, 32, dtype=np.float32)[np.newaxis]
     (signature,) = project(hash, ITEMS, None, SPARSE_DEPRECATED).tolist()
     assert f"{signature % 2**32:032b}" == "".join(map(str, project(hash, ITEMS, None, DENSE)))
@@ -93,12 +96,12 @@ def test_a_signature_of_32_bits_fills_the_sign():
     ("hash", "weight", "kind", "sentence"),
     [
         (HASH, None, 0, "type is 0, must be one of 1, 2, 3"),
-        (HASH, np.float32([1, 1]), DENSE, "weight has shape [2], must be [3]"),
+        (HASH, np.array([1, 1], np.float32), DENSE, "weight has shape [2], must be [3]"),
         (np.zeros((1, 33), np.float32), None, DENSE, "hash has shape [1, 33], which takes 33 bits, more than 32"),
         (np.zeros((5, 30), np.float32), None, SPARSE, "hash has shape [5, 30], which takes 33 bits, more than 32"),
         (np.zeros(3, np.float32), None, DENSE, "hash has rank 1, must have rank 2"),
     ],
 )
-def test_refusals(hash, weight, kind, sentence):
+def test_refusals(hash: Any, weight: Any, kind: int, sentence: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         project(hash, ITEMS, weight, kind)

@@ -1,6 +1,7 @@
 """LSTM."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,21 +37,21 @@ ONE_UNIT = {
 }
 
 
-def test_literal():
+def test_literal() -> None:
     # c = 3/4 · 8 + 1/4 · (2 · 1 + 1) = 6.75; h = 1/2 · 6.75
     scratch, h, c, out = run_named(Op.LSTM, ONE_UNIT, 4, length=23)
     assert scratch.shape == (1, 3)
     np.testing.assert_allclose((h, c, out), [[[3.375]], [[6.75]], [[3.375]]], rtol=1e-6)
 
 
-def test_clips_and_projection():
+def test_clips_and_projection() -> None:
     # c = min(6.75, 4); h = min(-3 · 2 - 1, …) clipped at 5
     values = ONE_UNIT | {"cell_clip": 4, "proj_clip": 5, "projection_weights": [[-3]], "projection_bias": [-1]}
     _, h, c, out = run_named(Op.LSTM, values, 4, length=23)
     np.testing.assert_allclose((h, c, out), [[[-5]], [[4]], [[-5]]], rtol=1e-6)
 
 
-def test_the_output_gate_sees_the_new_state():
+def test_the_output_gate_sees_the_new_state() -> None:
     values = ONE_UNIT | {"cell_to_forget_weights": [0], "cell_to_output_weights": [math.log(3) / 6.75]}
     _, h, _, _ = run_named(Op.LSTM, values, 4)
     np.testing.assert_allclose(h, [[6.75 * 3 / 4]], rtol=1e-6)
@@ -65,7 +66,7 @@ def test_the_output_gate_sees_the_new_state():
     st.sampled_from(["float32", "float16"]),
     st.integers(0, 2**32),
 )
-def test_against_plain_floats(kind, batch, input_size, units, dtype, seed):
+def test_against_plain_floats(kind: Any, batch: Any, input_size: Any, units: Any, dtype: str, seed: Any) -> None:
     random = np.random.default_rng(seed)
     if kind["norm"]:
         units += 4  # few units of nearly equal sums make the quotient by their deviation inexact
@@ -74,13 +75,14 @@ def test_against_plain_floats(kind, batch, input_size, units, dtype, seed):
     given = w | options(kind) | {"input": x, "output_state_in": h, "cell_state_in": c}
     scratch, *results = run_named(Op.LSTM, given, 4, dtype)
     steps = [
-        lstm_by_hand(w, kind, *(stored(row, dtype) for row in rows), dtype=dtype) for rows in zip(x, h, c, strict=True)
+        lstm_by_hand(w, kind, *(stored(row, dtype) for row in rows), dtype=dtype)  # type: ignore[misc]
+        for rows in zip(x, h, c, strict=True)
     ]
     out, state = (np.array(column) for column in zip(*steps, strict=True))
     assert_near(results, [out, state, out], dtype)
     assert scratch.shape == (batch, units * (3 if kind["coupled"] else 4))
 
 
-def test_normalisation_takes_all_four_operands():
+def test_normalisation_takes_all_four_operands() -> None:
     with pytest.raises(BadDataError, match="takes 23 or 27 inputs, got 24"):
         run_named(Op.LSTM, ONE_UNIT, 4, length=24)

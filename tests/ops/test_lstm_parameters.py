@@ -1,5 +1,7 @@
 """Names, order and presence of an LSTM cell's operands."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ OPTIONS = ["activation", "cell_clip", "proj_clip"]
 STATES = ["output_state_in", "cell_state_in"]
 
 
-def prefixed(prefix, names):
+def prefixed(prefix: Any, names: Any) -> Any:
     return [prefix + name for name in names]
 
 
@@ -79,7 +81,7 @@ def prefixed(prefix, names):
         (Op.QUANTIZED_16BIT_LSTM, ["input", *CELL[:8], *CELL[11:15], "cell_state_in", "output_in"]),
     ],
 )
-def test_order(code, names):
+def test_order(code: Any, names: list[str]) -> None:
     assert [slot.name for slot in REGISTRY[code].forms[0].inputs] == names
 
 
@@ -90,14 +92,14 @@ PLAIN = dict.fromkeys(("coupled", "peephole", "norm", "projection", "projection_
 }
 
 
-def call(**kind):
-    kind = PLAIN | kind
+def call(**kind: bool) -> Any:
+    kind = PLAIN | kind  # type: ignore[assignment]
     given, output_size = weights(np.random.default_rng(0), kind, 2, 3)
     states = {"output_state_in": np.zeros((1, output_size)), "cell_state_in": np.zeros((1, 3))}
     return given | states | options(kind) | {"input": np.ones((1, 2))}
 
 
-def test_a_peephole_into_a_coupled_input_gate_has_no_effect():
+def test_a_peephole_into_a_coupled_input_gate_has_no_effect() -> None:
     values = call(coupled=True, peephole=True)
     spare = {"cell_to_input_weights": np.ones(3)}
     for given, want in zip(run_named(Op.LSTM, values | spare, 4), run_named(Op.LSTM, values, 4), strict=True):
@@ -157,5 +159,5 @@ def test_a_peephole_into_a_coupled_input_gate_has_no_effect():
         ),
     ],
 )
-def test_refusals(kind, change, sentence):
+def test_refusals(kind: Any, change: Any, sentence: str) -> None:
     refuses(sentence, Op.LSTM, call(**kind) | change, 4)

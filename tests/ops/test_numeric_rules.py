@@ -103,7 +103,7 @@ def test_rule_141_181_zero_extents_arise_inside_and_broadcast_like_others(rows: 
     x, size = b.input(tensor("float32", (2, 3))), b.input(tensor("int32", (2,)))
     part = b.slice(x, [0, 0], size, out=tensor("float32", (0, 0)))
     b.output(b.add(part, np.ones((1, 3), np.float32), out=tensor("float32", (0, 0))))
-    found = run(b.finish(), np.zeros((2, 3), np.float32), np.int32([rows, 3]))
+    found = run(b.finish(), np.zeros((2, 3), np.float32), np.array([rows, 3], np.int32))
     assert found.shape == (rows, 3)
     assert found.tolist() == [[1, 1, 1]] * rows
 
@@ -124,9 +124,9 @@ def test_rule_141_what_does_not_take_zero_extents_fails() -> None:
     part = b.slice(x, [0, 0], size, out=tensor("float32", (0, 0)))
     b.output(b.reduce_max(part, [0], False, out=tensor("float32", (0,))))
     model = b.finish()
-    assert run(model, np.ones((2, 3), np.float32), np.int32([1, 3])).tolist() == [1, 1, 1]
+    assert run(model, np.ones((2, 3), np.float32), np.array([1, 3], np.int32)).tolist() == [1, 1, 1]
     with pytest.raises((BadDataError, OpFailedError)):
-        run(model, np.ones((2, 3), np.float32), np.int32([0, 3]))
+        run(model, np.ones((2, 3), np.float32), np.array([0, 3], np.int32))
 
 
 def convolution(bias_scale: float, input_scale: float = 0.5, filter_scale: float = 0.25, zero_point: int = 0) -> Model:
@@ -137,7 +137,7 @@ def convolution(bias_scale: float, input_scale: float = 0.5, filter_scale: float
     bias = model.add_operand(OperandType(OperandCode.TENSOR_INT32, (1,), bias_scale, zero_point))
     y = model.add_operand(tensor("quant8_asymm", (1, 1, 1, 1), 1.0, 0))
     model.set_operand_value(weights, np.full((1, 3, 3, 1), 4, np.uint8))
-    model.set_operand_value(bias, np.int32([8]))
+    model.set_operand_value(bias, np.array([8], np.int32))
     scalars = []
     for value in (PaddingCode.PADDING_VALID, 1, 1, NONE):
         scalars.append(model.add_operand(OperandType(OperandCode.INT32)))
@@ -167,18 +167,18 @@ def test_rule_182_per_channel_the_declared_scale_of_the_bias_is_not_looked_at() 
     b = Builder()
     x = b.input(tensor("quant8_asymm", (1, 1, 1, 1), 0.5, 0))
     type = tensor("quant8_symm_per_channel", (2, 1, 1, 1), channel=ChannelQuantization(0, (0.25, 0.5)))
-    weights = b.constant(np.int8([[[[4]]], [[[4]]]]), type)
-    bias = b.constant(np.int32([8, 8]), OperandType(OperandCode.TENSOR_INT32, (2,)))
+    weights = b.constant(np.array([[[[4]]], [[[4]]]], np.int8), type)
+    bias = b.constant(np.array([8, 8], np.int32), OperandType(OperandCode.TENSOR_INT32, (2,)))
     out = tensor("quant8_asymm", (1, 1, 1, 2), 1.0, 0)
     b.output(b.conv_2d(x, weights, bias, PaddingCode.PADDING_VALID, 1, 1, NONE, out=out))
-    assert run(b.finish(), np.uint8([[[[6]]]])).reshape(-1).tolist() == [(24 + 8) // 8, (24 + 8) // 4]
+    assert run(b.finish(), np.array([[[[6]]]], np.uint8)).reshape(-1).tolist() == [(24 + 8) // 8, (24 + 8) // 4]
 
 
 @pytest.mark.parametrize("scale", [1 / 3, 0.9999, 0.5, 0.001, 1.7, 3e-5])
 def test_rule_183_the_multiplier_has_31_bits(scale: float) -> None:
     mantissa, exponent = multiplier(scale)
     assert 1 << 30 <= mantissa < 1 << 31
-    exact = Fraction(mantissa, 1 << 31) * Fraction(2) ** exponent
+    exact = Fraction(mantissa, 1 << 31) * Fraction(2) ** exponent  # type: ignore[arg-type]
     assert abs(exact / Fraction(scale) - 1) <= Fraction(1, 1 << 31)
 
 
@@ -201,8 +201,10 @@ def test_rule_184_half_precision_is_binary16() -> None:
     b = Builder()
     type = tensor("float16", (4,))
     b.output(b.add(b.input(type), b.input(type)))
-    bits = np.uint16([0x3C00, 0x0001, 0x7BFF, 0x8000])  # 1, the smallest, the largest, -0
-    found = run(b.finish(), bits.view(np.float16), np.uint16([0x1400, 0x0001, 0x7BFF, 0x8000]).view(np.float16))
+    bits = np.array([0x3C00, 0x0001, 0x7BFF, 0x8000], np.uint16)  # 1, the smallest, the largest, -0
+    found = run(
+        b.finish(), bits.view(np.float16), np.array([0x1400, 0x0001, 0x7BFF, 0x8000], np.uint16).view(np.float16)
+    )
     assert found.dtype == np.float16
     assert found.view(np.uint16).tolist() == [0x3C01, 0x0002, 0x7C00, 0x8000]
 

@@ -26,7 +26,7 @@ PACK = OperationCode.PACK
 FLOAT32 = tensor("float32")
 
 
-def test_literal():
+def test_literal() -> None:
     a, b = floats([1, 2, 3]), floats([4, 5, 6])
     assert run(PACK, int32(0), a, b, out=FLOAT32).tolist() == [[1, 2, 3], [4, 5, 6]]
     assert run(PACK, int32(1), a, b, out=FLOAT32).tolist() == [[1, 4], [2, 5], [3, 6]]
@@ -35,7 +35,9 @@ def test_literal():
 
 @quickly
 @given(st.sampled_from(sorted(NUMBERS)), shapes(), st.integers(1, 4), st.integers(0, 2**32), st.booleans())
-def test_each_input_is_a_slice_along_the_new_axis(kind, shape, count, seed, constant):
+def test_each_input_is_a_slice_along_the_new_axis(
+    kind: str, shape: tuple[int, ...], count: int, seed: int, constant: bool
+) -> None:
     random = np.random.default_rng(seed)
     type = NUMBERS[kind].with_dimensions(shape)
     inputs = [(type, stored(type, random)) for _ in range(count)]
@@ -46,7 +48,7 @@ def test_each_input_is_a_slice_along_the_new_axis(kind, shape, count, seed, cons
         assert_same(out.take(place, axis), value)
 
 
-def test_refusals():
+def test_refusals() -> None:
     a = floats([1, 2])
     outs = [FLOAT32]
     refuses_to_compute("axis is 2, must be in [0, 1]", PACK, int32(2), a, a, outs=outs)
@@ -55,11 +57,11 @@ def test_refusals():
     refuses_to_add("inputs 1 has rank 2, must have rank 1", PACK, int32(0), a, floats([[1]]), outs=outs)
     refuses_to_add("out has rank 1, must have rank 2", PACK, int32(0), a, outs=[tensor("float32", (2,))])
     refuses_to_add("inputs 1 is TENSOR_INT32, the first is TENSOR_FLOAT32", PACK, int32(0), a, ints(1), outs=outs)
-    x, y = ((tensor("uint8", (1,), 0.5, zero), np.uint8([0])) for zero in (1, 2))
+    x, y = ((tensor("uint8", (1,), 0.5, zero), np.array([0], np.uint8)) for zero in (1, 2))
     sentence = "inputs 1 is TENSOR_QUANT8_ASYMM[1] (scale 0.5, zero point 2), must have"
     refuses_to_add(sentence, PACK, int32(0), x, y, outs=[unknown(x[0])])
 
 
-def test_an_unknown_rank_fits_any():
+def test_an_unknown_rank_fits_any() -> None:
     a = tensor("float32"), None
     assert level(PACK, int32(0), a, floats([1, 2]), out=tensor("float32", (0, 0))) == 6

@@ -1,6 +1,7 @@
 """Between codes and real numbers."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +17,13 @@ NONE, RELU, RELU1, RELU6 = FuseCode.FUSED_NONE, FuseCode.FUSED_RELU, FuseCode.FU
 UINT8 = tensor("uint8", (), 0.5, 10)
 
 
-def nearest(exact):
+def nearest(exact: Fraction) -> int:
     """The integer nearest to a fraction, halves away from zero."""
     size = int(abs(exact) + Fraction(1, 2))
     return size if exact >= 0 else -size
 
 
-def test_halves_leave_zero():
+def test_halves_leave_zero() -> None:
     assert [round_half_away(x) for x in (0.5, 1.5, -0.5, -2.5, 0.49, -0.49)] == [1, 2, -1, -3, 0, 0]
 
 
@@ -40,41 +41,41 @@ def test_halves_leave_zero():
         (tensor("int16", (), 0.5), RELU, (0, 32767)),
     ],
 )
-def test_bounds_of_codes(type, fused, expected):
+def test_bounds_of_codes(type: Any, fused: FuseCode, expected: tuple[int, ...]) -> None:
     assert code_bounds(type, fused) == expected
 
 
-def test_dequantize():
-    assert dequantize(UINT8, np.uint8([0, 10, 13])).tolist() == [-5, 0, 1.5]
+def test_dequantize() -> None:
+    assert dequantize(UINT8, np.array([0, 10, 13], np.uint8)).tolist() == [-5, 0, 1.5]
     channels = tensor("quant8_symm_per_channel", (2, 2), channel=ChannelQuantization(0, (0.5, 2.0)))
-    assert dequantize(channels, np.int8([[1, -2], [3, 4]])).tolist() == [[0.5, -1], [6, 8]]
-    assert dequantize(UINT8, np.uint8([1])).dtype == np.float32
+    assert dequantize(channels, np.array([[1, -2], [3, 4]], np.int8)).tolist() == [[0.5, -1], [6, 8]]
+    assert dequantize(UINT8, np.array([1], np.uint8)).dtype == np.float32
 
 
-def test_offset_gives_integers_in_floats():
-    assert offset(UINT8, np.uint8([0, 255])).tolist() == [-10, 245]
-    assert offset(UINT8, np.uint8([0]), np.float64).dtype == np.float64
-    codes = np.int8([-128])
+def test_offset_gives_integers_in_floats() -> None:
+    assert offset(UINT8, np.array([0, 255], np.uint8)).tolist() == [-10, 245]
+    assert offset(UINT8, np.array([0], np.uint8), np.float64).dtype == np.float64
+    codes = np.array([-128], np.int8)
     assert offset(tensor("int8", (), 0.5, 127), codes).tolist() == [-255]
     assert codes.tolist() == [-128]
 
 
-def test_requantize_literal():
-    real = np.float32([0, 0.2, 0.25, -0.25, 0.75, -0.75, 1000, -1000])
+def test_requantize_literal() -> None:
+    real = np.array([0, 0.2, 0.25, -0.25, 0.75, -0.75, 1000, -1000], np.float32)
     assert requantizer(UINT8, NONE, 1.0)(real.copy()).tolist() == [10, 10, 11, 9, 12, 8, 255, 0]
     assert requantizer(UINT8, RELU1, 1.0)(real.copy()).tolist() == [10, 10, 11, 9, 12, 8, 12, 8]
 
 
-def test_requantize_takes_what_cannot_be_overwritten():
-    real = np.float32([1, 2])
+def test_requantize_takes_what_cannot_be_overwritten() -> None:
+    real = np.array([1, 2], np.float32)
     real.flags.writeable = False
     assert requantizer(UINT8, NONE, 1.0)(real).tolist() == [12, 14]
     assert real.tolist() == [1, 2]
-    assert requantizer(UINT8, NONE, 0.5)(np.int32([2, 4])).tolist() == [12, 14]
+    assert requantizer(UINT8, NONE, 0.5)(np.array([2, 4], np.int32)).tolist() == [12, 14]
 
 
-def test_each_channel_has_its_factor():
-    sums = np.float32([[2, 2], [-4, 8]])
+def test_each_channel_has_its_factor() -> None:
+    sums = np.array([[2, 2], [-4, 8]], np.float32)
     assert requantizer(UINT8, NONE, np.array([0.5, 2.0]))(sums).tolist() == [[12, 18], [6, 42]]
 
 
@@ -86,7 +87,7 @@ def test_each_channel_has_its_factor():
     st.sampled_from(["uint8", "int8", "uint16", "int16"]),
     st.sampled_from([np.float32, np.float64]),
 )
-def test_sums_take_the_nearest_code(sums, factor, scale, dtype, precision):
+def test_sums_take_the_nearest_code(sums: list[int], factor: float, scale: float, dtype: str, precision: Any) -> None:
     type = tensor(dtype, (), scale, 0 if dtype == "int16" else 3)
     limits = np.iinfo(type.dtype)
     codes = requantizer(type, NONE, factor)(np.array(sums, precision))
@@ -100,7 +101,7 @@ def test_sums_take_the_nearest_code(sums, factor, scale, dtype, precision):
 
 @quickly
 @given(st.integers(-250, 250), st.sampled_from([1, 2, 0.125, 0.1, 0.3]), st.sampled_from([np.float32, np.float64]))
-def test_exact_halves_leave_zero(n, scale, precision):
+def test_exact_halves_leave_zero(n: int, scale: float, precision: Any) -> None:
     type = tensor("int16", (), scale)
     half = 2 * n + 1
     (code,) = requantizer(type, NONE, type.scale / 2)(np.array([half], precision))

@@ -1,6 +1,7 @@
 """QUANTIZED_16BIT_LSTM."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ GATES = ("input", "forget", "cell", "output")
 ACTIVATION, WEIGHTS, STATE = (1 / 128, 128), (1 / 256, 100), (2.0**-11, 0)
 
 
-def run(values, quant=None):
+def run(values: Any, quant: Any = None) -> list[Any]:
     """(cell_state_out, output) codes; ``quant`` changes scale and zero point of an input by name."""
     inputs = []
     for slot in REGISTRY[Op.QUANTIZED_16BIT_LSTM].inputs:
@@ -34,7 +35,7 @@ def run(values, quant=None):
     return run_single(Op.QUANTIZED_16BIT_LSTM, inputs, outputs)
 
 
-def constant_gates(input, forget, cell, output, state):
+def constant_gates(input: Any, forget: Any, cell: Any, output: Any, state: Any) -> Any:
     """One unit whose gates before squashing are given numbers, through the biases alone."""
     gates = dict(zip(GATES, (input, forget, cell, output), strict=True))
     values = {"input": [[128]], "output_in": [[128]], "cell_state_in": [[round(state / STATE[0])]]}
@@ -44,14 +45,14 @@ def constant_gates(input, forget, cell, output, state):
     return values
 
 
-def test_literal():
+def test_literal() -> None:
     # 1/2 · 0 + 1/2 · 1.5 = 0.75, and 1/2 · tanh(0.75) = 0.3176 = 40.6 / 128
     c, h = run(constant_gates(0, 0, 0, 0, 1.5))
     assert c.tolist() == [[1536]]
     assert h.tolist() == [[128 + 41]]
 
 
-def test_the_state_saturates():
+def test_the_state_saturates() -> None:
     c, h = run(constant_gates(7.9, 7.9, 7.9, 7.9, 15.99))
     assert c.tolist() == [[32767]]
     assert h.tolist() == [[255]]
@@ -59,11 +60,11 @@ def test_the_state_saturates():
 
 @quickly
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(0, 2**32))
-def test_near_the_real_cell(batch, input_size, units, seed):
+def test_near_the_real_cell(batch: Any, input_size: Any, units: Any, seed: Any) -> None:
     random = np.random.default_rng(seed)
     codes = lambda *shape: random.integers(0, 256, shape)  # noqa: E731
     values = {"input": codes(batch, input_size), "output_in": codes(batch, units)}
-    values["cell_state_in"] = random.integers(-6000, 6000, (batch, units))
+    values["cell_state_in"] = random.integers(-6000, 6000, (batch, units))  # type: ignore[assignment]
     both = np.hstack([values["input"], values["output_in"]])
     squashed = {}
     for gate in GATES:
@@ -94,12 +95,12 @@ def test_near_the_real_cell(batch, input_size, units, seed):
         ({"cell_bias": (1.0, 0)}, "cell_bias has scale 1 and zero point 0, must have 3.05176e-05 and 0"),
     ],
 )
-def test_refuses_other_quantisation(quant, sentence):
+def test_refuses_other_quantisation(quant: Any, sentence: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         run(constant_gates(0, 0, 0, 0, 0), quant)
 
 
-def test_refuses_other_shapes():
+def test_refuses_other_shapes() -> None:
     values = constant_gates(0, 0, 0, 0, 0)
     with pytest.raises(OpFailedError, match=re.escape("cell_bias has shape [2], must be [1]")):
         run(values | {"cell_bias": [0, 0]})

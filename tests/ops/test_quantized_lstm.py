@@ -1,6 +1,7 @@
 """QUANTIZED_LSTM."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ WEIGHTS, PEEPHOLE, NORM, HIDDEN = (1 / 128, 0), (2.0**-15, 0), (2.0**-15, 0), (1
 INTERMEDIATE = 2.0**-9
 
 
-def quant_of(name, kind):
+def quant_of(name: str, kind: Any) -> tuple[float, ...]:
     if name == "input":
         return INPUT
     if name in ("output_in", "output"):
@@ -32,11 +33,11 @@ def quant_of(name, kind):
     return PEEPHOLE if name.startswith("cell_to") else NORM if "norm" in name else WEIGHTS
 
 
-def run(values, kind, quant=None):
+def run(values: Any, kind: Any, quant: Any = None) -> Any:
     """(output_state_out, cell_state_out, output) codes; None omits an input."""
     inputs = []
     for slot in REGISTRY[Op.QUANTIZED_LSTM].inputs:
-        value, code = values.get(slot.name), next(iter(slot.types))
+        value, code = values.get(slot.name), next(iter(slot.types))  # type: ignore[union-attr]
         if isinstance(slot, ScalarParameter):
             inputs.append((OperandType(code), value))
             continue
@@ -44,7 +45,7 @@ def run(values, kind, quant=None):
         plain = code == OperandCode.TENSOR_INT32
         shape = (0,) if value is None else np.shape(value)
         inputs.append((OperandType(code, shape, 0 if plain else scale, 0 if plain else zero_point), value))
-    out = tensor("quant8_asymm_signed", (), *quant_of("output", kind))
+    out = tensor("quant8_asymm_signed", (), *quant_of("output", kind))  # type: ignore[arg-type]
     return run_single(Op.QUANTIZED_LSTM, inputs, [out, tensor("quant16_symm", (), *STATE), out])
 
 
@@ -58,28 +59,28 @@ SCALARS = {
 }
 
 
-def still(**changes):
+def still(**changes: Any) -> Any:
     """One unit without weights: all gates half open, nothing new."""
     values = SCALARS | {"input": [[5]], "output_in": [[3]], "cell_state_in": [[3000]]}
     for gate in GATES:
         values |= {f"input_to_{gate}_weights": [[0]], f"recurrent_to_{gate}_weights": [[0]]}
-        values["cell_bias" if gate == "cell" else f"{gate}_gate_bias"] = [0]
+        values["cell_bias" if gate == "cell" else f"{gate}_gate_bias"] = [0]  # type: ignore[list-item]
     return values | changes
 
 
-def test_literal():
+def test_literal() -> None:
     # c = 1/2 · 3000 = 1500 codes of 2^-11 = 0.7324; h = 1/2 · tanh(0.7324) = 0.3123 = 34.4 / 110, plus zero point 3
     state, c, out = run(still(), PLAIN)
     assert c.tolist() == [[1500]]
     assert (state.tolist(), out.tolist()) == ([[37]], [[37]])
 
 
-def test_the_bias_is_in_units_of_the_inputs_products():
+def test_the_bias_is_in_units_of_the_inputs_products() -> None:
     # tanh(1) · 1/2 · 2^11 = 780 new
     assert run(still(cell_bias=[64 * 128]), PLAIN)[1][0, 0] == pytest.approx(1500 + 780, abs=1)
 
 
-def test_clips():
+def test_clips() -> None:
     assert run(still(cell_clip=0.5), PLAIN)[1].tolist() == [[1024]]
     # hidden 34 codes of 1/110 · 127/128 = 0.307 = 30.7 codes of 1/100, clipped at 0.205 = 20, plus zero point -7
     projected = still(projection_weights=[[127]], output_in=[[-7]])
@@ -88,16 +89,16 @@ def test_clips():
     assert run(projected | {"proj_clip": 0.205}, kind)[2].tolist() == [[20 - 7]]
 
 
-def sigmoid(z):
+def sigmoid(z: Any) -> Any:
     return 1 / (1 + np.exp(-z))
 
 
-def real(codes, quant):
+def real(codes: Any, quant: tuple[float, ...]) -> Any:
     return (np.asarray(codes) - quant[1]) * quant[0]
 
 
 @st.composite
-def cells(draw):
+def cells(draw: st.DrawFn) -> Any:
     kind = {name: draw(st.booleans()) for name in ("coupled", "peephole", "norm", "projection")}
     return kind | {
         "cell_clip": draw(st.sampled_from([None, 0.0, 0.5])),
@@ -107,7 +108,7 @@ def cells(draw):
 
 @quickly
 @given(cells(), st.integers(1, 3), st.integers(1, 4), st.sampled_from([4, 8]), st.integers(0, 2**32))
-def test_near_the_real_cell(kind, batch, input_size, units, seed):
+def test_near_the_real_cell(kind: Any, batch: int, input_size: int, units: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = lambda *shape: random.integers(-128, 128, shape)  # noqa: E731
     output_size = 3 if kind["projection"] else units
@@ -117,7 +118,7 @@ def test_near_the_real_cell(kind, batch, input_size, units, seed):
     x, h = real(values["input"], INPUT), real(values["output_in"], quant_of("output", kind))
     before = real(values["cell_state_in"], STATE)
 
-    def gate(name, state):
+    def gate(name: Any, state: Any) -> Any:
         w, r = codes(units, input_size), codes(units, output_size)
         bias_name = "cell_bias" if name == "cell" else f"{name}_gate_bias"
         values.update({f"input_to_{name}_weights": w, f"recurrent_to_{name}_weights": r})
@@ -154,7 +155,7 @@ def test_near_the_real_cell(kind, batch, input_size, units, seed):
     assert (np.abs(output - want) <= error * reach / scale + 1.5).all()
 
 
-def test_a_coupled_input_gate_needs_none_of_its_operands():
+def test_a_coupled_input_gate_needs_none_of_its_operands() -> None:
     spare = dict.fromkeys(("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias"))
     _, c, _ = run(still(**spare, forget_gate_bias=[64 * 128], cell_bias=[64 * 128]), PLAIN)
     want = sigmoid(1) * 3000 + (1 - sigmoid(1)) * np.tanh(1) * 2**11
@@ -177,6 +178,6 @@ def test_a_coupled_input_gate_needs_none_of_its_operands():
         ({"output_in": [[0, 0]]}, {}, "output_in has shape [1, 2], must be [1, 1]"),
     ],
 )
-def test_refusals(changes, quant, sentence):
+def test_refusals(changes: Any, quant: Any, sentence: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         run(still(**changes), PLAIN, quant)

@@ -1,6 +1,7 @@
 """RANDOM_MULTINOMIAL."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from nnapi.testing.single import run_single, scalar
 from tests.ops.recurrent_cases import quickly
 
 
-def draw(logits, count, seeds=(1, 2), dtype="float32"):
+def draw(logits: Any, count: int, seeds: tuple[int, ...] = (1, 2), dtype: str = "float32") -> Any:
     inputs = [
         (tensor(dtype, np.shape(logits)), logits),
         scalar(OperandCode.INT32, count),
@@ -25,9 +26,9 @@ def draw(logits, count, seeds=(1, 2), dtype="float32"):
     return samples
 
 
-def test_frequencies():
+def test_frequencies() -> None:
     # odds of 1 : 3 and, in the second row, 2 : 1 : 1
-    logits = np.log([[1e-30, 1, 3], [50, 25, 25]])
+    logits = np.log([[1e-30, 1, 3], [50, 25, 25]])  # type: ignore[arg-type]
     samples = draw(logits, 20_000)
     assert samples.shape == (2, 20_000)
     assert samples.dtype == np.int32
@@ -37,7 +38,7 @@ def test_frequencies():
 
 @quickly
 @given(st.integers(1, 3), st.integers(1, 6), st.sampled_from(["float32", "float16"]), st.integers(0, 2**31 - 1))
-def test_shares_are_a_softmax(rows, classes, dtype, seed):
+def test_shares_are_a_softmax(rows: int, classes: int, dtype: str, seed: int) -> None:
     logits = np.random.default_rng(seed).normal(0, 2, (rows, classes)).astype(dtype)
     samples = draw(logits, 4000, (seed, 1), dtype)
     weights = np.exp(logits.astype(np.float64))
@@ -46,7 +47,7 @@ def test_shares_are_a_softmax(rows, classes, dtype, seed):
         assert (np.abs(np.bincount(row, minlength=classes) / 4000 - want) < 0.04).all()
 
 
-def test_seeds():
+def test_seeds() -> None:
     logits = np.zeros((2, 100))
     first, again = draw(logits, 50, (3, -4)), draw(logits, 50, (3, -4))
     np.testing.assert_array_equal(first, again)
@@ -56,7 +57,7 @@ def test_seeds():
     assert (draw(logits, 50, (0, 0)) != draw(logits, 50, (0, 0))).any()
 
 
-def test_logits_that_are_not_finite_get_no_weight():
+def test_logits_that_are_not_finite_get_no_weight() -> None:
     samples = draw([[np.nan, 0, -np.inf, 0, np.inf], [np.inf, 1e30, 0, 0, np.nan]], 1000)
     assert set(samples[0]) == {1, 3}
     assert set(samples[1]) == {1}
@@ -70,6 +71,6 @@ def test_logits_that_are_not_finite_get_no_weight():
         ([0, 0], 5, (1, 2), "logits has rank 1, must have rank 2"),
     ],
 )
-def test_refusals(logits, count, seeds, sentence):
+def test_refusals(logits: list[Any], count: int, seeds: tuple[int, ...], sentence: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         draw(logits, count, seeds)

@@ -16,27 +16,27 @@ OTHERS = {
 }
 
 
-def test_literal():
+def test_literal() -> None:
     assert_same(run(RANK, floats([[[1, 2]]]), out=COUNT), np.array(3, np.int32))
 
 
 @pytest.mark.parametrize("type", (NUMBERS | BOOL8 | OTHERS).values(), ids=lambda type: type.name)
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5, 8])
-def test_the_number_of_extents(type, rank):
+def test_the_number_of_extents(type: OperandType, rank: int) -> None:
     shape = tuple(range(1, rank + 1))[:3] + (1,) * (rank - 3)
     x = type.with_dimensions(shape), np.zeros(shape, type.dtype)
     assert_same(run(RANK, x, out=COUNT), np.array(len(shape), np.int32))
 
 
-def test_per_channel():
+def test_per_channel() -> None:
     type = tensor("quant8_symm_per_channel", (2, 1), channel=ChannelQuantization(0, (1.0, 0.5)))
-    assert run(RANK, (type, np.int8([[1], [2]])), out=COUNT) == 2
+    assert run(RANK, (type, np.array([[1], [2]], np.int8)), out=COUNT) == 2
 
 
-def test_refusals():
+def test_refusals() -> None:
     refuses_to_add("rank is TENSOR_INT32, must be INT32", RANK, floats([1]), outs=[tensor("int32", (1,))])
     refuses_to_add("takes 1 input, got 2", RANK, floats([1]), floats([1]), outs=[COUNT])
 
 
-def test_level():
+def test_level() -> None:
     assert level(RANK, floats([1]), out=COUNT) == 4

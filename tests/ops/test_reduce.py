@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from tests.ops.tensor_cases import (
 )
 
 
-def truth(values):
+def truth(values: list[Any]) -> tuple[Any, ...]:
     return tensor("bool8", np.shape(values)), np.asarray(values, np.uint8)
 
 
@@ -49,7 +50,7 @@ SIX = floats([[1, 2, 3], [4, 5, 6]])
         (Op.REDUCE_SUM, [6, 15], [5, 7, 9], 21),
     ],
 )
-def test_literal(code, rows, columns, both):
+def test_literal(code: Any, rows: list[int], columns: list[float], both: float) -> None:
     keep, drop = (int32(1), int32(0)) if code == Op.MEAN else (flag(True), flag(False))
     assert run(code, SIX, ints(1), drop).tolist() == rows
     assert run(code, SIX, ints(-2, 0, 0), drop).tolist() == columns
@@ -58,25 +59,25 @@ def test_literal(code, rows, columns, both):
     assert run(code, SIX, ints(0), keep).tolist() == [columns]
 
 
-def test_literal_truth():
+def test_literal_truth() -> None:
     x = truth([[1, 0], [255, 2]])
     assert run(Op.REDUCE_ALL, x, ints(1), flag(False)).tolist() == [0, 1]
     assert run(Op.REDUCE_ANY, x, ints(0), flag(True)).tolist() == [[1, 1]]
     assert run(Op.REDUCE_ANY, truth([0, 0]), ints(0), flag(False)).tolist() == [0]
 
 
-def test_mean_keeps_dimensions_only_for_a_number_above_0():
+def test_mean_keeps_dimensions_only_for_a_number_above_0() -> None:
     assert [run(Op.MEAN, SIX, ints(0), int32(keep)).ndim for keep in (-1, 0, 1, 2)] == [1, 1, 2, 2]
 
 
-def test_mean_of_codes_is_the_code_below():
-    x = tensor("uint8", (2, 2), 0.5, 100), np.uint8([[10, 11], [7, 7]])
+def test_mean_of_codes_is_the_code_below() -> None:
+    x = tensor("uint8", (2, 2), 0.5, 100), np.array([[10, 11], [7, 7]], np.uint8)
     assert run(Op.MEAN, x, ints(1), int32(0)).tolist() == [10, 7]
-    x = tensor("int8", (2, 2), 0.5, 100), np.int8([[-117, -118], [-1, 0]])
+    x = tensor("int8", (2, 2), 0.5, 100), np.array([[-117, -118], [-1, 0]], np.int8)
     assert run(Op.MEAN, x, ints(1), int32(0)).tolist() == [-118, -1]
 
 
-def test_mean_of_many_codes_is_exact():
+def test_mean_of_many_codes_is_exact() -> None:
     x = tensor("uint8", (300, 300), 0.5, 0), np.full((300, 300), 255, np.uint8)
     assert run(Op.MEAN, x, ints(0, 1), int32(0)).tolist() == [255]
 
@@ -101,7 +102,7 @@ KINDS = {
 }
 
 
-def reduced(x, axes, keep, meaning):
+def reduced(x: Any, axes: Any, keep: bool, meaning: Any) -> Any:
     """The definition: the numbers that differ only along the axes, together."""
     together = defaultdict(list)
     for index in np.ndindex(*x.shape):
@@ -113,7 +114,7 @@ def reduced(x, axes, keep, meaning):
 
 @quickly
 @given(st.sampled_from(sorted(MEANING)), st.data(), st.booleans())
-def test_numbers_along_the_axes(code, data, constant):
+def test_numbers_along_the_axes(code: Any, data: Any, constant: bool) -> None:
     type, x = data.draw(tensors(KINDS[code], shapes(extent=3)))
     if code == Op.REDUCE_PROD:
         x = np.clip(x, -1.25, 1.25)
@@ -129,7 +130,7 @@ def test_numbers_along_the_axes(code, data, constant):
 
 
 @pytest.mark.parametrize("code", sorted(MEANING))
-def test_refusals(code):
+def test_refusals(code: Any) -> None:
     type = next(iter(KINDS[code].values()))
     keep, failure = (int32(0), BadDataError) if code == Op.MEAN else (flag(False), None)
     x = type.with_dimensions((2, 2)), np.ones((2, 2), type.dtype)
@@ -137,13 +138,13 @@ def test_refusals(code):
     refuses_to_compute("axes is -3, must be in [-2, 2)", code, x, ints(-3), keep)
     omitted = tensor("int32", (1,)), None
     more = {"error": failure} if failure else {}
-    refuses_to_compute("axes is omitted, but needed", code, x, omitted, keep, **more)
+    refuses_to_compute("axes is omitted, but needed", code, x, omitted, keep, **more)  # type: ignore[arg-type]
     five = type.with_dimensions((1,) * 5), np.ones((1,) * 5, type.dtype)
     refuses_to_add("input has rank 5, must have rank 1 or 2 or 3 or 4", code, five, ints(0), keep)
     refuses_to_add("keep_dims is", code, x, ints(0), flag(False) if code == Op.MEAN else int32(0))
 
 
-def test_levels():
+def test_levels() -> None:
     assert level(Op.MEAN, SIX, ints(0), int32(0)) == 2
     assert level(Op.MEAN, (QUANTIZED["quant8_signed"], None), ints(0), int32(0)) == 4
     assert level(Op.REDUCE_SUM, SIX, ints(0), flag(True)) == 3

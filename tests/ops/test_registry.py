@@ -13,26 +13,26 @@ from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 
 
-def test_all_operations_are_declared():
+def test_all_operations_are_declared() -> None:
     assert set(REGISTRY) == set(OperationCode)
     assert all(operation.code == code for code, operation in REGISTRY.items())
 
 
 @pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
-def test_shape_function_and_kernel(code):
+def test_shape_function_and_kernel(code: OperationCode) -> None:
     operation = REGISTRY[code]
     assert bool(operation.shape_function) == (code not in CONTROL_FLOW)
     assert bool(operation.kernels) == (code not in CONTROL_FLOW)
 
 
 @pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
-def test_names_of_one_argument_list_differ(code):
+def test_names_of_one_argument_list_differ(code: OperationCode) -> None:
     for form in REGISTRY[code].forms:
         names = [slot.name for slot in (*form.inputs, *REGISTRY[code].outputs)]
         assert len(set(names)) == len(names)
 
 
-def test_docstrings_name_the_operations_of_their_module():
+def test_docstrings_name_the_operations_of_their_module() -> None:
     modules = [import_module(f"nnapi.ops.{module.name}") for module in pkgutil.iter_modules(nnapi.ops.__path__)]
     named = {
         operation.name
@@ -43,13 +43,13 @@ def test_docstrings_name_the_operations_of_their_module():
     assert named == {operation.name for operation in REGISTRY.values()}
 
 
-def test_families_name_what_they_declare():
+def test_families_name_what_they_declare() -> None:
     for home, names in nnapi.ops.FAMILIES.items():
         declared = vars(import_module(f"nnapi.ops.{home}")).values()
         assert set(names) <= {operation.name for operation in declared if isinstance(operation, Operation)}, home
 
 
-def test_an_operation_is_imported_when_it_is_asked_for():
+def test_an_operation_is_imported_when_it_is_asked_for() -> None:
     code = (
         "import sys; from nnapi.model.operation import REGISTRY; from nnapi.codes import OperationCode as O; "
         "assert O.LSTM in REGISTRY and 1000 not in REGISTRY and len(REGISTRY) == len(O); "

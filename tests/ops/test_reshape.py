@@ -1,6 +1,7 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,14 +33,14 @@ OMITTED = (tensor("int32", (0,)), None)
 SIX = floats([[1, 2, 3], [4, 5, 6]])
 
 
-def test_reshape_literal():
+def test_reshape_literal() -> None:
     assert run(RESHAPE, SIX, ints(3, 2)).tolist() == [[1, 2], [3, 4], [5, 6]]
     assert run(RESHAPE, SIX, ints(-1)).tolist() == [1, 2, 3, 4, 5, 6]
     assert run(RESHAPE, SIX, ints(1, 3, -1, 1, 1)).shape == (1, 3, 2, 1, 1)
 
 
 @st.composite
-def factorings(draw, size):
+def factorings(draw: st.DrawFn, size: Any) -> Any:
     """Extents whose product is ``size``, perhaps one of them as -1."""
     extents = []
     while size > 1:
@@ -52,7 +53,7 @@ def factorings(draw, size):
 
 @quickly
 @given(tensors(NUMBERS, shapes()), st.data(), st.booleans())
-def test_reshape_keeps_the_order_of_elements(x, data, constant):
+def test_reshape_keeps_the_order_of_elements(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     extents, wanted = data.draw(factorings(math.prod(x[1].shape)))
     out = run(RESHAPE, x, ints(*wanted), constant=constant)
     assert out.shape == tuple(extents)
@@ -69,15 +70,15 @@ def test_reshape_keeps_the_order_of_elements(x, data, constant):
         ([0, -1], "shape [0, 0] holds 0 elements, input has 6"),
     ],
 )
-def test_reshape_refuses(shape, sentence):
+def test_reshape_refuses(shape: list[int], sentence: str) -> None:
     refuses_to_compute(sentence, RESHAPE, SIX, ints(*shape))
 
 
-def test_reshape_refuses_an_omitted_shape():
+def test_reshape_refuses_an_omitted_shape() -> None:
     refuses_to_compute("RESHAPE (#0): shape is omitted, but needed", RESHAPE, SIX, OMITTED, error=BadDataError)
 
 
-def test_squeeze_literal():
+def test_squeeze_literal() -> None:
     x = floats([[[[1], [2]]]])
     assert run(SQUEEZE, x, OMITTED).tolist() == [1, 2]
     assert run(SQUEEZE, x, ints(0)).tolist() == [[[1], [2]]]
@@ -87,7 +88,7 @@ def test_squeeze_literal():
 
 @quickly
 @given(tensors(REALS, shapes(extent=2)), st.data(), st.booleans())
-def test_squeeze_drops_the_listed_axes(x, data, constant):
+def test_squeeze_drops_the_listed_axes(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     _, value = x
     ones = [axis for axis, extent in enumerate(value.shape) if extent == 1]
     dims = data.draw(st.lists(st.sampled_from(ones), min_size=1)) if ones else []
@@ -98,12 +99,12 @@ def test_squeeze_drops_the_listed_axes(x, data, constant):
     assert_same(out.reshape(-1), value.reshape(-1))
 
 
-def test_squeeze_refuses():
+def test_squeeze_refuses() -> None:
     refuses_to_compute("dims [1] of [2, 3] are not all of extent 1", SQUEEZE, SIX, ints(1))
     refuses_to_compute("dims is 2, must be in [-2, 2)", SQUEEZE, SIX, ints(2))
 
 
-def test_expand_dims_literal():
+def test_expand_dims_literal() -> None:
     x = floats([1, 2])
     assert run(EXPAND_DIMS, x, int32(0)).tolist() == [[1, 2]]
     assert run(EXPAND_DIMS, x, int32(-1)).tolist() == [[1], [2]]
@@ -111,7 +112,7 @@ def test_expand_dims_literal():
 
 @quickly
 @given(tensors(NUMBERS, shapes()), st.data())
-def test_expand_dims_inserts_one_axis(x, data):
+def test_expand_dims_inserts_one_axis(x: tuple[Any, ...], data: Any) -> None:
     _, value = x
     axis = data.draw(st.integers(0, value.ndim))
     sign = data.draw(st.sampled_from([0, -value.ndim - 1]))
@@ -122,24 +123,24 @@ def test_expand_dims_inserts_one_axis(x, data):
     assert_same(out.reshape(-1), value.reshape(-1))
 
 
-def test_expand_dims_refuses():
+def test_expand_dims_refuses() -> None:
     refuses_to_compute("axis is 3, must be in [-3, 3)", EXPAND_DIMS, SIX, int32(3))
     refuses_to_compute("axis is -4, must be in [-3, 3)", EXPAND_DIMS, SIX, int32(-4))
 
 
 @pytest.mark.parametrize("code", [RESHAPE, SQUEEZE])
-def test_five_axes_are_refused_when_added(code):
+def test_five_axes_are_refused_when_added(code: OperationCode) -> None:
     refuses_to_add("input has rank 5, must have rank 1 or 2 or 3 or 4", code, floats([[[[[1]]]]]), ints(0))
 
 
-def test_levels():
+def test_levels() -> None:
     assert level(RESHAPE, SIX, ints(6)) == 1
     assert level(RESHAPE, ints(1, 2), ints(2)) == 6
     assert level(SQUEEZE, SIX, OMITTED) == 2
     assert level(EXPAND_DIMS, SIX, int32(0)) == 3
 
 
-def test_the_output_keeps_the_numbers_in_the_declared_scale():
-    x = (tensor("uint8", (2,), 0.5, 3), np.uint8([1, 5]))
+def test_the_output_keeps_the_numbers_in_the_declared_scale() -> None:
+    x = (tensor("uint8", (2,), 0.5, 3), np.array([1, 5], np.uint8))
     (result,) = run_single(RESHAPE, [x, ints(2)], [tensor("uint8", (2,), 0.25, 4)])
     assert result.tolist() == [0, 8]

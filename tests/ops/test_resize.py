@@ -1,6 +1,7 @@
 """RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ LINE = floats([[[[0], [10]]]])
 SQUARE = floats([[[[1], [2]], [[3], [4]]]])
 
 
-def flags(nchw=False, align=False, half=False):
+def flags(nchw: bool = False, align: bool = False, half: bool = False) -> tuple[Any, ...]:
     return flag(nchw), flag(align), flag(half)
 
 
@@ -45,7 +46,7 @@ def flags(nchw=False, align=False, half=False):
         (NEAREST, False, True, [0, 0, 10, 10]),
     ],
 )
-def test_literal_larger(code, align, half, expected):
+def test_literal_larger(code: OperationCode, align: bool, half: bool, expected: list[float]) -> None:
     y = run(code, LINE, *numbers(4, 1), *flags(False, align, half))
     np.testing.assert_allclose(y.reshape(-1), expected, 1e-6)
 
@@ -61,18 +62,18 @@ def test_literal_larger(code, align, half, expected):
         (NEAREST, False, True, [1, 3]),
     ],
 )
-def test_literal_smaller(code, align, half, expected):
+def test_literal_smaller(code: OperationCode, align: bool, half: bool, expected: list[float]) -> None:
     line = floats(np.arange(5).reshape(1, 1, 5, 1))
     y = run(code, line, *numbers(2, 1), *flags(False, align, half))
     np.testing.assert_allclose(y.reshape(-1), expected, 1e-6)
 
 
-def test_the_width_comes_first():
+def test_the_width_comes_first() -> None:
     assert run(BILINEAR, SQUARE, *numbers(1, 2)).tolist() == [[[[1]], [[3]]]]
     assert run(NEAREST, SQUARE, *numbers(2, 1), flag(False)).tolist() == [[[[1], [2]]]]
 
 
-def test_by_scale():
+def test_by_scale() -> None:
     wide, high = scalar(OperandCode.FLOAT32, 1.6), scalar(OperandCode.FLOAT32, 0.5)
     assert run(BILINEAR, SQUARE, wide, high).shape == (1, 1, 3, 1)
     assert run(NEAREST, SQUARE, wide, high, flag(False)).reshape(-1).tolist() == [1, 1, 2]
@@ -80,18 +81,18 @@ def test_by_scale():
     assert run(BILINEAR, half, *[scalar(OperandCode.FLOAT16, 1.5)] * 2).shape == (1, 3, 3, 1)
 
 
-def test_literal_quantized():
-    codes = tensor("uint8", (1, 1, 2, 1), 0.5, 10), np.uint8([0, 255]).reshape(1, 1, 2, 1)
+def test_literal_quantized() -> None:
+    codes = tensor("uint8", (1, 1, 2, 1), 0.5, 10), np.array([0, 255], np.uint8).reshape(1, 1, 2, 1)
     assert run(BILINEAR, codes, *numbers(3, 1), *flags(align=True)).reshape(-1).tolist() == [0, 128, 255]
 
 
-def source(i, extent, out, align, half):
+def source(i: int, extent: int, out: int, align: bool, half: bool) -> float:
     """Where cell ``i`` lies in the input, in the float32 arithmetic of the specification."""
     scale = np.float32(extent - 1) / np.float32(out - 1) if align and out > 1 else np.float32(extent) / np.float32(out)
     return float((np.float32(i) + np.float32(0.5)) * scale) if half else float(np.float32(i) * scale)
 
 
-def bilinear(image, row, column, size, align, half):
+def bilinear(image: Any, row: int, column: int, size: tuple[int, ...], align: bool, half: bool) -> Any:
     at = [
         max(0.0, source(i, extent, out, align, half) - (0.5 if half else 0))
         for i, extent, out in zip((row, column), image.shape, size, strict=True)
@@ -103,7 +104,7 @@ def bilinear(image, row, column, size, align, half):
     return sum(image[r, c] * share * part for r, share in corners[0] for c, part in corners[1])
 
 
-def nearest(image, row, column, size, align, half):
+def nearest(image: Any, row: int, column: int, size: tuple[int, ...], align: bool, half: bool) -> Any:
     at = []
     for i, extent, out in zip((row, column), image.shape, size, strict=True):
         x = source(i, extent, out, align, half)
@@ -113,7 +114,7 @@ def nearest(image, row, column, size, align, half):
 
 @quickly
 @given(st.data(), random_seeds, st.sampled_from([BILINEAR, NEAREST]), st.booleans(), st.sampled_from("nah"))
-def test_every_cell_has_its_source(data, random, code, nchw, sampling):
+def test_every_cell_has_its_source(data: Any, random: Any, code: OperationCode, nchw: bool, sampling: str) -> None:
     extent = st.integers(1, 5)
     shape = (data.draw(st.integers(1, 2)), data.draw(extent), data.draw(extent), data.draw(st.integers(1, 3)))
     size = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 8))
@@ -131,7 +132,7 @@ def test_every_cell_has_its_source(data, random, code, nchw, sampling):
 
 
 @pytest.mark.parametrize("code", [BILINEAR, NEAREST])
-def test_refusals(code):
+def test_refusals(code: OperationCode) -> None:
     refuses_to_compute("width is 0, must be above 0", code, SQUARE, *numbers(0, 2), flag(False))
     refuses_to_compute("height is -1, must be above 0", code, SQUARE, *numbers(2, -1), flag(False))
     both = flags(align=True, half=True)
@@ -152,11 +153,11 @@ def test_refusals(code):
     refuses_to_add("height is FLOAT32, must be INT32", code, SQUARE, *mixed, flag(False))
 
 
-def test_the_layout_of_nearest_neighbor_must_be_given():
+def test_the_layout_of_nearest_neighbor_must_be_given() -> None:
     refuses_to_add("got 3", NEAREST, SQUARE, *numbers(2, 2))
 
 
-def test_levels():
+def test_levels() -> None:
     assert level(BILINEAR, SQUARE, *numbers(2, 2)) == 1
     assert level(BILINEAR, SQUARE, *numbers(2, 2), flag(False)) == 3
     assert level(BILINEAR, SQUARE, *numbers(2, 2), *flags()) == 4

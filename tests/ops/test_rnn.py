@@ -1,6 +1,7 @@
 """RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +17,14 @@ from tests.ops.recurrent_cases import assert_near, quickly, refuses, rnn_over_ti
 DTYPES = st.sampled_from(["float32", "float16"])
 ACTIVATIONS = st.sampled_from([0, 1, 2, 3])
 HALVING = {"weights": [[1]], "recurrent_weights": [[0.5]], "bias": [-1], "hidden_in": [[4]], "activation": 1}
-X = np.float32([3, -9, 5]).reshape(3, 1, 1)
+X = np.array([3, -9, 5], np.float32).reshape(3, 1, 1)
 
 
-def prefixed(prefix, values):
+def prefixed(prefix: str, values: Any) -> Any:
     return {prefix + name: value for name, value in values.items()}
 
 
-def learnt(random, units, input_size, aux_size=0):
+def learnt(random: Any, units: int, input_size: int, aux_size: int = 0) -> Any:
     shapes = {"weights": (units, input_size), "recurrent_weights": (units, units), "bias": (units,)}
     if aux_size:
         shapes["aux_weights"] = (units, aux_size)
@@ -41,28 +42,28 @@ BOTH = {
 }
 
 
-def test_literal():
+def test_literal() -> None:
     # 3 + 4/2 - 1 = 4 and max(0, -9 + 4/2 - 1) = 0
     for x, want in ((3, 4), (-9, 0)):
         for result in run_named(Op.RNN, HALVING | {"input": [[x]]}, 2):
             np.testing.assert_array_equal(result, [[want]])
 
 
-def test_arguments_in_order():
+def test_arguments_in_order() -> None:
     float32 = lambda value: (tensor("float32", np.shape(value)), np.float32(value))  # noqa: E731
-    inputs = [float32([[3]]), float32([[2]]), float32([[0.5]]), float32([7]), float32([[4]]), scalar(1, 3)]
+    inputs = [float32([[3]]), float32([[2]]), float32([[0.5]]), float32([7]), float32([[4]]), scalar(1, 3)]  # type: ignore[arg-type]
     for result in run_single(Op.RNN, inputs, [tensor("float32")] * 2):
         np.testing.assert_array_equal(result, [[6]])  # 3 · 2 + 4 / 2 + 7, limited by RELU6
 
 
-def test_literal_one_direction():
+def test_literal_one_direction() -> None:
     values = HALVING | {"input": X, "time_major": 1}
     out, last = run_named(Op.UNIDIRECTIONAL_SEQUENCE_RNN, values, 2)
     np.testing.assert_array_equal(out.ravel(), [4, 0, 4])
     np.testing.assert_array_equal(last, [[4]])
 
 
-def test_literal_two_directions():
+def test_literal_two_directions() -> None:
     # backwards: 5 + 4/2 - 1 = 6, max(0, -9 + 6/2 - 1) = 0, 3 + 0 - 1 = 2
     fw, bw, fw_last, bw_last = run_named(Op.BIDIRECTIONAL_SEQUENCE_RNN, BOTH, 4)
     np.testing.assert_array_equal(fw.ravel(), [4, 0, 4])
@@ -75,7 +76,9 @@ def test_literal_two_directions():
 
 @quickly
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), ACTIVATIONS, DTYPES, st.integers(0, 2**32))
-def test_one_step_against_plain_floats(batch, input_size, units, activation, dtype, seed):
+def test_one_step_against_plain_floats(
+    batch: int, input_size: int, units: int, activation: int, dtype: str, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     w, x, h = (
         learnt(random, units, input_size),
@@ -91,7 +94,9 @@ def test_one_step_against_plain_floats(batch, input_size, units, activation, dty
 @given(
     st.integers(1, 3), st.integers(1, 4), ACTIVATIONS, st.integers(0, 1), st.booleans(), DTYPES, st.integers(0, 2**32)
 )
-def test_one_direction_against_plain_floats(batch, time, activation, time_major, with_state, dtype, seed):
+def test_one_direction_against_plain_floats(
+    batch: int, time: int, activation: int, time_major: int, with_state: bool, dtype: str, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     w, x, h = learnt(random, 3, 2), random.normal(size=(time, batch, 2)), random.normal(size=(batch, 3))
     values = w | {"hidden_in": h, "activation": activation, "time_major": time_major}
@@ -111,7 +116,9 @@ def test_one_direction_against_plain_floats(batch, time, activation, time_major,
     DTYPES,
     st.integers(0, 2**32),
 )
-def test_two_directions_against_plain_floats(linking, activation, merge, time_major, with_states, dtype, seed):
+def test_two_directions_against_plain_floats(
+    linking: str, activation: Any, merge: bool, time_major: bool, with_states: bool, dtype: str, seed: Any
+) -> None:
     random = np.random.default_rng(seed)
     x, aux = random.normal(size=(3, 2, 2)), random.normal(size=(3, 2, 4))
     values = {"activation": activation, "merge_outputs": merge, "time_major": time_major}
@@ -154,17 +161,17 @@ def test_two_directions_against_plain_floats(linking, activation, merge, time_ma
         ({"activation": 4}, 2, "activation is 4, must be one of 0, 1, 2, 3"),
     ],
 )
-def test_refusals_two_directions(change, count, sentence):
+def test_refusals_two_directions(change: Any, count: int, sentence: str) -> None:
     refuses(sentence, Op.BIDIRECTIONAL_SEQUENCE_RNN, BOTH | change, count)
 
 
-def test_refusals_one_direction():
+def test_refusals_one_direction() -> None:
     values = HALVING | {"input": X, "time_major": 1}
     refuses("time_major is 2, must be one of 0, 1", Op.UNIDIRECTIONAL_SEQUENCE_RNN, values | {"time_major": 2}, 1)
     refuses("hidden_in has shape [1, 1], must be [3, 1]", Op.UNIDIRECTIONAL_SEQUENCE_RNN, values | {"time_major": 0}, 1)
 
 
-def test_refusals_one_step():
+def test_refusals_one_step() -> None:
     refuses(
         "recurrent_weights has shape [1, 2], must be [1, 1]",
         Op.RNN,

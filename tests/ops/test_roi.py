@@ -1,6 +1,7 @@
 """ROI_ALIGN and ROI_POOLING."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,19 @@ ALIGN, POOLING = OperationCode.ROI_ALIGN, OperationCode.ROI_POOLING
 FLOAT = FAMILIES["float32"]
 
 
-def run(code, family, feature_map, rois, batch_index, *, out=(1, 1), ratio=(1, 1), samples=(1, 1), nchw=False, to=None):
+def run(
+    code: OperationCode,
+    family: Any,
+    feature_map: Any,
+    rois: Any,
+    batch_index: Any,
+    *,
+    out: Any = (1, 1),
+    ratio: Any = (1, 1),
+    samples: Any = (1, 1),
+    nchw: bool = False,
+    to: Any = None,
+) -> Any:
     """The grids [roi, row, column, depth] of a feature map [image, row, column, depth]."""
     feature_map = np.asarray(feature_map, np.float64)
     given_map = feature_map.transpose(0, 3, 1, 2) if nchw else feature_map
@@ -35,7 +48,7 @@ def run(code, family, feature_map, rois, batch_index, *, out=(1, 1), ratio=(1, 1
 RAMP = np.arange(12, dtype=float).reshape(1, 3, 4, 1) / 16  # right by 1, down by 4
 
 
-def test_align_literal():
+def test_align_literal() -> None:
     # One sample in the middle of [0.5, 0.5, 2.5, 1.5], at x = 1.5, y = 1: (5 + 6) / 2 sixteenths.
     _, grid = run(ALIGN, FLOAT, RAMP, [[0.5, 0.5, 2.5, 1.5]], [0])
     assert grid.tolist() == [[[[5.5 / 16]]]]
@@ -44,7 +57,7 @@ def test_align_literal():
     assert grid.tolist() == [[[[5 / 16], [6 / 16]]]]
 
 
-def test_align_samples_as_many_cells_as_a_bin_touches():
+def test_align_samples_as_many_cells_as_a_bin_touches() -> None:
     # 3 × 2 samples of the ramp over [0, 0, 3, 2]: their mean is that of the middle, (1.5, 1).
     _, grid = run(ALIGN, FLOAT, RAMP, [[0, 0, 3, 2]], [0], samples=(0, 0))
     assert grid.ravel().tolist() == [5.5 / 16]
@@ -53,23 +66,23 @@ def test_align_samples_as_many_cells_as_a_bin_touches():
     assert grid.ravel().tolist() == pytest.approx([(0.5 + 2.5 + 6.5) / 3 / 16])
 
 
-def test_align_takes_a_small_region_as_one_cell():
+def test_align_takes_a_small_region_as_one_cell() -> None:
     _, grid = run(ALIGN, FLOAT, RAMP, [[1, 1, 1, 1]], [0])  # sampled at 1.5, 1.5
     assert grid.ravel().tolist() == [7.5 / 16]
 
 
-def test_align_stays_within_the_last_cell():
+def test_align_stays_within_the_last_cell() -> None:
     _, grid = run(ALIGN, FLOAT, RAMP, [[3, 2, 4, 3]], [0])
     assert grid.ravel().tolist() == [11 / 16]
 
 
-def test_ratio_of_image_to_feature_map():
+def test_ratio_of_image_to_feature_map() -> None:
     _, grid = run(ALIGN, FLOAT, RAMP, [[1, 2, 5, 6]], [0], ratio=(4, 2))
     _, same = run(ALIGN, FLOAT, RAMP, [[0.5, 0.5, 2.5, 1.5]], [0])
     assert grid.tolist() == same.tolist()
 
 
-def test_pooling_literal():
+def test_pooling_literal() -> None:
     # Corners round to [1, 0, 3, 2], both ends inside: columns 1 to 3, rows 0 to 2.
     _, grid = run(POOLING, FLOAT, RAMP, [[0.5, 0.25, 2.625, 1.5]], [0])
     assert grid.ravel().tolist() == [11 / 16]
@@ -79,19 +92,22 @@ def test_pooling_literal():
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_pooling_of_nothing_is_zero(family):
+def test_pooling_of_nothing_is_zero(family: Any) -> None:
     # The region starts at the end of the map: columns from 4 on do not exist.
     _, grid = run(POOLING, family, np.full((1, 3, 4, 1), -0.5), [[4, 0, 4, 1]], [0])
     assert grid.ravel().tolist() == [family.zero_point]
 
 
 @pytest.mark.parametrize("code", [ALIGN, POOLING])
-def test_a_value_that_is_no_number_stays_where_it_is(code):
+def test_a_value_that_is_no_number_stays_where_it_is(code: OperationCode) -> None:
     feature_map = np.full((1, 4, 4, 1), 0.5)
     feature_map[0, 3, 3] = np.nan
     with np.errstate(invalid="ignore"):
         inputs = [(tensor("float32", (1, 4, 4, 1)), feature_map.astype(np.float32))]
-    inputs += [(tensor("float32", (2, 4)), np.float32([[0, 0, 1, 1], [2, 2, 4, 4]])), (tensor("int32", (2,)), [0, 0])]
+    inputs += [
+        (tensor("float32", (2, 4)), np.array([[0, 0, 1, 1], [2, 2, 4, 4]], np.float32)),
+        (tensor("int32", (2,)), [0, 0]),  # type: ignore[list-item]
+    ]
     inputs += [scalar(OperandCode.INT32, 1)] * 2 + [scalar(OperandCode.FLOAT32, 1)] * 2
     inputs += [scalar(OperandCode.INT32, 0)] * 2 if code == ALIGN else []
     grid = run_single(code, [*inputs, scalar(OperandCode.BOOL, False)], [tensor("float32", (2, 1, 1, 1))])[0]
@@ -99,7 +115,7 @@ def test_a_value_that_is_no_number_stays_where_it_is(code):
     assert np.isnan(grid[1, 0, 0, 0])
 
 
-def align(image, roi, out, ratio, samples):
+def align(image: Any, roi: Any, out: Any, ratio: Any, samples: Any) -> Any:
     """The definition, sample by sample."""
     height, width, depth = image.shape
     x1, y1, x2, y2 = (edge / ratio[1 - i % 2] for i, edge in enumerate(roi))
@@ -115,11 +131,11 @@ def align(image, roi, out, ratio, samples):
     return grid / math.prod(count)
 
 
-def pool(image, roi, out, ratio, samples):
+def pool(image: Any, roi: Any, out: Any, ratio: Any, samples: Any) -> Any:
     height, width, depth = image.shape
     x1, y1, x2, y2 = (math.floor(edge / ratio[1 - i % 2] + 0.5) for i, edge in enumerate(roi))
 
-    def cells(start, end, bins, extent):
+    def cells(start: Any, end: Any, bins: Any, extent: Any) -> Any:
         step = np.float32(max(end - start + 1, 1)) / np.float32(bins)
         edges = [step * np.float32(k) + np.float32(start) for k in range(bins + 1)]
         return [range(math.floor(edges[k]), min(math.ceil(edges[k + 1]), extent)) for k in range(bins)]
@@ -144,7 +160,17 @@ def pool(image, roi, out, ratio, samples):
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_every_region_by_itself(definition, kind, extents, count, out, ratio, samples, nchw, seed):
+def test_every_region_by_itself(
+    definition: tuple[Any, ...],
+    kind: str,
+    extents: tuple[int, ...],
+    count: int,
+    out: tuple[int, ...],
+    ratio: tuple[float, ...],
+    samples: tuple[int, ...],
+    nchw: bool,
+    seed: int,
+) -> None:
     (code, expected), family, random = definition, FAMILIES[kind], np.random.default_rng(seed)
     images, height, width, _ = extents
     feature_map = random.integers(-64, 128, extents) / 128
@@ -159,7 +185,7 @@ def test_every_region_by_itself(definition, kind, extents, count, out, ratio, sa
     assert_close(type, grids, answers, family.atol)
 
 
-def test_the_declared_scale_is_that_of_the_result():
+def test_the_declared_scale_is_that_of_the_result() -> None:
     coarse = tensor("uint8", (1, 1, 1, 1), 1 / 32, 3)
     _, grid = run(ALIGN, FAMILIES["quant8"], RAMP, [[1, 1, 2, 2]], [0], to=coarse)
     assert grid.ravel().tolist() == [18]  # 7.5 / 16 in thirty-seconds, beside the zero point
@@ -168,7 +194,7 @@ def test_the_declared_scale_is_that_of_the_result():
 
 
 @pytest.mark.parametrize("code", [ALIGN, POOLING])
-def test_values_are_refused_when_computing(code):
+def test_values_are_refused_when_computing(code: OperationCode) -> None:
     for rois, batch_index, options, sentence in (
         ([[2, 0, 1, 1]], [0], {}, r"rois \[0\] is \[2.0, 0.0, 1.0, 1.0\], must not end before it starts"),
         ([[0, 0, 5, 1]], [0], {}, r"rois \[0\] is .*, outside of the feature map's 3 × 4 cells"),
@@ -180,9 +206,9 @@ def test_values_are_refused_when_computing(code):
         ([[0, 0, 1, 1]], [0], {"out": (1, 0)}, "out_width is 0, must be above 0"),
     ):
         with pytest.raises(OpFailedError, match=sentence):
-            run(code, FLOAT, RAMP, rois, batch_index, **options)
+            run(code, FLOAT, RAMP, rois, batch_index, **options)  # type: ignore[arg-type]
 
 
-def test_align_refuses_a_negative_number_of_samples():
+def test_align_refuses_a_negative_number_of_samples() -> None:
     with pytest.raises(OpFailedError, match="height_samples is -1, must not be negative"):
         run(ALIGN, FLOAT, RAMP, [[0, 0, 1, 1]], [0], samples=(-1, 0))

@@ -1,5 +1,7 @@
 """SELECT."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,24 +29,24 @@ from tests.ops.tensor_cases import (
 SELECT = OperationCode.SELECT
 
 
-def truth(*values):
-    return tensor("bool8", (len(values),)), np.uint8(values)
+def truth(*values: Any) -> Any:
+    return tensor("bool8", (len(values),)), np.uint8(values)  # type: ignore[arg-type]
 
 
-def test_literal():
+def test_literal() -> None:
     a, b = floats([1, 2, 3]), floats([-1, -2, -3])
     assert run(SELECT, truth(1, 0, 7), a, b, out=a[0]).tolist() == [1, -2, 3]
 
 
-def test_literal_codes_of_different_scales():
-    a = tensor("uint8", (3,), 0.5, 10), np.uint8([10, 12, 255])  # 0, 1, 122.5
-    b = tensor("uint8", (3,), 1.0, 0), np.uint8([3, 4, 5])
+def test_literal_codes_of_different_scales() -> None:
+    a = tensor("uint8", (3,), 0.5, 10), np.array([10, 12, 255], np.uint8)  # 0, 1, 122.5
+    b = tensor("uint8", (3,), 1.0, 0), np.array([3, 4, 5], np.uint8)
     assert run(SELECT, truth(1, 0, 1), a, b, out=tensor("uint8", (3,), 0.25, 100)).tolist() == [100, 116, 255]
 
 
 @quickly
 @given(tensors(NUMBERS, shapes(most=5, extent=3)), st.sampled_from([1, 0.5, 3]), st.integers(0, 2**32))
-def test_each_element_by_itself(a, factor, seed):
+def test_each_element_by_itself(a: tuple[Any, ...], factor: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     type, value = a
     b_type = type_of(type, value.shape, type.scale * factor)
@@ -57,17 +59,17 @@ def test_each_element_by_itself(a, factor, seed):
 
 
 @pytest.mark.parametrize("lengths", [(2, 2, 1), (2, 1, 2), (1, 2, 2)])
-def test_shapes_must_be_the_same(lengths):
+def test_shapes_must_be_the_same(lengths: tuple[int, ...]) -> None:
     condition, a, b = (np.ones(length) for length in lengths)
     sentence = f"condition, a and b have shapes {', '.join(f'[{n}]' for n in lengths)}, must be the same"
     refuses_to_compute(sentence, SELECT, truth(*condition), floats(a), floats(b), outs=[tensor("float32")])
 
 
-def test_refuses_when_added():
+def test_refuses_when_added() -> None:
     a = floats([1, 2])
     refuses_to_add("condition is TENSOR_FLOAT32, must be TENSOR_BOOL8", SELECT, a, a, a)
 
 
-def test_level():
+def test_level() -> None:
     a = floats([1])
     assert level(SELECT, truth(1), a, a, out=a[0]) == 3

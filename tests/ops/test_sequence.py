@@ -1,6 +1,7 @@
 """The loop over time and the linking of an auxiliary input."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from nnapi.model.operand import tensor
 from nnapi.ops.sequence import check_aux, linked, over_time
 
 
-def running_sum(x, aux, h):
+def running_sum(x: Any, aux: Any, h: Any) -> tuple[Any, ...]:
     return (h + x + (0 if aux is None else aux),)
 
 
@@ -19,16 +20,16 @@ def running_sum(x, aux, h):
     [
         (None, False, [11, 13, 16], 16),
         (None, True, [16, 15, 13], 16),
-        (np.float32([10, 20, 30]), False, [21, 43, 76], 76),
+        (np.array([10, 20, 30], np.float32), False, [21, 43, 76], 76),
     ],
 )
-def test_over_time(aux, backward, outputs, last):
-    found, states = over_time(running_sum, np.float32([1, 2, 3]), aux, (np.float32(10),), backward)
+def test_over_time(aux: Any, backward: bool, outputs: Any, last: Any) -> None:
+    found, states = over_time(running_sum, np.array([1, 2, 3], np.float32), aux, (np.float32(10),), backward)  # type: ignore[arg-type]
     np.testing.assert_array_equal(found, outputs)
     assert states == (last,)
 
 
-def test_linking():
+def test_linking() -> None:
     assert linked("input", None, False) == ("input", None)
     assert linked("input", "aux", True) == ("input", "aux")
     assert linked("input", "aux", False) == ("aux", None)
@@ -46,11 +47,11 @@ X, AUX = tensor("float32", (3, 2, 4)), tensor("float32", (3, 2, 5))
         (tensor("float32", (2, 2, 5)), None, None, "aux_input has shape [2, 2, 5], must begin with [3, 2]"),
     ],
 )
-def test_refusals_of_an_auxiliary_input(aux, fw, bw, sentence):
+def test_refusals_of_an_auxiliary_input(aux: Any, fw: str | None, bw: str | None, sentence: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(sentence)):
         check_aux(X, aux, fw, bw)
 
 
-def test_legal_auxiliary_inputs():
+def test_legal_auxiliary_inputs() -> None:
     for aux, weights in ((None, None), (AUX, None), (AUX, "w")):
         check_aux(X, aux, weights, weights)

@@ -1,6 +1,7 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +16,17 @@ from tests.ops.recurrent_cases import assert_near, kinds, lstm_over_time, option
 DTYPES = st.sampled_from(["float32", "float16"])
 
 
-def one_unit(prefix=""):
+def one_unit(prefix: str = "") -> Any:
     """c becomes (c + x) / 2, the output 3/4 of that."""
     operands = {f"input_to_{gate}_weights": [[0]] for gate in ("forget", "output")}
     operands |= {f"recurrent_to_{gate}_weights": [[0]] for gate in ("forget", "cell", "output")}
-    operands |= {"forget_gate_bias": [0], "cell_bias": [0], "output_gate_bias": [math.log(3)]}
+    operands |= {"forget_gate_bias": [0], "cell_bias": [0], "output_gate_bias": [math.log(3)]}  # type: ignore[list-item]
     operands |= {"input_to_cell_weights": [[1]]}
     return {prefix + name: value for name, value in operands.items()}
 
 
 LINEAR = {"activation": 0, "cell_clip": 0, "proj_clip": 0}
-X = np.float32([8, 4, 2]).reshape(3, 1, 1)
+X = np.array([8, 4, 2], np.float32).reshape(3, 1, 1)
 BOTH = {
     **one_unit("fw_"),
     **one_unit("bw_"),
@@ -38,28 +39,28 @@ BOTH = {
     "bw_activation_state_in": [[0]],
     "bw_cell_state_in": [[0]],
 }
-FORWARD = np.float32([3, 3, 2.25])  # 3/4 of 4, 4, 3
+FORWARD = np.array([3, 3, 2.25], np.float32)  # 3/4 of 4, 4, 3
 
 
-def test_literal_one_direction():
+def test_literal_one_direction() -> None:
     # c: 4, 4, 3
     values = one_unit() | LINEAR | {"output_state_in": [[0]], "cell_state_in": [[0]], "input": X, "time_major": True}
     out, h, c = run_named(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, values, 3)
     np.testing.assert_allclose(out.ravel(), FORWARD, rtol=1e-6)
-    np.testing.assert_allclose((h, c), [[[2.25]], [[3]]], rtol=1e-6)
+    np.testing.assert_allclose((h, c), [[[2.25]], [[3]]], rtol=1e-6)  # type: ignore[arg-type]
     (alone,) = run_named(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, values, 1)
     np.testing.assert_array_equal(alone, out)
 
 
-def test_literal_two_directions():
+def test_literal_two_directions() -> None:
     # backwards c: 2/2 = 1, (1 + 4)/2 = 2.5, (2.5 + 8)/2 = 5.25
     fw, bw, fw_h, fw_c, bw_h, bw_c = run_named(Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH, 6)
     np.testing.assert_allclose(fw.ravel(), FORWARD, rtol=1e-6)
-    np.testing.assert_allclose(bw.ravel(), np.float32([5.25, 2.5, 1]) * 0.75, rtol=1e-6)
+    np.testing.assert_allclose(bw.ravel(), np.array([5.25, 2.5, 1], np.float32) * 0.75, rtol=1e-6)
     np.testing.assert_allclose(np.ravel((fw_h, fw_c, bw_h, bw_c)), [2.25, 3, 5.25 * 0.75, 5.25], rtol=1e-6)
 
 
-def test_merged_outputs_move_the_states_up():
+def test_merged_outputs_move_the_states_up() -> None:
     separate = run_named(Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH, 6)
     merged = run_named(Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH | {"merge_outputs": True}, 5)
     np.testing.assert_array_equal(merged[0], np.concatenate(separate[:2], -1))
@@ -72,7 +73,9 @@ def test_merged_outputs_move_the_states_up():
 
 @quickly
 @given(kinds(), st.integers(1, 2), st.integers(1, 3), st.booleans(), st.booleans(), DTYPES, st.integers(0, 2**32))
-def test_one_direction_against_plain_floats(kind, batch, time, time_major, with_states, dtype, seed):
+def test_one_direction_against_plain_floats(
+    kind: Any, batch: int, time: int, time_major: bool, with_states: bool, dtype: str, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     units = 6
     w, output_size = weights(random, kind, 2, units)
@@ -95,7 +98,9 @@ def test_one_direction_against_plain_floats(kind, batch, time, time_major, with_
     DTYPES,
     st.integers(0, 2**32),
 )
-def test_two_directions_against_plain_floats(fw, bw, linking, merge, time_major, with_states, dtype, seed):
+def test_two_directions_against_plain_floats(
+    fw: Any, bw: Any, linking: str, merge: bool, time_major: bool, with_states: bool, dtype: str, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     bw |= options(fw)
     time, batch, sizes, units = 2, 2, {"input": 2, "aux": 3}, {"fw_": 6, "bw_": 5}
@@ -151,15 +156,15 @@ def test_two_directions_against_plain_floats(fw, bw, linking, merge, time_major,
         ({"input": [[1]]}, 2, "input has rank 2, must have rank 3"),
     ],
 )
-def test_refusals(change, count, sentence):
+def test_refusals(change: Any, count: int, sentence: str) -> None:
     refuses(sentence, Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH | change, count)
 
 
-def test_refuses_other_numbers_of_outputs():
+def test_refuses_other_numbers_of_outputs() -> None:
     with pytest.raises(BadDataError, match="has 1 or 2 or 5 or 6 outputs, got 3"):
         run_named(Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH, 3)
 
 
-def test_states_ask_for_level_4():
+def test_states_ask_for_level_4() -> None:
     assert REGISTRY[Op.UNIDIRECTIONAL_SEQUENCE_LSTM].output_lengths == {1: 3, 3: 4}
     assert REGISTRY[Op.BIDIRECTIONAL_SEQUENCE_LSTM].output_lengths == {1: 3, 2: 3, 5: 4, 6: 4}

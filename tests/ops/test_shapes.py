@@ -1,6 +1,7 @@
 """Arithmetic of extents."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +17,13 @@ small = st.integers(1, 6)
 NAMES = ("x", "y")
 
 
-def refuses(sentence):
+def refuses(sentence: str) -> Any:
     return pytest.raises(OpFailedError, match=re.escape(sentence))
 
 
 @quickly
 @given(st.lists(st.sampled_from([1, 2, 3]), max_size=4), st.lists(st.sampled_from([1, 2, 3]), max_size=4))
-def test_broadcast_is_numpys(a, b):
+def test_broadcast_is_numpys(a: list[int], b: list[int]) -> None:
     try:
         expected = np.broadcast_shapes(a, b)
     except ValueError:
@@ -32,14 +33,14 @@ def test_broadcast_is_numpys(a, b):
         assert broadcast(NAMES, tuple(a), tuple(b)) == expected
 
 
-def test_no_elements_stretch_like_any_extent():
+def test_no_elements_stretch_like_any_extent() -> None:
     assert broadcast(NAMES, (0, 2), (1, 1)) == (0, 2)
     assert broadcast(NAMES, (1,), (0,)) == (0,)
     with refuses("x of shape [0] and y of shape [2] do not broadcast"):
         broadcast(NAMES, (0,), (2,))
 
 
-def test_axes():
+def test_axes() -> None:
     assert [axis_of(axis, 3) for axis in (0, 2, -1, -3)] == [0, 2, 2, 0]
     with refuses("dims is 3, must be in [-3, 3)"):
         axis_of(3, 3, "dims")
@@ -51,13 +52,13 @@ def test_axes():
     ("extent", "size", "stride", "dilation", "expected"),
     [(5, 3, 1, 1, (1, 1)), (6, 3, 2, 1, (0, 1)), (5, 2, 1, 1, (0, 1)), (4, 1, 3, 1, (0, 0)), (5, 3, 1, 2, (2, 2))],
 )
-def test_same_padding_literal(extent, size, stride, dilation, expected):
+def test_same_padding_literal(extent: int, size: int, stride: int, dilation: int, expected: tuple[int, ...]) -> None:
     assert same_padding(extent, size, stride, dilation) == expected
 
 
 @quickly
 @given(st.integers(1, 20), small, small, st.integers(1, 3))
-def test_same_padding_gives_an_output_for_every_stride(extent, size, stride, dilation):
+def test_same_padding_gives_an_output_for_every_stride(extent: int, size: int, stride: int, dilation: int) -> None:
     before, after = same_padding(extent, size, stride, dilation)
     assert windows(extent, size, stride, (before, after), dilation) == len(range(0, extent, stride))
     assert 0 <= after - before <= 1
@@ -65,13 +66,15 @@ def test_same_padding_gives_an_output_for_every_stride(extent, size, stride, dil
 
 @quickly
 @given(st.integers(0, 12), small, small, small, small, st.integers(1, 3))
-def test_windows_counts_the_places_that_fit(extent, size, stride, before, after, dilation):
+def test_windows_counts_the_places_that_fit(
+    extent: int, size: int, stride: int, before: int, after: int, dilation: int
+) -> None:
     cells = before + extent + after
     fitting = [at for at in range(0, cells, stride) if at + (size - 1) * dilation < cells]
     assert windows(extent, size, stride, (before, after), dilation) == len(fitting)
 
 
-def test_slide():
+def test_slide() -> None:
     assert slide((5, 7), (3, 2), (1, 2)) == (3, 3)
     assert slide((5, 7), (3, 3), (1, 1), ((1, 1), (0, 0)), (1, 3)) == (5, 1)
     with refuses("no window of 3 × 1 fits input of 2 × 9 cells with pad_top 0, pad_bottom 0, pad_left 0, pad_right 0"):
@@ -80,7 +83,7 @@ def test_slide():
         slide((1, 9), (3, 3), (1, 1), ((1, 2), (3, 4)), (2, 3))
 
 
-def test_only_batches_may_be_none():
+def test_only_batches_may_be_none() -> None:
     assert need_image("input", tensor("float32", (0, 2, 3, 4))) == (0, 2, 3, 4)
     with refuses("input has shape [1, 0, 3, 4], only the number of batches may be 0"):
         need_image("input", tensor("float32", (1, 0, 3, 4)))
@@ -90,7 +93,7 @@ IMAGE = tensor("float32", (1, 5, 6, 1))
 STRIDE = {"stride_w": 2, "stride_h": 1}
 
 
-def test_spatial_reads_explicit_padding():
+def test_spatial_reads_explicit_padding() -> None:
     pads = {"pad_left": 1, "pad_right": 2, "pad_top": 0, "pad_bottom": 1}
     arguments = {"input": IMAGE, **pads, **STRIDE}
     expected = {"input": IMAGE, "padding": ((0, 1), (1, 2)), "stride": (1, 2)}
@@ -105,7 +108,7 @@ def test_spatial_reads_explicit_padding():
         spatial(arguments | {"pad_left": 3}, IMAGE, (2, 3))
 
 
-def test_spatial_reads_padding_schemes():
+def test_spatial_reads_padding_schemes() -> None:
     assert spatial({"padding_scheme": 1, **STRIDE}, IMAGE, (2, 3)) == {"padding": ((0, 1), (0, 1)), "stride": (1, 2)}
     assert spatial({"padding_scheme": 2, **STRIDE}, IMAGE, (2, 3)) == {"padding": ((0, 0), (0, 0)), "stride": (1, 2)}
     with refuses("padding_scheme is 0, must be 1 (SAME) or 2 (VALID)"):

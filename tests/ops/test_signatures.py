@@ -3,6 +3,7 @@
 import json
 import re
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ TENSORS = [code for code in OperandCode if code.name.startswith("TENSOR_")]
 
 
 @pytest.fixture(scope="module")
-def facts(shared):
+def facts(shared: Any) -> Any:
     """What the table says of each operation, by name."""
     return {fact["name"]: fact for fact in json.loads((shared / "reference" / "operations.json").read_text())}
 
@@ -30,14 +31,14 @@ def facts(shared):
 # Operand types that fit the table
 
 
-def rank_of(text):
+def rank_of(text: str) -> int:
     """A legal rank, of those that ask for no higher level than others; 0 (unknown) where the table has none."""
     if found := re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text):
         return min(4, int(found[2] or found[1]))
     return {">=1": 2, ">=2": 2}.get(text, 0)
 
 
-def operand(code, rank=2, channel=0, scale=0.5):
+def operand(code: OperandCode, rank: int = 2, channel: int = 0, scale: float = 0.5) -> OperandType:
     """A type of that code. No extent is known, so that none contradicts another."""
     if code in SCALARS:
         return OperandType(code)
@@ -46,7 +47,7 @@ def operand(code, rank=2, channel=0, scale=0.5):
     return OperandType(code, (0,) * rank, scale if "QUANT" in OperandCode(code).name else 0)
 
 
-def spread(names, count):
+def spread(names: list[Any], count: int) -> list[Any]:
     """The codes of an argument list of ``count``; a list that repeats its first takes up what the others leave."""
     codes = []
     for name in names:
@@ -57,7 +58,7 @@ def spread(names, count):
     return codes[:count]
 
 
-def ranks(parameters, names, count):
+def ranks(parameters: list[Any], names: list[Any], count: int) -> list[int]:
     found = []
     for parameter, name in zip(parameters, names, strict=False):
         repeated = count - len(names) + 1 if isinstance(name, dict) else 1
@@ -68,7 +69,7 @@ def ranks(parameters, names, count):
 class Case:
     """One combination of types in one form, with as many inputs as ``count`` and the level that the table gives."""
 
-    def __init__(self, fact, signature, combination, count, outputs=None):
+    def __init__(self, fact: Any, signature: Any, combination: Any, count: Any, outputs: Any = None) -> None:
         self.channel = 3 if fact["name"] == "DEPTHWISE_CONV_2D" else 0
         self.names = spread(combination["inputs"], count)
         self.ranks = ranks(signature["inputs"], combination["inputs"], count)
@@ -80,14 +81,14 @@ class Case:
         needed = 1 if arity == "variable" else arity[str(count)]
         self.level = max(needed, combination["feature_level"], signature.get("output_arity", {}).get(str(outputs), 1))
 
-    def inputs(self, codes=None):
+    def inputs(self, codes: Any = None) -> Any:
         return [operand(code, rank, self.channel) for code, rank in zip(codes or self.names, self.ranks, strict=True)]
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return f"({', '.join(code.name for code in self.names)}) -> {len(self.outputs)}"
 
 
-def counts(signature):
+def counts(signature: Any) -> list[int]:
     if signature["arity"] != "variable":
         return [int(count) for count in signature["arity"]]
     fixed, least = len(signature["inputs"]) - 1, signature["type_combinations"][0]
@@ -95,7 +96,7 @@ def counts(signature):
     return [fixed + least, fixed + least + 2]
 
 
-def cases(fact):
+def cases(fact: Any) -> Any:
     """Every argument list of the table."""
     for signature in fact["signatures"]:
         outputs = [int(count) for count in signature.get("output_arity", {})] or [None]
@@ -103,7 +104,7 @@ def cases(fact):
             yield signature, Case(fact, signature, combination, count, results)
 
 
-def refusal(operation: Operation, inputs, outputs) -> str | None:
+def refusal(operation: Operation, inputs: list[Any], outputs: list[Any]) -> str | None:
     """The sentence with which an argument list is refused."""
     try:
         operation.match(inputs, outputs)
@@ -116,7 +117,7 @@ def refusal(operation: Operation, inputs, outputs) -> str | None:
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_every_argument_list_is_taken_at_its_level(code, facts):
+def test_every_argument_list_is_taken_at_its_level(code: OperationCode, facts: Any) -> None:
     wrong = []
     for signature, case in cases(facts[code.name]):
         try:
@@ -132,7 +133,7 @@ def test_every_argument_list_is_taken_at_its_level(code, facts):
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_a_wrong_type_is_refused_wherever_it_stands(code, facts):
+def test_a_wrong_type_is_refused_wherever_it_stands(code: OperationCode, facts: Any) -> None:
     fact, operation = facts[code.name], REGISTRY[code]
     listed = {(tuple(case.names), tuple(type.code for type in case.outputs)) for _, case in cases(fact)}
     wrong = []
@@ -156,7 +157,7 @@ def test_a_wrong_type_is_refused_wherever_it_stands(code, facts):
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_a_wrong_number_is_refused(code, facts):
+def test_a_wrong_number_is_refused(code: OperationCode, facts: Any) -> None:
     fact, operation = facts[code.name], REGISTRY[code]
     legal = {count for signature in fact["signatures"] for count in counts(signature)}
     variable = fact["signatures"][0]["arity"] == "variable"
@@ -181,7 +182,7 @@ TRUTH = OperandType(OperandCode.TENSOR_BOOL8, (1,))
 MODEL = OperandType(OperandCode.MODEL)
 
 
-def of_one_number(code, result):
+def of_one_number(code: OperationCode, result: OperandType) -> Model:
     """A model of one operation on a number and itself."""
     model = Model()
     x, y = model.add_operand(NUMBER), model.add_operand(result)
@@ -195,7 +196,7 @@ def of_one_number(code, result):
     return model
 
 
-def control_flow(code, models):
+def control_flow(code: OperationCode, models: bool) -> tuple[Any, ...]:
     """The argument list of the table for operations on one number."""
     lead = [TRUTH, MODEL, MODEL] if code == OperationCode.IF else [MODEL, MODEL]
     body = of_one_number(OperationCode.ADD, NUMBER)
@@ -204,7 +205,7 @@ def control_flow(code, models):
 
 
 @pytest.mark.parametrize("code", CONTROL_FLOW, ids=lambda code: code.name)
-def test_control_flow(code, facts):
+def test_control_flow(code: OperationCode, facts: Any) -> None:
     (signature,) = facts[code.name]["signatures"]
     (combination,) = signature["type_combinations"]
     inputs, references = control_flow(code, models=True)
@@ -234,7 +235,7 @@ CONDITIONS = {
 """Conditions in words, and the scale and zero point of an operand that break them."""
 
 
-def test_all_conditions_in_words_are_known(facts):
+def test_all_conditions_in_words_are_known(facts: Any) -> None:
     found = {
         (name, combination["condition"])
         for name, fact in facts.items()
@@ -246,7 +247,7 @@ def test_all_conditions_in_words_are_known(facts):
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_a_call_that_breaks_the_condition_needs_level_3(name, facts):
+def test_a_call_that_breaks_the_condition_needs_level_3(name: str, facts: Any) -> None:
     _, which, scale, zero_point = CONDITIONS[name]
     for signature in facts[name]["signatures"]:
         for combination in signature["type_combinations"]:
@@ -263,7 +264,7 @@ def test_a_call_that_breaks_the_condition_needs_level_3(name, facts):
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_rank_5_is_refused_when_added_where_the_table_says_so(code, facts):
+def test_rank_5_is_refused_when_added_where_the_table_says_so(code: OperationCode, facts: Any) -> None:
     limit = re.compile(r"rank.* rejected when|ranks, .*checked when added")
     limited = any(limit.search(rule) for rule in facts[code.name]["output_rules"])
     _, case = next(cases(facts[code.name]))
@@ -281,7 +282,7 @@ def test_rank_5_is_refused_when_added_where_the_table_says_so(code, facts):
         ("LOCAL_RESPONSE_NORMALIZATION", {1: 3, 2: 3, 3: 3, 4: 1}),
     ],
 )
-def test_ranks_that_came_with_level_3(name, levels, facts):
+def test_ranks_that_came_with_level_3(name: str, levels: Any, facts: Any) -> None:
     _, case = next(cases(facts[name]))
     for rank, level in levels.items():
         case.ranks[0] = rank
@@ -292,24 +293,24 @@ def test_ranks_that_came_with_level_3(name, levels, facts):
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_quantisation_of_outputs(code, facts):
+def test_quantisation_of_outputs(code: OperationCode, facts: Any) -> None:
     operation = REGISTRY[code]
     output = operation.outputs[0].parameter if isinstance(operation.outputs[0], Several) else operation.outputs[0]
     for rule in facts[code.name]["output_rules"]:
         if found := re.match(r"quantized output (?:must have exactly|has) the scale and zeroPoint of input (\d)", rule):
-            assert output.quant == operation.forms[0].inputs[int(found[1])].name
+            assert output.quant == operation.forms[0].inputs[int(found[1])].name  # type: ignore[attr-defined]
         elif found := re.match(r"output scale must be 1/(\d+); zeroPoint (-?\d+) \(q8\) or (-?\d+) \(q8s\)", rule):
             divisor, *zero_points = map(int, found.groups())
             codes = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
-            assert output.quant == {
+            assert output.quant == {  # type: ignore[attr-defined]
                 code: (1 / divisor, zero_point) for code, zero_point in zip(codes, zero_points, strict=True)
             }
         elif re.search(r"output scale(/| and )zeroPoint (are )?free", rule):
-            assert output.quant is None
+            assert output.quant is None  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["MUL", "PACK", "MIRROR_PAD", "REVERSE"])
-def test_quantisation_that_is_refused_when_added(name, facts):
+def test_quantisation_that_is_refused_when_added(name: str, facts: Any) -> None:
     assert "BAD_DATA" in " ".join(facts[name]["output_rules"])
     quantised = (case for _, case in cases(facts[name]) if case.outputs[0].is_quantized)
     for case in quantised:
@@ -321,13 +322,13 @@ def test_quantisation_that_is_refused_when_added(name, facts):
 # Names, defaults, omissions
 
 
-def slots(operation, signature):
+def slots(operation: Operation, signature: Any) -> list[Any]:
     (form,) = (form for form in operation.forms if len(operation.forms) == 1 or form.name == signature["id"])
     return [slot.parameter if isinstance(slot, Several) else slot for slot in form.inputs]
 
 
 @pytest.mark.parametrize("code", OPERATIONS)
-def test_names(code, facts):
+def test_names(code: OperationCode, facts: Any) -> None:
     operation, fact = REGISTRY[code], facts[code.name]
     assert len(operation.forms) == len(fact["signatures"])
     for signature in fact["signatures"]:
@@ -337,7 +338,7 @@ def test_names(code, facts):
 
 
 @pytest.mark.parametrize("code", OPERATIONS)
-def test_defaults(code, facts):
+def test_defaults(code: OperationCode, facts: Any) -> None:
     meaning = {"false": False, "no layer norm": None}
     for signature in facts[code.name]["signatures"]:
         wanted = {
@@ -353,7 +354,7 @@ def test_defaults(code, facts):
 
 
 @pytest.mark.parametrize("code", OPERATIONS)
-def test_what_may_be_omitted(code, facts):
+def test_what_may_be_omitted(code: OperationCode, facts: Any) -> None:
     for signature in facts[code.name]["signatures"]:
         wanted = {
             parameter["name"]
@@ -364,14 +365,14 @@ def test_what_may_be_omitted(code, facts):
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_kernels_for_every_type(code, facts):
+def test_kernels_for_every_type(code: OperationCode, facts: Any) -> None:
     for _, case in cases(facts[code.name]):
         first = next((name for name in case.names if name not in SCALARS), case.outputs[0].code)
         assert REGISTRY[code].kernel_for(first)
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_zero_sized_inputs_and_the_error_for_omitted_ones(code, facts):
+def test_zero_sized_inputs_and_the_error_for_omitted_ones(code: OperationCode, facts: Any) -> None:
     operation, reference = REGISTRY[code], facts[code.name]["reference_cpu"]
     if reference["code_if_zero_sized_not_supported"] != "not checked up front":
         assert operation.zero_sized == reference["zero_sized_inputs"]

@@ -1,5 +1,7 @@
 """SLICE, STRIDED_SLICE."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,7 +34,7 @@ SLICE, STRIDED_SLICE = OperationCode.SLICE, OperationCode.STRIDED_SLICE
 NINE = floats([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
 
 
-def test_slice_literal():
+def test_slice_literal() -> None:
     assert run(SLICE, NINE, ints(1, 0), ints(2, 2)).tolist() == [[4, 5], [7, 8]]
     assert run(SLICE, NINE, ints(2, 1), ints(-1, -1)).tolist() == [[8, 9]]
     assert run(SLICE, NINE, ints(3, 0), ints(0, 2)).shape == (0, 2)
@@ -41,13 +43,13 @@ def test_slice_literal():
 
 @quickly
 @given(tensors(NUMBERS, shapes(most=5)), st.data(), st.booleans())
-def test_slice_is_a_block(x, data, constant):
+def test_slice_is_a_block(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     value = x[1]
     begin = [data.draw(st.integers(0, extent)) for extent in value.shape]
     size = [data.draw(st.integers(-1, extent - first)) for extent, first in zip(value.shape, begin, strict=True)]
     shape = [n - b if s < 0 else s for n, b, s in zip(value.shape, begin, size, strict=True)]
 
-    def source(*index):
+    def source(*index: Any) -> Any:
         return tuple(i + first for i, first in zip(index, begin, strict=True))
 
     assert_moved(run(SLICE, x, ints(*begin), ints(*size), constant=constant), value, shape, source)
@@ -64,16 +66,25 @@ def test_slice_is_a_block(x, data, constant):
         ((0, 0), (1, 1, 1), "size holds 3 values, must hold 2, one for each axis of input"),
     ],
 )
-def test_slice_refuses(begin, size, sentence):
+def test_slice_refuses(begin: tuple[int, ...], size: tuple[int, ...], sentence: str) -> None:
     refuses_to_compute(sentence, SLICE, NINE, ints(*begin), ints(*size))
 
 
-def strided(x, begin, end, strides, begin_mask=0, end_mask=0, shrink=0, **more):
+def strided(
+    x: tuple[Any, ...],
+    begin: Any,
+    end: Any,
+    strides: Any,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    shrink: int = 0,
+    **more: bool,
+) -> Any:
     vectors = (ints(*begin), ints(*end), ints(*strides))
     return run(STRIDED_SLICE, x, *vectors, int32(begin_mask), int32(end_mask), int32(shrink), **more)
 
 
-def test_strided_slice_literal():
+def test_strided_slice_literal() -> None:
     assert strided(NINE, (0, 2), (3, -4), (2, -1)).tolist() == [[3, 2, 1], [9, 8, 7]]
     assert strided(NINE, (1, 1), (1, 1), (1, 1), begin_mask=1, end_mask=2).tolist() == [[2, 3]]
     assert strided(NINE, (-1, 0), (3, 3), (1, 2), shrink=1).tolist() == [7, 9]
@@ -81,7 +92,7 @@ def test_strided_slice_literal():
     assert strided(NINE, (0, 1), (3, 1), (1, 1)).shape == (3, 0)
 
 
-def test_strided_slice_that_ends_before_it_begins():
+def test_strided_slice_that_ends_before_it_begins() -> None:
     assert strided(floats([1, 2, 3]), (-9,), (-9,), (-1,)).shape == (0,)
     assert strided(floats([1, 2, 3]), (-9,), (0,), (-1,)).shape == (0,)
     assert strided(floats([1, 2, 3]), (2,), (9,), (-1,)).shape == (0,)
@@ -93,7 +104,7 @@ PLACE = st.integers(-6, 6)
 
 @quickly
 @given(tensors(REALS, shapes()), st.data(), st.booleans())
-def test_strided_slice_is_pythons(x, data, constant):
+def test_strided_slice_is_pythons(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     value = x[1]
     rank = value.ndim
     begin, end, strides = ([data.draw(values) for _ in range(rank)] for values in (PLACE, PLACE, STEP))
@@ -121,31 +132,33 @@ def test_strided_slice_is_pythons(x, data, constant):
         ((0, 0), (3, 3), (1,), 0, "strides holds 1 values, must hold 2"),
     ],
 )
-def test_strided_slice_refuses(begin, end, strides, shrink, sentence):
+def test_strided_slice_refuses(
+    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], shrink: int, sentence: str
+) -> None:
     vectors = (ints(*begin), ints(*end), ints(*strides))
     refuses_to_compute(sentence, STRIDED_SLICE, NINE, *vectors, int32(0), int32(0), int32(shrink))
 
 
-def test_refuses_when_added():
+def test_refuses_when_added() -> None:
     five = floats(np.zeros((1,) * 5))
     masks = (int32(0),) * 3
     refuses_to_add("input has rank 5, must have", STRIDED_SLICE, five, ints(0), ints(1), ints(1), *masks)
     refuses_to_add("input is TENSOR_INT32, must be", STRIDED_SLICE, ints(1), ints(0), ints(1), ints(1), *masks)
 
 
-def test_levels():
+def test_levels() -> None:
     x = floats([1])
     assert level(SLICE, x, ints(0), ints(1)) == 3
     assert level(STRIDED_SLICE, x, ints(0), ints(1), ints(1), int32(0), int32(0), int32(0)) == 2
 
 
-def after_an_empty_slice(code, *more, out=None):
+def after_an_empty_slice(code: OperationCode, *more: tuple[Any, ...], out: Any = None) -> Any:
     """The result of an operation on the [0, 3] elements that a SLICE leaves of NINE."""
     out = out or tensor("float32")
     model = Model("empty")
     nine, begin, size = (model.add_operand(type) for type in (NINE[0], ints(0, 0)[0], ints(0, 0)[0]))
-    model.set_operand_value(begin, np.int32([3, 0]))
-    model.set_operand_value(size, np.int32([-1, 3]))
+    model.set_operand_value(begin, np.array([3, 0], np.int32))
+    model.set_operand_value(size, np.array([-1, 3], np.int32))
     empty = model.add_operand(tensor("float32", (0, 3)))
     model.add_operation(SLICE, [nine, begin, size], [empty])
     operands = [empty]
@@ -159,7 +172,7 @@ def after_an_empty_slice(code, *more, out=None):
     return compile(model, ["nnapi-reference"]).run(NINE[1])[0]
 
 
-def test_operations_that_take_no_elements():
+def test_operations_that_take_no_elements() -> None:
     assert after_an_empty_slice(OperationCode.TRANSPOSE, ints(1, 0)).shape == (3, 0)
     assert after_an_empty_slice(OperationCode.CONCATENATION, int32(0)).shape == (0, 3)
     assert after_an_empty_slice(SLICE, ints(0, 1), ints(-1, 2)).shape == (0, 2)
@@ -178,6 +191,6 @@ def test_operations_that_take_no_elements():
         (OperationCode.EXPAND_DIMS, (int32(0),), BadDataError),
     ],
 )
-def test_operations_that_need_elements(code, more, error):
+def test_operations_that_need_elements(code: OperationCode, more: tuple[Any, ...], error: Any) -> None:
     with pytest.raises(error, match=rf"{code.name} \(#1\): input has no elements"):
         after_an_empty_slice(code, *more)

@@ -28,7 +28,7 @@ SIX = floats([[1, 2, 3], [4, 5, 6]])
 ANY = tensor("float32")
 
 
-def test_literal():
+def test_literal() -> None:
     parts = run_all(SPLIT, [SIX, int32(1), int32(3)], [ANY] * 3)
     assert [part.tolist() for part in parts] == [[[1], [4]], [[2], [5]], [[3], [6]]]
     parts = run_all(SPLIT, [SIX, int32(-2), int32(2)], [ANY] * 2)
@@ -37,7 +37,7 @@ def test_literal():
 
 @quickly
 @given(st.sampled_from(sorted(NUMBERS)), shapes(), st.integers(1, 4), st.integers(0, 2**32))
-def test_each_slice_is_in_its_part(kind, shape, count, seed):
+def test_each_slice_is_in_its_part(kind: str, shape: tuple[int, ...], count: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     axis = int(random.integers(0, len(shape)))
     extent = shape[axis]
@@ -50,7 +50,7 @@ def test_each_slice_is_in_its_part(kind, shape, count, seed):
         assert_same(parts[place // extent].take(place % extent, axis), x.take(place, axis))
 
 
-def test_refusals():
+def test_refusals() -> None:
     refuses_to_compute("axis is 2, must be in [-2, 2)", SPLIT, SIX, int32(2), int32(1))
     sentence = "axis 1 of input has extent 3, must be a multiple of 2"
     refuses_to_compute(sentence, SPLIT, SIX, int32(1), int32(2), outs=[ANY] * 2)
@@ -59,11 +59,11 @@ def test_refusals():
     refuses_to_add("out 1 is TENSOR_INT32", SPLIT, SIX, int32(1), int32(3), outs=[ANY, tensor("int32"), ANY])
 
 
-def test_the_number_of_outputs_is_the_number_of_parts():
+def test_the_number_of_outputs_is_the_number_of_parts() -> None:
     for outs, what in ((1, "out 1, out 2 are missing"), (2, "out 2 is missing"), (5, "out 2 is the last, 2 too many")):
         sentence = f"gives 3 outputs, {outs} are listed: {what}"
         refuses_to_compute(sentence, SPLIT, SIX, int32(1), int32(3), outs=[ANY] * outs, error=BadDataError)
 
 
-def test_level():
+def test_level() -> None:
     assert level(SPLIT, ints(1), int32(0), int32(1)) == 3

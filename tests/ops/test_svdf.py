@@ -1,5 +1,7 @@
 """SVDF."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,14 +21,14 @@ VALUES = {
 }
 
 
-def test_literal():
+def test_literal() -> None:
     # memories become 4, 5, 3 and 6, 7, 10; y = (4 + 10 + 9) + (6 + 7 + 10) - 7
     state, out = run_named(Op.SVDF, VALUES, 2)
     np.testing.assert_array_equal(state, [[5, 3, 0, 7, 10, 0]])
     np.testing.assert_array_equal(out, [[39]])
 
 
-def test_units_without_bias_and_with_activation():
+def test_units_without_bias_and_with_activation() -> None:
     state, out = run_named(Op.SVDF, VALUES | {"bias": None, "rank": 1, "activation": 3}, 2)
     np.testing.assert_array_equal(out, [[6, 6]])
     np.testing.assert_array_equal(state, [[5, 3, 0, 7, 10, 0]])  # the state is not activated
@@ -44,7 +46,9 @@ def test_units_without_bias_and_with_activation():
     st.sampled_from(["float32", "float16"]),
     st.integers(0, 2**32),
 )
-def test_against_loops(batch, size, units, rank, memory, biased, activation, dtype, seed):
+def test_against_loops(
+    batch: int, size: int, units: int, rank: int, memory: int, biased: bool, activation: int, dtype: str, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     filters = units * rank
     shapes = {
@@ -82,5 +86,5 @@ def test_against_loops(batch, size, units, rank, memory, biased, activation, dty
         ({"weights_time": None}, "weights_time is omitted, but needed"),
     ],
 )
-def test_refusals(change, sentence):
+def test_refusals(change: Any, sentence: str) -> None:
     refuses(sentence, Op.SVDF, VALUES | change, 2)

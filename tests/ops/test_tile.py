@@ -1,5 +1,7 @@
 """TILE."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ from tests.ops.tensor_cases import (
 TILE = OperationCode.TILE
 
 
-def test_literal():
+def test_literal() -> None:
     x = floats([[1, 2], [3, 4]])
     assert run(TILE, x, ints(1, 2)).tolist() == [[1, 2, 1, 2], [3, 4, 3, 4]]
     assert run(TILE, x, ints(2, 1)).tolist() == [[1, 2], [3, 4], [1, 2], [3, 4]]
@@ -30,18 +32,18 @@ def test_literal():
 
 @quickly
 @given(tensors(NUMBERS, shapes(most=5, extent=3)), st.data(), st.booleans())
-def test_indices_wrap_around(x, data, constant):
+def test_indices_wrap_around(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     value = x[1]
     multiples = [data.draw(st.integers(1, 3)) for _ in value.shape]
 
-    def source(*index):
+    def source(*index: Any) -> Any:
         return tuple(i % extent for i, extent in zip(index, value.shape, strict=True))
 
     shape = tuple(extent * times for extent, times in zip(value.shape, multiples, strict=True))
     assert_moved(run(TILE, x, ints(*multiples), constant=constant), value, shape, source)
 
 
-def test_refusals():
+def test_refusals() -> None:
     x = floats([[1, 2]])
     refuses_to_compute("multiples holds 1 values, must hold 2", TILE, x, ints(2))
     refuses_to_compute("multiples [2, -1] must not be negative", TILE, x, ints(2, -1))
@@ -49,5 +51,5 @@ def test_refusals():
     refuses_to_add("multiples is TENSOR_FLOAT32, must be TENSOR_INT32", TILE, x, floats([1, 1]))
 
 
-def test_level():
+def test_level() -> None:
     assert level(TILE, ints(1), ints(1)) == 3

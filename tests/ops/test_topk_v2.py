@@ -1,5 +1,7 @@
 """TOPK_V2."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,17 +28,17 @@ TOPK_V2 = OperationCode.TOPK_V2
 INDEX = tensor("int32")
 
 
-def top(x, k):
+def top(x: tuple[Any, ...], k: int) -> list[Any]:
     return run_all(TOPK_V2, [x, int32(k)], [unknown(x[0]), INDEX])
 
 
-def test_literal():
+def test_literal() -> None:
     values, indices = top(floats([[1, -3, 2], [6, 4, 5]]), 2)
-    assert_same(values, np.float32([[2, 1], [6, 5]]))
-    assert_same(indices, np.int32([[2, 0], [0, 2]]))
+    assert_same(values, np.array([[2, 1], [6, 5]], np.float32))
+    assert_same(indices, np.array([[2, 0], [0, 2]], np.int32))
 
 
-def test_of_equal_values_the_larger_index_comes_first():
+def test_of_equal_values_the_larger_index_comes_first() -> None:
     values, indices = top(floats([5, 7, 5, 7, 7]), 4)
     assert values.tolist() == [7, 7, 7, 5]
     assert indices.tolist() == [4, 3, 1, 2]
@@ -44,7 +46,7 @@ def test_of_equal_values_the_larger_index_comes_first():
 
 @quickly
 @given(tensors(NUMBERS, shapes(extent=6)), st.data())
-def test_rows_sorted_by_value_then_index(x, data):
+def test_rows_sorted_by_value_then_index(x: Any, data: Any) -> None:
     type, value = x
     value = value // 8 * 8 if value.dtype.kind != "f" else np.floor(value)  # so that some are equal
     k = data.draw(st.integers(1, value.shape[-1]))
@@ -53,11 +55,11 @@ def test_rows_sorted_by_value_then_index(x, data):
     for row in np.ndindex(*value.shape[:-1]):
         numbers = value[row].tolist()
         order = sorted(range(len(numbers)), key=lambda i: (numbers[i], i), reverse=True)[:k]
-        assert_same(indices[row], np.int32(order))
+        assert_same(indices[row], np.int32(order))  # type: ignore[arg-type]
         assert_same(values[row], np.array([numbers[i] for i in order], value.dtype))
 
 
-def test_refusals():
+def test_refusals() -> None:
     x = floats([[1, 2]])
     outs = [tensor("float32"), INDEX]
     refuses_to_compute("k is 3, must not be above 2, the last extent of input", TOPK_V2, x, int32(3), outs=outs)
@@ -66,5 +68,5 @@ def test_refusals():
     refuses_to_add("indices is TENSOR_FLOAT32", TOPK_V2, x, int32(1), outs=[outs[0], outs[0]])
 
 
-def test_level():
+def test_level() -> None:
     assert REGISTRY[TOPK_V2].match([ints(1)[0], int32(1)[0]], [INDEX, INDEX]).level == 3

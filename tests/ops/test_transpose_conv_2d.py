@@ -1,5 +1,7 @@
 """TRANSPOSE_CONV_2D."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,12 +28,12 @@ from tests.ops.tensor_cases import assert_stores, ints, level, quickly, refuses_
 
 TRANSPOSE = OperationCode.TRANSPOSE_CONV_2D
 IMAGE = floats([[[[1], [2]]]])
-FILTER = floats(np.float32([1, 10, 100]).reshape(1, 1, 3, 1))
+FILTER = floats(np.array([1, 10, 100], np.float32).reshape(1, 1, 3, 1))
 BIAS = floats([0.5])
 NO_PADDING = ((0, 0), (0, 0))
 
 
-def spread(image, filter, bias, padding, stride):
+def spread(image: Any, filter: Any, bias: Any, padding: Any, stride: Any) -> Any:
     """Every cell of the image adds its filter to a result large enough, of which the padding is cut off."""
     n, h, w, _ = image.shape
     channels, kh, kw, _ = filter.shape
@@ -48,12 +50,12 @@ def spread(image, filter, bias, padding, stride):
     ("stride", "expected"),
     [(1, [1, 12, 120, 200]), (2, [1, 10, 102, 20, 200]), (4, [1, 10, 100, 0, 2, 20, 200])],
 )
-def test_literal(stride, expected):
+def test_literal(stride: int, expected: list[int]) -> None:
     y = run(TRANSPOSE, IMAGE, FILTER, BIAS, *explicit(NO_PADDING, (1, stride)), *tail())
     assert y.reshape(-1).tolist() == [value + 0.5 for value in expected]
 
 
-def test_padding_cuts_off_and_may_add_at_the_end():
+def test_padding_cuts_off_and_may_add_at_the_end() -> None:
     y = run(TRANSPOSE, IMAGE, FILTER, BIAS, *explicit(((0, 0), (1, -2)), (1, 2)), *tail())
     assert y.reshape(-1).tolist() == [10.5, 102.5, 20.5, 200.5, 0.5, 0.5]
 
@@ -61,31 +63,31 @@ def test_padding_cuts_off_and_may_add_at_the_end():
 @pytest.mark.parametrize(
     ("width", "stride", "expected"), [(2, 1, [12, 120]), (3, 2, [10, 102, 20]), (4, 2, [1, 10, 102, 20])]
 )
-def test_same_padding_gives_the_wanted_shape(width, stride, expected):
+def test_same_padding_gives_the_wanted_shape(width: int, stride: int, expected: list[int]) -> None:
     shape = ints(1, 1, width, 1)
     y = run(TRANSPOSE, IMAGE, FILTER, BIAS, shape, *numbers(SAME, stride, 1), *tail())
     assert y.reshape(-1).tolist() == [value + 0.5 for value in expected]
 
 
-def test_same_padding_of_a_small_filter_adds_cells_at_the_end():
-    one = floats(np.float32([10]).reshape(1, 1, 1, 1))
+def test_same_padding_of_a_small_filter_adds_cells_at_the_end() -> None:
+    one = floats(np.array([10], np.float32).reshape(1, 1, 1, 1))
     y = run(TRANSPOSE, IMAGE, one, BIAS, ints(1, 1, 4, 1), *numbers(SAME, 2, 1), *tail())
     assert y.reshape(-1).tolist() == [10.5, 0.5, 20.5, 0.5]
 
 
-def test_the_wanted_shape_follows_the_layout():
+def test_the_wanted_shape_follows_the_layout() -> None:
     y = run(TRANSPOSE, to_nchw(IMAGE), FILTER, BIAS, ints(1, 1, 1, 4), *numbers(SAME, 2, 1), *tail(nchw=True))
     assert y.shape == (1, 1, 1, 4)
 
 
-def test_valid_padding_does_not_look_at_the_wanted_shape():
+def test_valid_padding_does_not_look_at_the_wanted_shape() -> None:
     y = run(TRANSPOSE, IMAGE, FILTER, BIAS, ints(1, 1, 9, 1), *numbers(VALID, 2, 1), *tail())
     assert y.shape == (1, 1, 5, 1)
 
 
 @quickly
 @given(st.data(), random_seeds, st.sampled_from(sorted(KINDS)), pairs, pairs, st.booleans())
-def test_every_cell_spreads_the_filter(data, random, kind, size, stride, nchw):
+def test_every_cell_spreads_the_filter(data: Any, random: Any, kind: str, size: Any, stride: Any, nchw: bool) -> None:
     image = (data.draw(st.integers(1, 2)), *data.draw(pairs), data.draw(st.integers(1, 3)))
     fulls = [(extent - 1) * step + k for extent, step, k in zip(image[1:3], stride, size, strict=True)]
     padding = tuple(
@@ -96,10 +98,10 @@ def test_every_cell_spreads_the_filter(data, random, kind, size, stride, nchw):
     given = [to_nchw(x[0]) if nchw else x[0], *x[1:]]
     y = run(TRANSPOSE, *given, *explicit(padding, stride), *tail(activation, nchw), out=unknown(out))
     y = y.transpose(0, 2, 3, 1) if nchw else y
-    assert_stores(out, y, clamped(spread(*real_operands(*x), padding, stride), activation))
+    assert_stores(out, y, clamped(spread(*real_operands(*x), padding, stride), activation))  # type: ignore[call-arg]
 
 
-def test_refusals():
+def test_refusals() -> None:
     negative = explicit(((0, 0), (-1, 0)), (1, 1))
     refuses_to_compute("pad_left is -1, must not be negative", TRANSPOSE, IMAGE, FILTER, BIAS, *negative, *tail())
     all_of_it = explicit(((0, 0), (2, 2)), (1, 1))
@@ -116,5 +118,5 @@ def test_refusals():
     refuses_to_compute("input has rank 3", TRANSPOSE, flat, FILTER, BIAS, *plain, *tail())
 
 
-def test_level():
+def test_level() -> None:
     assert level(TRANSPOSE, IMAGE, FILTER, BIAS, *explicit(NO_PADDING, (1, 1)), *tail()) == 3

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,8 +56,8 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "peak_memory", lambda *_: (12_000_000, ""))
 
 
-def run(*engines: Pretended, settings: Settings = QUICK, subject: Subject = SUBJECT, step=lambda _: None):
-    return measure(subject, {engine: engine.version() for engine in engines}, settings, step)
+def run(*engines: Pretended, settings: Settings = QUICK, subject: Subject = SUBJECT, step: Any = lambda _: None) -> Any:
+    return measure(subject, {engine: engine.version() for engine in engines}, settings, step)  # type: ignore[misc]
 
 
 def test_everything_is_measured() -> None:
@@ -180,7 +181,7 @@ def test_what_is_not_installed_is_named() -> None:
             raise OSError("libabacus.so: cannot open")
 
     good = Pretended("good")
-    found, absent = available([good, Missing("missing"), Broken("broken")])
+    found, absent = available([good, Missing("missing"), Broken("broken")])  # type: ignore[list-item]
     assert found == {good: "7"}
     assert absent == {
         "missing": "not installed: No module named 'abacus'",

@@ -41,7 +41,7 @@ def test_there_and_back(engine: Engine) -> None:
 
 
 def test_names() -> None:
-    assert [engine.name for engine in ALL] == ["nnapi", "litert", "openvino", "onnxruntime"]
+    assert [engine.name for engine in ALL] == ["nnapi", "litert", "openvino", "onnxruntime"]  # type: ignore[attr-defined]
     assert Nnapi("a:b", ("x", "y")).name == "nnapi x+y"
 
 
@@ -50,7 +50,7 @@ def test_names() -> None:
 def test_runs(engine: Engine) -> None:
     first, second = usable(engine).open(DIGITS, 1).prepare(2)
     (one,), (two,) = first([SCAN]), second([SCAN])
-    (expected,) = ALL[0].open(DIGITS, 1).prepare(1)[0]([SCAN])
+    (expected,) = ALL[0].open(DIGITS, 1).prepare(1)[0]([SCAN])  # type: ignore[attr-defined]
     assert (one.shape, one.dtype) == ((1, 10), np.int8)
     assert np.abs(one.astype(int) - expected).max() <= 1
     np.testing.assert_array_equal(one, two)
@@ -94,9 +94,9 @@ def script(tmp_path: Path, engine: Engine, array: np.ndarray) -> dict[str, objec
 
 def test_arrays_are_kept_as_they_are(tmp_path: Path) -> None:
     arrays = [SCAN, np.float32(3).reshape(()), np.zeros((2, 0), np.int64)]
-    save(tmp_path / "in.npy", arrays)
+    save(tmp_path / "in.npy", arrays)  # type: ignore[arg-type]
     for kept, array in zip(saved(tmp_path / "in.npy"), arrays, strict=True):
-        assert kept.dtype == array.dtype
+        assert kept.dtype == array.dtype  # type: ignore[attr-defined]
         np.testing.assert_array_equal(kept, array)
 
 
@@ -108,12 +108,12 @@ def test_a_process_of_its_own_imports_nothing_large(tmp_path: Path) -> None:
 
 
 def test_a_process_of_its_own_tells_its_peak(tmp_path: Path) -> None:
-    peak = script(tmp_path, ALL[0], SCAN)["peak"]
+    peak = script(tmp_path, ALL[0], SCAN)["peak"]  # type: ignore[arg-type]
     assert isinstance(peak, int)
     assert 15e6 < peak < 500e6
 
 
 def test_a_process_of_its_own_tells_what_is_wrong(tmp_path: Path) -> None:
     assert "cannot take an array of shape [1, 3, 3, 1]" in str(
-        script(tmp_path, ALL[0], np.zeros((1, 3, 3, 1), np.int8))["reason"]
+        script(tmp_path, ALL[0], np.zeros((1, 3, 3, 1), np.int8))["reason"]  # type: ignore[arg-type]
     )

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,24 +15,24 @@ from nnapi.report.operations import level_of, overview, page, section
 COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
-def rows(text):
+def rows(text: Any) -> Any:
     """The cells of every table row."""
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"]
 
 
-def test_the_committed_page_is_up_to_date():
+def test_the_committed_page_is_up_to_date() -> None:
     written = COMMITTED.read_text()
     assert written == page(REGISTRY.values()), "run: python -m nnapi.report.operations > docs/operations.md"
 
 
-def test_every_operation_has_a_row_and_a_section():
+def test_every_operation_has_a_row_and_a_section() -> None:
     text = page(REGISTRY.values())
     names = sorted(code.name for code in OperationCode)
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == names
     assert re.findall(r"^\| \[(\w+)\]\(#(\w+)\)", text, re.MULTILINE) == [(name, name.lower()) for name in names]
 
 
-def test_overview_of_two():
+def test_overview_of_two() -> None:
     text = overview([REGISTRY[OperationCode.ADD], REGISTRY[OperationCode.DEQUANTIZE]])
     header, _, add, dequantize = rows(text)
     assert header[:4] == ["operation", "level", "input", "QUANT8_ASYMM"]  # the only ones that both take come first
@@ -48,7 +49,7 @@ def test_overview_of_two():
     assert dict(zip(header[3:], dequantize[3:], strict=True))["QUANT8_SYMM_PER_CHANNEL"] == "3"
 
 
-def test_section_of_softmax():
+def test_section_of_softmax() -> None:
     text = section(REGISTRY[OperationCode.SOFTMAX])
     assert (
         text
@@ -74,19 +75,19 @@ Operation 25, from level 1 on. Takes inputs without elements.
     )
 
 
-def cells(code, name):
+def cells(code: Any, name: Any) -> Any:
     """The row of an input or output."""
     return next(row[1:] for row in rows(section(REGISTRY[code])) if row[0].startswith(f"`{name}`"))
 
 
-def test_forms_are_told_apart():
+def test_forms_are_told_apart() -> None:
     text = section(REGISTRY[OperationCode.CONV_2D])
     assert "**Inputs, explicit padding** (10, 11 or 13)" in text
     assert "**Inputs, implicit padding** (7, 8 or 10)" in text
     assert text.count("| `filter` |") == 2
 
 
-def test_types_that_follow_others():
+def test_types_that_follow_others() -> None:
     filter = cells(OperationCode.CONV_2D, "filter")[1]
     assert filter == (
         "beside `input`: FLOAT32 → FLOAT32; FLOAT16 → FLOAT16; QUANT8_ASYMM → QUANT8_ASYMM or "
@@ -98,13 +99,13 @@ def test_types_that_follow_others():
     assert cells(OperationCode.LSTM, "cell_layer_norm_weights")[1] == "that of `input` (3)"
 
 
-def test_defaults_and_omissions():
+def test_defaults_and_omissions() -> None:
     assert cells(OperationCode.CONV_2D, "layout") == ["layout, true is NCHW", "BOOL (3)", "", "false"]
     assert cells(OperationCode.SQUEEZE, "dims")[-1] == "may be omitted"
     assert cells(OperationCode.LSTM, "cell_layer_norm_weights")[-1] == "none; may be omitted"
 
 
-def test_lists_models_and_outputs():
+def test_lists_models_and_outputs() -> None:
     assert "`inputs` … (at least 1)" in section(REGISTRY[OperationCode.CONCATENATION])
     assert cells(OperationCode.IF, "then_model")[:2] == ["model", "MODEL (4)"]
     assert cells(OperationCode.WHILE, "outputs") == ["any", "any (4)", ""]
@@ -117,7 +118,7 @@ def test_lists_models_and_outputs():
 
 
 @pytest.mark.shared
-def test_overview_agrees_with_the_table_of_facts(shared):
+def test_overview_agrees_with_the_table_of_facts(shared: Path) -> None:
     facts = {fact["name"]: fact for fact in json.loads((shared / "reference" / "operations.json").read_text())}
     header, _, *body = rows(overview(REGISTRY.values()))
     assert len(body) == len(facts)
@@ -125,7 +126,7 @@ def test_overview_agrees_with_the_table_of_facts(shared):
         fact = facts[re.match(r"\[(\w+)\]", link)[1]]
         assert int(level) == fact["feature_level"] == level_of(REGISTRY[fact["code"]])
         parameters = [each for form in fact["signatures"] for each in form["inputs"] if each["name"] == leader]
-        wanted = {}
+        wanted = {}  # type: ignore[var-annotated]
         for code, since in (item for parameter in parameters for item in parameter["types"].items()):
             name = code.removeprefix("TENSOR_")
             wanted[name] = str(min(since, int(wanted.get(name, since))))

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from nnapi.report import timeline
 from nnapi.report.timeline import timeline_data
 from tests.report.report_cases import spans
@@ -20,7 +22,7 @@ def test_threads_are_numbered() -> None:
     assert {span["thread"] for span in timeline_data(both)["spans"]} == {0, 1}
 
 
-def test_the_shortest_are_left_out(monkeypatch) -> None:
+def test_the_shortest_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "MOST", 2)
     found = timeline_data(spans())
     assert [span["name"] for span in found["spans"]] == ["compute", "ADD"]

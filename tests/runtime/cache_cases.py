@@ -67,7 +67,7 @@ def main(directory: Path, times: int) -> None:
     compile(model, "nnapi-reference")  # imports what has not been imported
     for _ in range(times):
         compilation = compile(model, chosen, cache=(directory, TOKEN))
-        assert compilation.run(np.float32([1, 2]))[0].tolist() == [2, 4]
+        assert compilation.run(np.array([1, 2], np.float32))[0].tolist() == [2, 4]
         print(len(driver.prepared), len(driver.restored))
 
 

@@ -17,12 +17,12 @@ def branch(type: OperandType = PAIR) -> Model:
         b.output(b.abs(x) if code == ABS else b.neg(x))
         parts.append(b.finish())
     model = Model("branch")
-    flag, x, y = model.add_operand(TRUTH), model.add_operand(type), model.add_operand(type)
+    flag, x, y = model.add_operand(TRUTH), model.add_operand(type), model.add_operand(type)  # type: ignore[assignment]
     references = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in parts]
     for reference, part in zip(references, parts, strict=True):
         model.set_operand_value_from_model(reference, part)
-    model.add_operation(OperationCode.IF, [flag, *references, x], [y])
-    return finished(model, [flag, x], [y])
+    model.add_operation(OperationCode.IF, [flag, *references, x], [y])  # type: ignore[list-item]
+    return finished(model, [flag, x], [y])  # type: ignore[list-item]
 
 
 def counting(limit: float) -> Model:
@@ -39,6 +39,6 @@ def counting(limit: float) -> Model:
     references = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in range(2)]
     for reference, part in zip(references, (condition, body), strict=True):
         model.set_operand_value_from_model(reference, part)
-    x, y = model.add_operand(PAIR), model.add_operand(PAIR)
-    model.add_operation(OperationCode.WHILE, [*references, x], [y])
-    return finished(model, [x], [y])
+    x, y = model.add_operand(PAIR), model.add_operand(PAIR)  # type: ignore[assignment]
+    model.add_operation(OperationCode.WHILE, [*references, x], [y])  # type: ignore[list-item]
+    return finished(model, [x], [y])  # type: ignore[list-item]

@@ -156,7 +156,7 @@ class Meddling(Slow):
         self.path = path
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        self.path.write_bytes(np.float32([3, 3]).tobytes())
+        self.path.write_bytes(np.array([3, 3], np.float32).tobytes())
         return super().prepare(model, options)
 
 
@@ -165,7 +165,7 @@ def test_no_entry_is_written_for_constants_that_changed(tmp_path: Path, caplog: 
     path, cache = tmp_path / "weights", tmp_path / "cache"
     cache.mkdir()
     for driver in (Meddling(path), Slow()):
-        path.write_bytes(np.float32([2, 2]).tobytes())
+        path.write_bytes(np.array([2, 2], np.float32).tobytes())
         nnapi.compile(doubling(path), Device(driver), cache=(cache, TOKEN))
         assert len(list_entries(cache)) == (not isinstance(driver, Meddling))
     assert "has changed while it was compiled" in caplog.text

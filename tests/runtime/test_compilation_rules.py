@@ -145,13 +145,13 @@ def test_rule_069_a_cache_directory_is_not_looked_at(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for directory in (tmp_path / "missing", "", str(tmp_path)):
         compilation = Compilation(finished_sum())
-        compilation.set_caching(directory, bytearray(TOKEN))
+        compilation.set_caching(directory, bytearray(TOKEN))  # type: ignore[arg-type]
         compilation.finish()
     with pytest.raises(BadDataError, match="31 bytes, must have 32"):
         Compilation(finished_sum()).set_caching(tmp_path, TOKEN[:31])
     for directory, token in ((None, TOKEN), (tmp_path, None)):
         with pytest.raises(UnexpectedNullError):
-            Compilation(finished_sum()).set_caching(directory, token)  # type: ignore[arg-type]
+            Compilation(finished_sum()).set_caching(directory, token)
 
 
 def test_rule_070_an_operation_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:

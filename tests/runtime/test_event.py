@@ -53,7 +53,7 @@ def test_others_run_while_an_event_is_awaited() -> None:
         order = []
 
         async def wait() -> None:
-            await Event(lambda: gate.wait() and None)
+            await Event(lambda: gate.wait() and None)  # type: ignore[arg-type]
             order.append("event")
 
         async def other() -> None:
@@ -207,7 +207,7 @@ def test_work_never_waits_for_a_thread_that_is_busy() -> None:
     """Each piece of work waits for the one started after it."""
     signals = [threading.Event() for _ in range(40)]
     for mine, following in itertools.pairwise(signals):
-        run_in_background(lambda mine=mine, following=following: (following.wait(), mine.set()))  # type: ignore[misc]
+        run_in_background(lambda mine=mine, following=following: (following.wait(), mine.set()))  # type: ignore[arg-type, misc]
     run_in_background(signals[-1].set)
     assert signals[0].wait(120)
 
@@ -223,7 +223,7 @@ def test_threads_are_used_again() -> None:
 
 def test_after_a_rush_few_threads_stay() -> None:
     before, gate = threading.active_count(), threading.Event()
-    events = [Event(lambda: gate.wait(120) and None) for _ in range(100)]  # type: ignore[func-returns-value]
+    events = [Event(lambda: gate.wait(120) and None) for _ in range(100)]  # type: ignore[arg-type]
     assert threading.active_count() >= 100
     gate.set()
     for event in events:

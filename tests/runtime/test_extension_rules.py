@@ -96,7 +96,7 @@ def test_rule_030_extension_data() -> None:
     with pytest.raises(BadDataError, match="empty extension data"):
         model.set_operand_extension_data(own, b"")
     data = bytearray(b"scale")
-    model.set_operand_extension_data(own, data)
+    model.set_operand_extension_data(own, data)  # type: ignore[arg-type]
     data[:] = b"other"
     assert model.operands[own].type.data == b"scale"
     model.set_operand_extension_data(own, None)
@@ -122,7 +122,7 @@ def test_extension_data_reaches_the_driver_also_in_a_part() -> None:
     assert set(compilation.plan.devices) == {"nnapi-reference", "only"}
     (part,) = chosen.driver.models  # type: ignore[attr-defined]
     assert part.operands[part.inputs[0]].type.data == b"scale"
-    turned, magnitude = compilation.run(SIX, np.float32([-1, 2]))
+    turned, magnitude = compilation.run(SIX, np.array([-1, 2], np.float32))
     assert turned.tobytes() == SIX[::-1].tobytes()
     assert magnitude.tolist() == [1, 2]
 
@@ -271,7 +271,7 @@ def test_support_is_asked_by_name() -> None:
     assert not device("nnapi-reference").supports_extension(name)
     assert not chosen.supports_extension("com.example.never")
     with pytest.raises(UnexpectedNullError):
-        chosen.supports_extension(None)  # type: ignore[arg-type]
+        chosen.supports_extension(None)
 
 
 def test_the_digest_of_a_model_does_not_depend_on_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def test_rule_148_roles() -> None:
         with pytest.raises(BadDataError, match=sentence):
             desc.add_input_role(compilation, index, frequency)
     with pytest.raises(UnexpectedNullError):
-        desc.add_input_role(None, 0, 1.0)  # type: ignore[arg-type]
+        desc.add_input_role(None, 0, 1.0)
     desc.add_input_role(SUM, 1, 1.0)
     desc.add_output_role(SUM, 0, 0.5)
 
@@ -163,7 +163,7 @@ def test_rule_148_a_scalar_has_no_dimensions() -> None:
 def test_rule_149_dimensions() -> None:
     desc = described((OPEN, "input", 0))
     with pytest.raises(UnexpectedNullError):
-        desc.set_dimensions(None)  # type: ignore[arg-type]
+        desc.set_dimensions(None)
     desc.set_dimensions(())
     for wrong in ((3, 3), (3,), (3, 2, 1)):
         with pytest.raises(BadDataError, match="contradict"):
@@ -317,7 +317,7 @@ def test_rule_153_copies() -> None:
     copy_memory(empty, empty)
     for source, target in ((None, memory), (memory, None)):
         with pytest.raises(UnexpectedNullError):
-            copy_memory(source, target)  # type: ignore[arg-type]
+            copy_memory(source, target)
 
 
 def test_rule_153_descriptions_of_opaque_memories_must_agree() -> None:

@@ -1,5 +1,7 @@
 """Rules 110, 115 and 133 of validation.md: memories made from a descriptor, as arguments of executions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,7 @@ def test_results_stay_in_an_opaque_memory_for_the_next_run() -> None:
 
 
 @pytest.mark.parametrize("run", [Execution.compute, Execution.start_compute, lambda e: e.burst_compute(SUM.burst())])
-def test_rule_115_an_input_without_data_is_refused_at_once(run) -> None:  # type: ignore[no-untyped-def]
+def test_rule_115_an_input_without_data_is_refused_at_once(run: Any) -> None:
     execution = Execution(SUM)
     execution.set_input_from_memory(0, opaque((SUM, "input", 0)))
     execution.set_input(1, ONES)

@@ -81,7 +81,7 @@ def test_rule_059_control_flow_on_unknown_extents_runs_on_the_cpu() -> None:
     compilation = compile(model, [limited(), REFERENCE])
     assert compilation.plan.devices == ("nnapi-reference",)
     assert isinstance(compilation.plan.steps[0], Run)
-    assert compilation.run(np.array([0], np.uint8), np.float32([1, -2]))[0].tolist() == [-1, 2]
+    assert compilation.run(np.array([0], np.uint8), np.array([1, -2], np.float32))[0].tolist() == [-1, 2]
     cpu = limited("other-cpu", type=DeviceTypeCode.DEVICE_CPU)
     assert compile(model, cpu).plan.devices == ("other-cpu",)
 
@@ -92,7 +92,7 @@ def test_rule_060_what_is_inside_goes_to_the_best_device() -> None:
     assert isinstance(step, If)
     assert (step.then.devices, step.otherwise.devices) == (("positive",), ("negative",))
     for flag, wanted in ((1, [1, 2]), (0, [-1, 2])):
-        assert compilation.run(np.array([flag], np.uint8), np.float32([1, -2]))[0].tolist() == wanted
+        assert compilation.run(np.array([flag], np.uint8), np.array([1, -2], np.float32))[0].tolist() == wanted
 
 
 def test_rule_060_a_device_that_takes_all_of_it_keeps_it_whole() -> None:
@@ -106,8 +106,8 @@ def test_loops_are_interpreted_by_the_plan() -> None:
     (step,) = compilation.plan.steps
     assert isinstance(step, While)
     assert (step.condition.devices, step.body.devices) == (("nnapi-reference",), ("adder",))
-    assert compilation.run(np.float32([1, 0]))[0].tolist() == [5, 4]
-    assert compilation.run(np.float32([7, 0]))[0].tolist() == [7, 0]
+    assert compilation.run(np.array([1, 0], np.float32))[0].tolist() == [5, 4]
+    assert compilation.run(np.array([7, 0], np.float32))[0].tolist() == [7, 0]
 
 
 @pytest.mark.parametrize("found", [[REFERENCE], [limited("adder", [OperationCode.ADD]), REFERENCE]])
@@ -238,7 +238,7 @@ def test_rule_083_tensors_between_steps_have_the_extents_that_came_out() -> None
     compilation = compile(b.finish(), [limited("slicer", [OperationCode.SLICE]), REFERENCE])
     assert len(compilation.plan.devices) == 2
     for count in (1, 2, 1):
-        (result,) = compilation.run(np.float32([-1, -2]), np.int32([count]))
+        (result,) = compilation.run(np.array([-1, -2], np.float32), np.array([count], np.int32))
         assert result.tolist() == [1, 2][:count]
 
 
@@ -280,7 +280,7 @@ def test_rule_084_an_error_on_the_cpu_is_final(automatic: Any) -> None:
     b.output(b.slice(x, [0], size, out=tensor("float32", (0,))))
     automatic()
     with pytest.raises(OpFailedError):
-        compile(b.finish()).run(np.float32([1, 2]), np.int32([5]))
+        compile(b.finish()).run(np.array([1, 2], np.float32), np.array([5], np.int32))
 
 
 def test_rule_085_first_the_failing_step_alone(automatic: Any) -> None:
@@ -317,7 +317,7 @@ def only(driver: Scripted, code: int) -> Device:
 
     def verdicts(model: Model) -> Sequence[Any]:
         return [
-            verdict if call.code == code else nnapi.drivers.base.Verdict(False, f"{call}: no")
+            verdict if call.code == code else nnapi.drivers.base.Verdict(False, f"{call}: no")  # type: ignore[attr-defined]
             for call, verdict in zip(model.operations, inner(model), strict=True)
         ]
 

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ AGAIN = "run: python -m nnapi.testing.non_finite > docs/non-finite.md"
 
 
 @cache
-def committed():
+def committed() -> Any:
     """The cells of each operation, by device."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -66,7 +67,7 @@ def committed():
 
 
 @cache
-def engine(name):
+def engine(name: Any) -> Any:
     """The device, whatever the tests' environment hides."""
     if name == "xnnpack-cpu":
         pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
@@ -79,25 +80,25 @@ def engine(name):
     return Device(OpenVinoDriver())
 
 
-def operation(name):
+def operation(name: str) -> Any:
     return REGISTRY[OperationCode[name]]
 
 
-def test_every_float_operation_has_a_row():
+def test_every_float_operation_has_a_row() -> None:
     assert list(committed()) == [operation.name for operation in float_operations()]
     assert {"ADD", "LSTM", "SOFTMAX", "CAST"} <= committed().keys()
     assert committed().keys().isdisjoint({"LOGICAL_AND", "IF", "WHILE", "QUANTIZED_LSTM"})
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_the_page_says_what_the_reference_does(name):
+def test_the_page_says_what_the_reference_does(name: str) -> None:
     assert committed()[name]["nnapi-reference"] == cells(operation(name), device("nnapi-reference")), AGAIN
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", SAMPLE)
 @pytest.mark.parametrize("one", ["xnnpack-cpu", "openvino-cpu"])
-def test_the_page_says_what_engines_do(one, name):
+def test_the_page_says_what_engines_do(one: str, name: str) -> None:
     """Where the page was made by this engine on a processor like this one; elsewhere it need not be true."""
     own = made_by({one: engine(one)})
     engine_said, _, processor = own.removeprefix("Here ").partition(", on ")
@@ -109,12 +110,12 @@ def test_the_page_says_what_engines_do(one, name):
 @pytest.mark.engine
 @pytest.mark.parametrize("name", HANDED_ON)
 @pytest.mark.parametrize("one", ["xnnpack-cpu", "openvino-cpu"])
-def test_no_processor_loses_a_nan_in_arithmetic(one, name):
+def test_no_processor_loses_a_nan_in_arithmetic(one: str, name: str) -> None:
     nans, _ = found(operation(name), engine(one))
     assert nans == {Seen.NAN}
 
 
-def test_comparisons_of_a_nan_are_false():
+def test_comparisons_of_a_nan_are_false() -> None:
     assert found(operation("GREATER"), device("nnapi-reference"))[0] == {Seen.FALSE}
     assert found(operation("NOT_EQUAL"), device("nnapi-reference"))[0] == {Seen.TRUE}
 
@@ -123,14 +124,14 @@ def test_comparisons_of_a_nan_are_false():
     ("outputs", "said"),
     [([[1.0, np.nan, np.inf]], "NaN"), ([[1.0], [-np.inf]], "inf"), ([[1.0, 3e38]], "number")],
 )
-def test_what_is_said_of_outputs(outputs, said):
+def test_what_is_said_of_outputs(outputs: list[Any], said: str) -> None:
     assert non_finite._said([np.array(output, np.float32) for output in outputs], False) == {said}
     assert non_finite._said([np.array([1], np.int32)], False) == {"number"}
     assert non_finite._said([np.array([True, False])], True) == {"true", "false"}
 
 
-def test_a_device_that_is_not_there_leaves_its_cells_empty(monkeypatch):
-    def none(name):
+def test_a_device_that_is_not_there_leaves_its_cells_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: Any) -> None:
         raise NnapiError(name)
 
     monkeypatch.setattr(non_finite, "device", none)

@@ -1,5 +1,7 @@
 """What random calls are made of."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -61,7 +63,7 @@ def test_quantisation_and_data_are_legal(code: OperandCode) -> None:
         (Scalar("x"), OperandCode.BOOL, lambda x: x in (False, True)),
     ],
 )
-def test_scalars_satisfy_their_checks(parameter, code, legal) -> None:
+def test_scalars_satisfy_their_checks(parameter: Any, code: OperandCode, legal: Any) -> None:
     drawn = [random_scalar(parameter, code, rng) for rng in rngs()]
     assert all(value.shape == () and legal(value.item()) for value in drawn)
     assert len({value.item() for value in drawn}) > 1

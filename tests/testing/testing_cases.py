@@ -46,7 +46,7 @@ def add(**changes: Any) -> Example:
     main = Graph(operands, (OperationSpec("ADD", (0, 1, 2), (3,)),), (0,), (3,))
     inputs, outputs = {0: np.array([1, 2], np.float32)}, {3: np.array([11, 22], np.float32)}
     known = {"spec": "add", "min_feature": "V1_0", "harness": replace(EVERYTHING, quantization_coupling=False)}
-    return Example(**({"name": "add", "main": main, "inputs": inputs, "outputs": outputs} | known | changes))
+    return Example(**({"name": "add", "main": main, "inputs": inputs, "outputs": outputs} | known | changes))  # type: ignore[arg-type]
 
 
 def relu(**changes: Any) -> Example:
@@ -55,7 +55,7 @@ def relu(**changes: Any) -> Example:
     main = Graph((taken(spec), given(spec)), (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     inputs, outputs = {0: np.array([0, 128, 255], np.uint8)}, {1: np.array([128, 128, 255], np.uint8)}
     known = {"spec": "relu", "min_feature": "V1_0", "harness": EVERYTHING}
-    return Example(**({"name": "relu", "main": main, "inputs": inputs, "outputs": outputs} | known | changes))
+    return Example(**({"name": "relu", "main": main, "inputs": inputs, "outputs": outputs} | known | changes))  # type: ignore[arg-type]
 
 
 def endless() -> Example:

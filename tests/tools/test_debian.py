@@ -31,6 +31,6 @@ def test_mirror_is_the_one_of_this_machine() -> None:
 
 def test_other_systems_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     release = {"ID": "fedora", "PRETTY_NAME": "Fedora 42"}
-    monkeypatch.setattr(debian.platform, "freedesktop_os_release", lambda: release)
+    monkeypatch.setattr(debian.platform, "freedesktop_os_release", lambda: release)  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="this is Fedora 42"):
         debian.codename()

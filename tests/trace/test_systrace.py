@@ -17,7 +17,7 @@ from tests.trace.span_cases import recorded
 def spans_of(text: str) -> list[tuple[int, float, float, str]]:
     """(thread, begin, end, mark) of the sections in a trace, for each thread in the order of beginning."""
     stacks: defaultdict[int, list[int]] = defaultdict(list)
-    found = []
+    found = []  # type: ignore[var-annotated]
     for mark in from_ftrace(text).marks:
         if mark.is_begin:
             stacks[mark.thread].append(len(found))

@@ -92,7 +92,7 @@ def test_filter_words() -> None:
 def test_handlers_of_the_application_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[logging.LogRecord] = []
     handler = logging.Handler()
-    handler.emit = seen.append  # type: ignore[method-assign]
+    handler.emit = seen.append  # type: ignore[assignment, method-assign]
     TOP.addHandler(handler)
     vlog("model")
     logging.getLogger("nnapi.ModelBuilder").debug("once")

@@ -110,7 +110,7 @@ def test_models(model: str, accelerator: str, plugin: Path, shared: Path) -> Non
     inherited = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
     environment = inherited | installation.environment()
     done = subprocess.run([sys.executable, "-c", RUN, *words], env=environment, capture_output=True, text=True)
-    done = subprocess.run([sys.executable, "-c", RUN, *words], env=environment(), capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", RUN, *words], env=environment(), capture_output=True, text=True)  # type: ignore[operator]
     assert done.returncode == 0, done.stderr
     assert f"getDeviceIds={accelerator}=" in done.stderr, done.stderr  # what the delegate logs of its compilation
     told = re.search(r"the delegate took (\d+) of \d+ operations", done.stderr)

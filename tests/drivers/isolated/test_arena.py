@@ -47,10 +47,10 @@ def test_a_size_that_the_file_has_not() -> None:
 
 
 def test_arrays_go_in_together_or_not_at_all() -> None:
-    arrays = [np.arange(5, dtype=np.int8), None, np.float32([[1, 2], [3, 4]]).T]
-    assert copy_in(None, arrays, 0) == (None, 128)
+    arrays = [np.arange(5, dtype=np.int8), None, np.array([[1, 2], [3, 4]], np.float32).T]
+    assert copy_in(None, arrays, 0) == (None, 128)  # type: ignore[arg-type]
     with new_arena(256) as (arena, _):
         assert copy_in(arena, [np.zeros(300, np.int8)], 0) == (None, room_for(300))
-        places, free = copy_in(arena, arrays, 64)
+        places, free = copy_in(arena, arrays, 64)  # type: ignore[arg-type]
         assert (places, free) == ([(64, (5,)), None, (128, (2, 2))], 192)
         assert arena.view(128, (2, 2), FLOAT).tolist() == [[1, 3], [2, 4]]

@@ -76,7 +76,13 @@ def test_a_file_that_is_another_by_now_is_copied(file: Path, change: str) -> Non
 
 def test_others_share_a_file_of_memory(file: Path) -> None:
     view = Memory.from_file(file).view(1000)
-    arrays = [np.float32([[1, 2], [3, 4]]).T, view, np.array(7, np.int32), view[:10], np.zeros((0,), np.uint8)]
+    arrays = [
+        np.array([[1, 2], [3, 4]], np.float32).T,
+        view,
+        np.array(7, np.int32),
+        view[:10],
+        np.zeros((0,), np.uint8),
+    ]
     found, count = through(arrays)
     assert count == 2
     assert [array.tobytes() for array in found] == [array.tobytes() for array in arrays]

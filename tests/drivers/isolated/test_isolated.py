@@ -35,7 +35,7 @@ from tests.drivers.isolated.isolated_cases import (
     reference,
 )
 
-X = np.float32([1, -2, 3, -4])
+X = np.array([1, -2, 3, -4], np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +139,9 @@ def test_what_the_driver_raises(isolated: Isolated) -> None:
     b.output(b.gather(x, 0, indices))
     finished = b.finish()
     with pytest.raises(NnapiError) as here:
-        compile(finished, "nnapi-reference").run(X, np.int32([9]))
+        compile(finished, "nnapi-reference").run(X, np.array([9], np.int32))
     with pytest.raises(type(here.value)) as there:
-        compile(finished, Device(isolated)).run(X, np.int32([9]))
+        compile(finished, Device(isolated)).run(X, np.array([9], np.int32))
     assert str(there.value) == str(here.value)
 
 
@@ -254,7 +254,7 @@ def test_it_ends_with_the_application(signal: str) -> None:
 
 def test_what_cannot_be_sent() -> None:
     with pytest.raises(BadDataError, match="cannot be sent to another process"):
-        Isolated(Faulty(reference(), None))  # type: ignore[arg-type]
+        Isolated(Faulty(reference(), None))
 
 
 @pytest.mark.parametrize(

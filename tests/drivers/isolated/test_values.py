@@ -29,7 +29,7 @@ def test_who_a_device_is() -> None:
 
 def test_what_a_device_declares() -> None:
     by_type = {OperandCode.TENSOR_INT32: Performance(2.0, 3.0)}
-    declared = Capabilities(Performance(0.5, 1), by_type, Performance(4, 5), Performance(6, 7), Performance(8, 9), 1, 2)
+    declared = Capabilities(Performance(0.5, 1), by_type, Performance(4, 5), Performance(6, 7), Performance(8, 9), 1, 2)  # type: ignore[arg-type]
     assert values.to_capabilities(sent(values.of_capabilities(declared))) == declared
 
 
@@ -71,8 +71,8 @@ def convolution() -> Model:
     b = Builder("convolution")
     x = b.input(tensor("int8", (1, 4, 4, 2), 0.5, -3))
     filters = tensor("quant8_symm_per_channel", (2, 1, 1, 2), channel=ChannelQuantization(0, (0.1, 0.25)))
-    weights = b.constant(np.int8([[[[1, 2]]], [[[3, -4]]]]), filters)
-    bias = b.constant(np.int32([7, 8]), tensor("int32", (2,)))
+    weights = b.constant(np.array([[[[1, 2]]], [[[3, -4]]]], np.int8), filters)
+    bias = b.constant(np.array([7, 8], np.int32), tensor("int32", (2,)))
     b.output(b.conv_2d(x, weights, bias, 0, 0, 0, 0, 1, 1, scale=1.0, zero_point=0))
     return b.finish()
 
@@ -107,7 +107,7 @@ def without_inputs() -> Model:
     """What only a part of a plan can be."""
     model = Model("part")
     x, y = (model.add_operand(tensor("float32", (2,))) for _ in range(2))
-    model.set_operand_value(x, np.float32([1, -2]))
+    model.set_operand_value(x, np.array([1, -2], np.float32))
     model.add_operation(OperationCode.ABS, [x], [y])
     model.assign_roles([], [y])
     model.freeze()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,7 +39,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 """
 
 
-def test_a_forked_child_computes_without_the_engine(tmp_path):
+def test_a_forked_child_computes_without_the_engine(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, "openvino-cpu", "before", "default"],
         env={"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},

@@ -1,5 +1,7 @@
 """Where the engine is wrong by itself: each of these was, and the rules keep it from being so."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,16 +29,16 @@ COLUMN, ROW = GRID.reshape(-1, 1), GRID.reshape(1, -1)
 PAIRS = np.stack(np.broadcast_arrays(COLUMN, ROW), -1).reshape(-1, 2)
 
 
-def given(array):
+def given(array: Any) -> tuple[Any, ...]:
     array = np.asarray(array)
     return tensor(array.dtype.name, array.shape), array
 
 
-def integer(value):
+def integer(value: int) -> tuple[Any, ...]:
     return scalar(OperandCode.INT32, value)
 
 
-def need_agreement(code, inputs, outputs, **how):
+def need_agreement(code: OperationCode, inputs: list[Any], outputs: list[Any], **how: bool) -> None:
     """The engine gives what the reference does, to a few units in the last place, wherever that is finite or not."""
     pair = (run_single(code, inputs, outputs, devices=[which], **how) for which in (ENGINE, REFERENCE))
     for ours, right in zip(*pair, strict=True):
@@ -50,7 +52,9 @@ def need_agreement(code, inputs, outputs, **how):
     ("image", "filters", "stride"),
     [((1, 28, 4, 1), (4, 4, 4, 1), 3), ((8, 100, 7, 1), (32, 8, 7, 1), 3), ((2, 25, 5, 1), (8, 5, 4, 1), 2)],
 )
-def test_convolutions_of_one_channel_with_one_window_across(image, filters, stride):
+def test_convolutions_of_one_channel_with_one_window_across(
+    image: tuple[int, ...], filters: tuple[int, ...], stride: int
+) -> None:
     random = np.random.default_rng(0)
     x, w = (random.standard_normal(shape).astype(np.float32) for shape in (image, filters))
     inputs = [given(x), given(w), given(np.zeros(len(w), np.float32)), *map(integer, (2, stride, 1, 0))]
@@ -58,7 +62,7 @@ def test_convolutions_of_one_channel_with_one_window_across(image, filters, stri
     need_agreement(OperationCode.CONV_2D, inputs, [out], constant=True)
 
 
-def test_grouped_and_depthwise_ones_with_one_window_across():
+def test_grouped_and_depthwise_ones_with_one_window_across() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal((1, 26, 6, 2)).astype(np.float32)
     bias = given(np.zeros(2, np.float32))
@@ -70,7 +74,7 @@ def test_grouped_and_depthwise_ones_with_one_window_across():
     need_agreement(OperationCode.DEPTHWISE_CONV_2D, inputs, [out], constant=True)
 
 
-def convolution(taps, dilation):
+def convolution(taps: int, dilation: int) -> list[Any]:
     image = np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1)
     filters = np.arange(taps, dtype=np.float32).reshape(1, 1, taps, 1)
     bias, layout = given(np.ones(1, np.float32)), scalar(OperandCode.BOOL, False)
@@ -78,14 +82,14 @@ def convolution(taps, dilation):
 
 
 @pytest.mark.parametrize("dilation", [MOST, MOST - 1])
-def test_dilations_that_no_engine_counts_with(dilation):
+def test_dilations_that_no_engine_counts_with(dilation: int) -> None:
     out = tensor("float32", (1, 5, 5, 1))
     need_agreement(OperationCode.CONV_2D, convolution(1, dilation), [out], constant=True)
     (verdict,) = lowered(single(OperationCode.CONV_2D, convolution(2, dilation), [out], constant=True)).verdicts
     assert "cells of padding are more than the 65536 that engines are given" in verdict.reason
 
 
-def test_strides_that_no_engine_counts_with():
+def test_strides_that_no_engine_counts_with() -> None:
     image = given(np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1))
     inputs = [image, *map(integer, (2, MOST, MOST, 3, 3, 0))]
     need_agreement(OperationCode.MAX_POOL_2D, inputs, [tensor("float32", (1, 1, 1, 1))])
@@ -104,7 +108,9 @@ def test_strides_that_no_engine_counts_with():
 @pytest.mark.parametrize("activation", [0, 1, 2, 3])
 @pytest.mark.parametrize("code", [OperationCode.MUL, OperationCode.SUB])
 @pytest.mark.parametrize(("scale", "zero_point"), [(3.40787, 152), (0.8, 100), (1.5, 3)])
-def test_activations_of_a_product_with_a_negative_constant(code, activation, scale, zero_point):
+def test_activations_of_a_product_with_a_negative_constant(
+    code: OperationCode, activation: int, scale: float, zero_point: int
+) -> None:
     codes = np.arange(256, dtype=np.uint8).reshape(1, 16, 4, 4)
     builder = nnapi.Builder()
     x = builder.input(tensor("uint8", codes.shape, 1.72568, 182))
@@ -119,7 +125,7 @@ def test_activations_of_a_product_with_a_negative_constant(code, activation, sca
 
 @pytest.mark.parametrize(("scale", "zero_point"), [(1.9112481, 130), (0.12387960, 59), (0.05056638, 44)])
 @pytest.mark.parametrize("computed", [False, True])
-def test_the_code_of_zero_is_zero(scale, zero_point, computed):
+def test_the_code_of_zero_is_zero(scale: float, zero_point: int, computed: bool) -> None:
     codes = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
     builder = nnapi.Builder()
     type = tensor("uint8", codes.shape, scale, zero_point)
@@ -134,7 +140,7 @@ def test_the_code_of_zero_is_zero(scale, zero_point, computed):
 
 
 @pytest.mark.parametrize("activation", [0, 1, 2, 3])
-def test_activations_of_a_transposed_convolution_of_codes(activation):
+def test_activations_of_a_transposed_convolution_of_codes(activation: int) -> None:
     """Cells that no filter reaches have the bias alone, which is far below 0."""
     image = tensor("uint8", (1, 1, 2, 1), 2.0, 0), np.array([[[[150], [250]]]], np.uint8)
     codes = np.array([164, 148, 152, 164, 160, 148, 140, 132, 144], np.uint8).reshape(1, 3, 3, 1)
@@ -150,7 +156,7 @@ def test_activations_of_a_transposed_convolution_of_codes(activation):
     assert abs(ours - right).max() <= 1
 
 
-def need_codes(build, *codes):
+def need_codes(build: Any, *codes: Any) -> Any:
     """The engine gives the reference's codes, or one beside them."""
     builder = nnapi.Builder()
     builder.output(build(builder))
@@ -161,7 +167,7 @@ def need_codes(build, *codes):
 
 
 @pytest.mark.parametrize("out", [tensor("uint8", (4,), 0.00049, 0), tensor("uint8", (4,), 3.0, 200)], ids=str)
-def test_a_cast_of_computed_codes_keeps_them_whatever_the_scales(out):
+def test_a_cast_of_computed_codes_keeps_them_whatever_the_scales(out: OperandType) -> None:
     type = tensor("uint8", (4,), 0.001, 0)
     codes = np.array([0, 4, 5, 255], np.uint8)
     ours = need_codes(lambda b: b.cast(b.relu(b.input(type), out=type), out=out), codes)
@@ -169,14 +175,14 @@ def test_a_cast_of_computed_codes_keeps_them_whatever_the_scales(out):
 
 
 @pytest.mark.parametrize("then", ["logistic", "hard_swish", "l2_normalization", "mul"])
-def test_parts_of_codes_are_computed_with(then):
+def test_parts_of_codes_are_computed_with(then: str) -> None:
     whole, part = tensor("uint8", (1, 8), 0.05, 120), tensor("uint8", (1, 4), 0.05, 120)
     outs = {
         "logistic": tensor("uint8", (1, 4), 1 / 256, 0),
         "l2_normalization": tensor("uint8", (1, 4), 1 / 128, 128),
     }
 
-    def build(builder):
+    def build(builder: Any) -> Any:
         first, second = builder.split(builder.input(whole), 1, 2)
         operands = (first, second) if then == "mul" else (second,)
         return getattr(builder, then)(*operands, out=outs.get(then, part))
@@ -186,10 +192,10 @@ def test_parts_of_codes_are_computed_with(then):
 
 @pytest.mark.parametrize(("kind", "zero_point"), [("uint8", 255), ("int8", 0)])
 @pytest.mark.parametrize("shape", [(1, 4), (1, 1, 4)])
-def test_a_product_of_constants_with_a_bias_that_is_none(kind, zero_point, shape):
+def test_a_product_of_constants_with_a_bias_that_is_none(kind: str, zero_point: int, shape: tuple[int, ...]) -> None:
     x, weights = np.arange(4, dtype=kind).reshape(shape), np.arange(100, 116, dtype=kind).reshape(4, 4)
 
-    def build(builder):
+    def build(builder: Any) -> Any:
         return builder.fully_connected(
             builder.constant(x, tensor(kind, shape, 0.5, 1)),
             builder.constant(weights, tensor(kind, (4, 4), 0.25, zero_point)),
@@ -202,17 +208,17 @@ def test_a_product_of_constants_with_a_bias_that_is_none(kind, zero_point, shape
 
 @pytest.mark.parametrize(("kind", "zero_point"), [("uint8", 255), ("uint8", 77), ("uint8", 128), ("int8", -5)])
 @pytest.mark.parametrize("computed", [False, True])
-def test_zeros_around_codes(kind, zero_point, computed):
+def test_zeros_around_codes(kind: str, zero_point: int, computed: bool) -> None:
     cell, image = (tensor(kind, shape, 0.3, zero_point) for shape in ((1, 1, 1, 1), (1, 1, 2, 1)))
 
-    def x(builder):
+    def x(builder: Any) -> Any:
         given = builder.input(cell)
         return builder.relu(given, out=cell) if computed else given
 
-    def pad(builder):
+    def pad(builder: Any) -> Any:
         return builder.pad(x(builder), np.array([[0, 0], [0, 0], [0, 1], [0, 0]], np.int32), out=image)
 
-    def space_to_batch(builder):
+    def space_to_batch(builder: Any) -> Any:
         paddings = np.array([[0, 0], [0, 1]], np.int32)
         return builder.space_to_batch_nd(x(builder), np.array([1, 1], np.int32), paddings, out=image)
 
@@ -223,7 +229,7 @@ def test_zeros_around_codes(kind, zero_point, computed):
 
 @pytest.mark.parametrize("activation", [0, 1, 2, 3])
 @pytest.mark.parametrize("image", [(1, 1, 1, 1), (1, 2, 3, 1), (1, 9, 9, 1)])
-def test_dilated_windows_with_scales_by_channel(image, activation):
+def test_dilated_windows_with_scales_by_channel(image: tuple[int, ...], activation: int) -> None:
     random = np.random.default_rng(0)
     shape = (3, 7, 2, 1)
     filters = OperandType(
@@ -248,7 +254,7 @@ def test_dilated_windows_with_scales_by_channel(image, activation):
 # Numbers at the ends of the range
 
 
-def test_large_exponents_whose_result_is_finite():
+def test_large_exponents_whose_result_is_finite() -> None:
     x = np.array([88.37, 88.6, 88.72, 89, 88, -87.5, -104, 0], np.float32)
     need_agreement(OperationCode.EXP, [given(x)], [given(x)[0]])
 
@@ -260,13 +266,13 @@ FUSED = TWO[:4]
 
 
 @pytest.mark.parametrize("name", ONE)
-def test_each_number(name):
+def test_each_number(name: str) -> None:
     need_agreement(OperationCode[name], [given(GRID)], [given(GRID)[0]])
 
 
 @pytest.mark.parametrize("activation", [0, 1, 2, 3])
 @pytest.mark.parametrize("name", TWO)
-def test_each_pair_of_numbers(name, activation):
+def test_each_pair_of_numbers(name: str, activation: int) -> None:
     if activation and name not in FUSED:
         pytest.skip("the operation has no activation")
     inputs = [given(COLUMN), given(ROW)] + [integer(activation)] * (name in FUSED)
@@ -274,21 +280,21 @@ def test_each_pair_of_numbers(name, activation):
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_comparisons_of_each_pair_and_of_what_is_not_a_number(name):
+def test_comparisons_of_each_pair_and_of_what_is_not_a_number(name: str) -> None:
     numbers = np.append(GRID, np.array([np.nan, np.inf, -np.inf], np.float32))
     out = tensor("bool", (len(numbers), len(numbers)))
     need_agreement(OperationCode[name], [given(numbers.reshape(-1, 1)), given(numbers.reshape(1, -1))], [out])
 
 
 @pytest.mark.parametrize("beta", [0.5, 1, 3])
-def test_softmax_of_each_pair(beta):
+def test_softmax_of_each_pair(beta: float) -> None:
     need_agreement(
         OperationCode.SOFTMAX, [given(PAIRS), scalar(OperandCode.FLOAT32, np.float32(beta))], [given(PAIRS)[0]]
     )
 
 
 @pytest.mark.parametrize("type", ["int32", "uint8"])
-def test_casts_of_each_number(type):
+def test_casts_of_each_number(type: str) -> None:
     out = tensor(type, GRID.shape) if type == "int32" else tensor(type, GRID.shape, 1.0, 0)
     need_agreement(OperationCode.CAST, [given(GRID)], [out])
 
@@ -296,11 +302,11 @@ def test_casts_of_each_number(type):
 # Size
 
 
-def test_long_chains_are_not_searched_for_groups(monkeypatch):
+def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    class Core(ov.Core):
-        def compile_model(self, model, device_name=None, config=None):
+    class Core(ov.Core):  # type: ignore[misc]
+        def compile_model(self, model: Any, device_name: Any = None, config: Any = None) -> Any:
             asked.append(config)
             return super().compile_model(model, device_name, config)
 

@@ -1,6 +1,7 @@
 """Whole models: random graphs, files of known networks."""
 
 import platform
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ STEPS = ["conv", "depthwise", "relu6", "logistic", "average", "largest", "skip",
 STEPS += ["resize", "nearest", "transposed"]
 
 
-def agreement(model, seed=0):
+def agreement(model: Any, seed: int = 0) -> list[Any]:
     """The outputs of the engine and of the reference on random inputs."""
     random = np.random.default_rng(seed)
     types = [model.operands[index].type for index in model.inputs]
@@ -42,7 +43,7 @@ def agreement(model, seed=0):
     return list(zip(*outcomes, strict=True))
 
 
-def grow(builder, x, earlier, step, quantised, random):
+def grow(builder: Any, x: Any, earlier: list[Any], step: str, quantised: bool, random: Any) -> Any:
     """One more operation on an NHWC image."""
     _, h, w, _ = x.shape
     out = {"scale": 0.05, "zero_point": 120} if quantised else {}
@@ -68,7 +69,7 @@ def grow(builder, x, earlier, step, quantised, random):
     return builder.transpose(x, [0, 2, 1, 3])
 
 
-def filtered(builder, x, step, out, random):
+def filtered(builder: Any, x: Any, step: str, out: Any, random: Any) -> Any:
     depth = x.shape[3]
     shape = (3, 3, 3, depth) if step == "conv" else (1, 3, 3, depth)
     channels = shape[0] if step == "conv" else depth
@@ -77,7 +78,7 @@ def filtered(builder, x, step, out, random):
     if out:
         codes = random.integers(60, 200, shape).astype(np.uint8)
         weights = builder.constant(codes, tensor("uint8", shape, 0.01, 128))
-        type = tensor("int32", (channels,), np.float32(x.type.scale) * np.float32(0.01))
+        type = tensor("int32", (channels,), np.float32(x.type.scale) * np.float32(0.01))  # type: ignore[arg-type]
         bias = builder.constant(random.integers(-50, 50, channels).astype(np.int32), type)
     call, more = (builder.conv_2d, ()) if step == "conv" else (builder.depthwise_conv_2d, (1,))
     return call(x, weights, bias, "same", 1, 1, *more, activation="relu6", **out)
@@ -85,7 +86,7 @@ def filtered(builder, x, step, out, random):
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), min_size=3, max_size=12), st.booleans(), st.integers(0, 2**16))
-def test_random_graphs_agree(steps, quantised, seed):
+def test_random_graphs_agree(steps: list[str], quantised: bool, seed: int) -> None:
     random, builder = np.random.default_rng(seed), nnapi.Builder()
     type = tensor("uint8", (1, 5, 4, 2), 0.03, 110) if quantised else tensor("float32", (1, 5, 4, 2))
     values = [builder.input(type)]
@@ -101,17 +102,17 @@ def test_random_graphs_agree(steps, quantised, seed):
 
 @settings(max_examples=GRAPHS // 3, deadline=None)  # compiling them takes longer than on other engines
 @given(st.sampled_from(KINDS), st.integers(3, 20), st.integers(0, 2**32 - 1))
-def test_each_operation_of_random_graphs_agrees(kind, count, seed):
+def test_each_operation_of_random_graphs_agrees(kind: str, count: int, seed: int) -> None:
     judge(ENGINE, kind, count, seed)
 
 
-def test_what_is_joined_keeps_its_own_scale():
+def test_what_is_joined_keeps_its_own_scale() -> None:
     """The engine would align the scales of what a concatenation joins, for whoever else uses it too."""
     random, builder = np.random.default_rng(0), nnapi.Builder()
     source = builder.input(tensor("int8", (1, 6, 6, 4), 0.02, -17))
     x = builder.add(source, source, activation="none", scale=0.05, zero_point=18)
     filter = builder.constant(random.integers(-127, 128, (8, 3, 3, 4)), tensor("int8", (8, 3, 3, 4), 0.003, 0))
-    bias = builder.constant(random.integers(-500, 500, 8), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))
+    bias = builder.constant(random.integers(-500, 500, 8), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))  # type: ignore[arg-type]
     y = builder.conv_2d(x, filter, bias, "same", 1, 1, activation="none", scale=0.04, zero_point=-5)
     joined = builder.concatenation([x, y], 3, scale=0.02, zero_point=20)
     builder.output(x, y, joined, builder.max_pool_2d(joined, "same", 1, 1, 3, 3, activation="none"))
@@ -124,12 +125,12 @@ def test_what_is_joined_keeps_its_own_scale():
 @pytest.mark.skipif(
     platform.machine() != "x86_64", reason="elsewhere the engine names and chooses its code differently"
 )
-def test_the_first_convolution_computes_with_codes():
+def test_the_first_convolution_computes_with_codes() -> None:
     """As those behind it do: the engine sees that what comes in is quantised."""
     builder = nnapi.Builder()
     x = builder.input(tensor("int8", (1, 16, 16, 8), 0.05, -3))
     filter = builder.constant(np.ones((8, 3, 3, 8), np.int8), tensor("int8", (8, 3, 3, 8), 0.003, 0))
-    bias = builder.constant(np.ones(8, np.int32), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))
+    bias = builder.constant(np.ones(8, np.int32), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))  # type: ignore[arg-type]
     builder.output(builder.conv_2d(x, filter, bias, "same", 1, 1, activation="none", scale=0.04, zero_point=-5))
     graph = lowered(builder.finish()).graph()
     options = {"PERF_COUNT": True, "INFERENCE_PRECISION_HINT": "f32"}
@@ -139,7 +140,7 @@ def test_the_first_convolution_computes_with_codes():
     assert kind.endswith("I8")
 
 
-def test_padding_between_convolutions_keeps_the_order_of_axes():
+def test_padding_between_convolutions_keeps_the_order_of_axes() -> None:
     """NHWC into the engine's order once, and out of it once."""
     random, builder = np.random.default_rng(0), nnapi.Builder()
     x = builder.input(tensor("float32", (1, 5, 4, 2)))
@@ -164,7 +165,7 @@ def test_padding_between_convolutions_keeps_the_order_of_axes():
         ("blazeface_front_f16", 1e-3),
     ],
 )
-def test_networks_agree(shared, name, tolerance):
+def test_networks_agree(shared: Any, name: str, tolerance: float) -> None:
     """Codes may be off by one after each operation, which adds up."""
     for ours, right in agreement(nnapi.load(shared / "models" / f"{name}.tflite")):
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance)

@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.engine
 SMALL, LARGE = (2, 3), (2, COPIED)
 
 
-def doubled(shape):
+def doubled(shape: tuple[int, ...]) -> Any:
     """A model that adds a tensor to itself."""
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", shape))
@@ -30,18 +31,18 @@ def doubled(shape):
     return builder.finish()
 
 
-def prepared(model, **options):
-    return OpenVinoDriver(threads=1).prepare(model, PrepareOptions(**options))
+def prepared(model: Any, **options: PreferenceCode) -> Any:
+    return OpenVinoDriver(threads=1).prepare(model, PrepareOptions(**options))  # type: ignore[arg-type]
 
 
-def test_devices():
+def test_devices() -> None:
     drivers = driver()
     assert drivers[0].info.name == "openvino-cpu"
     assert all(isinstance(found, Driver) and isinstance(found, Caches) for found in drivers)
 
 
 @pytest.mark.parametrize("shape", [SMALL, LARGE])
-def test_outputs_are_not_written_again(shape):
+def test_outputs_are_not_written_again(shape: tuple[int, ...]) -> None:
     ready = prepared(doubled(shape))
     first = ready.execute(Request([np.full(shape, 1, np.float32)])).outputs[0]
     second = ready.execute(Request([np.full(shape, 2, np.float32)])).outputs[0]
@@ -50,7 +51,7 @@ def test_outputs_are_not_written_again(shape):
 
 
 @pytest.mark.parametrize("shape", [SMALL, LARGE])
-def test_the_same_array_is_read_anew(shape):
+def test_the_same_array_is_read_anew(shape: tuple[int, ...]) -> None:
     ready, array = prepared(doubled(shape)), np.ones(shape, np.float32)
     ready.execute(Request([array]))
     array[:] = 5
@@ -58,7 +59,7 @@ def test_the_same_array_is_read_anew(shape):
 
 
 @pytest.mark.parametrize("shape", [SMALL, LARGE])
-def test_arrays_that_are_read_only_or_not_in_order(shape):
+def test_arrays_that_are_read_only_or_not_in_order(shape: tuple[int, ...]) -> None:
     ready, array = prepared(doubled(shape)), np.ones(shape, np.float32)
     array.flags.writeable = False
     assert (ready.execute(Request([array])).outputs[0] == 2).all()
@@ -67,14 +68,14 @@ def test_arrays_that_are_read_only_or_not_in_order(shape):
 
 
 @pytest.mark.parametrize("preference", PreferenceCode)
-def test_many_at_a_time(preference):
+def test_many_at_a_time(preference: PreferenceCode) -> None:
     ready = prepared(doubled(SMALL), preference=preference)
     with ThreadPoolExecutor(4) as pool:
         runs = [pool.submit(ready.execute, Request([np.full(SMALL, i, np.float32)])) for i in range(40)]
         assert all((run.result().outputs[0] == 2 * i).all() for i, run in enumerate(runs))
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused() -> None:
     ready = prepared(doubled(SMALL))
     with pytest.raises(OpFailedError):
         ready.execute(Request([np.ones((3, 3), np.float32)]))
@@ -84,7 +85,7 @@ def test_what_does_not_fit_is_refused():
         ready.execute(Request([np.ones(SMALL, np.float32)], deadline=time.monotonic_ns() - 1))
 
 
-def test_open_extents_are_those_of_each_run():
+def test_open_extents_are_those_of_each_run() -> None:
     model = doubled((0, 3))
     assert all(verdict.supported for verdict in OpenVinoDriver().verdicts(model))
     ready = prepared(model)
@@ -95,7 +96,7 @@ def test_open_extents_are_those_of_each_run():
     assert OpenVinoDriver().cache_entry(ready) is None
 
 
-def test_preparing_what_is_refused_fails_with_the_reason():
+def test_preparing_what_is_refused_fails_with_the_reason() -> None:
     builder = nnapi.Builder()
     x = builder.input(tensor("int32", (2,)))
     builder.output(builder.div(x, x))
@@ -103,14 +104,14 @@ def test_preparing_what_is_refused_fails_with_the_reason():
         prepared(builder.finish())
 
 
-def test_a_cache_entry_makes_the_same_model():
+def test_a_cache_entry_makes_the_same_model() -> None:
     device, model, array = OpenVinoDriver(threads=1), doubled(SMALL), np.ones(SMALL, np.float32)
     entry = device.cache_entry(device.prepare(model, PrepareOptions()))
     again = device.restore(model, CacheEntry(entry), PrepareOptions())
     assert (again.execute(Request([array])).outputs[0] == 2).all()
 
 
-def test_a_cache_entry_keeps_the_bounds_of_indices():
+def test_a_cache_entry_keeps_the_bounds_of_indices() -> None:
     builder = nnapi.Builder()
     rows, indices = builder.input(tensor("float32", (3, 2))), builder.input(tensor("int32", (1,)))
     builder.output(builder.gather(rows, 0, indices))
@@ -122,7 +123,7 @@ def test_a_cache_entry_keeps_the_bounds_of_indices():
         again.execute(Request(request))
 
 
-def test_runs_that_meet_have_a_model_each_while_there_are_threads_for_them(monkeypatch):
+def test_runs_that_meet_have_a_model_each_while_there_are_threads_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
     ready = prepared(doubled(SMALL))
     runs = [ready._make_run() for _ in range(4)]
@@ -134,7 +135,9 @@ def test_runs_that_meet_have_a_model_each_while_there_are_threads_for_them(monke
         assert (output == 2).all()
 
 
-def test_runs_take_turns_where_the_engine_makes_no_copy(monkeypatch, caplog):
+def test_runs_take_turns_where_the_engine_makes_no_copy(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
     monkeypatch.setattr("nnapi.drivers.openvino.engine._exported", lambda _: b"no model")
     ready = prepared(doubled(SMALL))
@@ -145,7 +148,7 @@ def test_runs_take_turns_where_the_engine_makes_no_copy(monkeypatch, caplog):
     assert (ready.execute(Request([np.ones(SMALL, np.float32)])).outputs[0] == 2).all()
 
 
-def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch):
+def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0})
     ready = prepared(doubled(SMALL))
     for _ in range(2):
@@ -153,8 +156,8 @@ def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch):
     assert len(ready._models) == 1
 
 
-def test_threads_follow_the_preference():
-    def threads(preference, given=None):
+def test_threads_follow_the_preference() -> None:
+    def threads(preference: Any, given: Any = None) -> Any:
         chosen = engine.properties("CPU", PrepareOptions(preference=preference), given)
         return chosen["INFERENCE_NUM_THREADS"], chosen["NUM_STREAMS"]
 

@@ -1,5 +1,7 @@
 """Operations in traces: what the engine's counters tell, and whose nodes they are about."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,20 +23,20 @@ pytestmark = pytest.mark.engine
 IMAGE = tensor("float32", (1, 32, 32, 16))
 
 
-def traced(compilation, runs, *inputs):
+def traced(compilation: Any, runs: int, *inputs: Any) -> tuple[Any, ...]:
     with trace.recording() as recorder:
         for _ in range(runs):
             outputs = compilation.run(*inputs)
     return outputs, recorder.spans()
 
 
-def operations(spans):
+def operations(spans: list[Any]) -> list[Any]:
     return [span for span in spans if "operation" in span.args]
 
 
-def test_nodes_are_named_after_the_operations_whose_results_they_give():
+def test_nodes_are_named_after_the_operations_whose_results_they_give() -> None:
     graph = marked(lowered(convolutions(IMAGE, 2)))
-    numbers = {}
+    numbers = {}  # type: ignore[var-annotated]
     for node in graph.get_ops():
         mark = MARK.search(node.get_friendly_name())
         numbers.setdefault(node.get_type_name(), []).append(int(mark[1]) if mark else None)
@@ -43,12 +45,12 @@ def test_nodes_are_named_after_the_operations_whose_results_they_give():
     assert numbers["Parameter"] == [None]
 
 
-def test_what_the_engine_adds_belongs_to_what_follows():
+def test_what_the_engine_adds_belongs_to_what_follows() -> None:
     assert _attributed([None, 0, None, None, 2, None]) == [0, 0, 2, 2, 2, 2]
     assert _attributed([None]) == [0]
 
 
-def test_every_operation_has_its_span():
+def test_every_operation_has_its_span() -> None:
     model, x = convolutions(IMAGE, 4), np.ones(IMAGE.dimensions, np.float32)
     compilation = nnapi.compile(model, Device(OpenVinoDriver(threads=1)))
     (plain,) = compilation.run(x)
@@ -63,7 +65,7 @@ def test_every_operation_has_its_span():
     assert (found[0].start, found[-1].end) == (call.start, call.end)
 
 
-def test_what_comes_from_the_cache_and_open_extents_are_traced_alike():
+def test_what_comes_from_the_cache_and_open_extents_are_traced_alike() -> None:
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", (0, 64)), name="x")
     builder.output(builder.tanh(builder.mul(x, x)))

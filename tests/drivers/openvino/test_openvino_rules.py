@@ -1,6 +1,7 @@
 """Every lowering rule against the reference, on random calls and on those that the engine is known to get wrong."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,34 +40,34 @@ SUMS = {
 UINT8, INT8 = tensor("uint8", (), 0.5, 128), tensor("int8", (), 0.5, -1)
 
 
-def both(code, inputs, outputs, **how):
+def both(code: OperationCode, inputs: list[Any], outputs: list[Any], **how: bool) -> tuple[Any, ...]:
     """What the engine and the reference give."""
     ours = run_single(code, inputs, outputs, devices=[ENGINE], **how)
     return ours, run_single(code, inputs, outputs, devices=[device("nnapi-reference")], **how)
 
 
-def need_close(pair, tolerance=1):
+def need_close(pair: tuple[Any, ...], tolerance: int = 1) -> None:
     for ours, right in zip(*pair, strict=True):
         assert ours.shape == right.shape
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-5)
 
 
-def refusal(code, inputs, outputs, **how):
+def refusal(code: OperationCode, inputs: list[Any], outputs: list[Any], **how: Any) -> str:
     (verdict,) = lowered(single(code, inputs, outputs, **how)).verdicts
     assert not verdict.supported
     return verdict.reason
 
 
-def int32s(*values):
+def int32s(*values: Any) -> tuple[Any, ...]:
     return tensor("int32", np.shape(values)), np.array(values, np.int32)
 
 
-def integer(value):
+def integer(value: int) -> tuple[Any, ...]:
     return scalar(OperandCode.INT32, value)
 
 
 @pytest.mark.parametrize("code", sorted(RULES), ids=lambda code: OperationCode(code).name)
-def test_random_calls_agree(code):
+def test_random_calls_agree(code: OperationCode) -> None:
     agreed = 0
     for seed in range(3 * CALLS):
         example = random_call(REGISTRY[code], np.random.default_rng([seed, code]))
@@ -82,7 +83,7 @@ def test_random_calls_agree(code):
 
 @pytest.mark.parametrize("zero_point", [0, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_fully_connected_whose_sums_need_no_scaling(scale, zero_point):
+def test_fully_connected_whose_sums_need_no_scaling(scale: float, zero_point: int) -> None:
     random = np.random.default_rng(0)
     types = tensor("int8", (2, 16), 1 / 256, zero_point), tensor("int8", (2, 16), scale)
     inputs = [(type, random.integers(-128, 128, type.dimensions).astype(np.int8)) for type in types]
@@ -91,7 +92,7 @@ def test_fully_connected_whose_sums_need_no_scaling(scale, zero_point):
 
 
 @pytest.mark.parametrize("zero_point", [0, 100, 255])
-def test_unsigned_weights_beyond_signed_bytes(zero_point):
+def test_unsigned_weights_beyond_signed_bytes(zero_point: int) -> None:
     random = np.random.default_rng(1)
     types = tensor("uint8", (1, 5, 5, 4), 0.5, 128), tensor("uint8", (8, 3, 3, 4), 0.25, zero_point)
     inputs = [(type, random.integers(0, 256, type.dimensions).astype(np.uint8)) for type in types]
@@ -99,7 +100,7 @@ def test_unsigned_weights_beyond_signed_bytes(zero_point):
     need_close(both(OperationCode.CONV_2D, inputs, [tensor("uint8", (1, 5, 5, 8), 200, 127)], constant=True))
 
 
-def test_space_to_batch_pads_with_the_zero_point():
+def test_space_to_batch_pads_with_the_zero_point() -> None:
     image = UINT8.with_dimensions((1, 2, 2, 1)), np.array([1, 2, 3, 4], np.uint8).reshape(1, 2, 2, 1)
     inputs = [image, int32s(2, 2), int32s([1, 1], [1, 1])]
     pair = both(OperationCode.SPACE_TO_BATCH_ND, inputs, [UINT8.with_dimensions((4, 2, 2, 1))], constant=True)
@@ -109,7 +110,7 @@ def test_space_to_batch_pads_with_the_zero_point():
 
 @pytest.mark.parametrize("type", [tensor("float32", ()), tensor("float16", ()), UINT8, INT8], ids=str)
 @pytest.mark.parametrize("how", [(False, False), (False, True), (True, False)], ids=["", "half pixels", "corners"])
-def test_nearest_cells_are_the_specified_ones(type, how):
+def test_nearest_cells_are_the_specified_ones(type: Any, how: tuple[bool, ...]) -> None:
     flags = [scalar(OperandCode.BOOL, flag) for flag in (False, *how)]
     for (rows, columns), (height, width) in [
         ((13, 25), (39, 175)),
@@ -126,7 +127,7 @@ def test_nearest_cells_are_the_specified_ones(type, how):
         )
 
 
-def test_repeated_cells_stay_in_the_order_of_axes_of_convolutions():
+def test_repeated_cells_stay_in_the_order_of_axes_of_convolutions() -> None:
     builder = nnapi.Builder()
     builder.output(builder.resize_nearest_neighbor(builder.input(tensor("float32", (1, 4, 5, 8))), 10, 12))
     kinds = {node.get_type_name() for node in lowered(builder.finish()).graph().get_ops()}
@@ -134,32 +135,32 @@ def test_repeated_cells_stay_in_the_order_of_axes_of_convolutions():
     assert "Gather" not in kinds
 
 
-def test_pad_with_a_code_that_is_not_zero():
+def test_pad_with_a_code_that_is_not_zero() -> None:
     inputs = [(UINT8.with_dimensions((2,)), np.array([9, 8], np.uint8)), int32s([1, 2]), integer(3)]
     ours, _ = both(OperationCode.PAD_V2, inputs, [UINT8.with_dimensions((5,))], constant=True)
     assert ours[0].tolist() == [3, 9, 8, 3, 3]
 
 
-def test_axes_of_extent_1_stay():
+def test_axes_of_extent_1_stay() -> None:
     lhs = INT8.with_dimensions((1,)), np.array([5], np.int8)
     rhs = INT8.with_dimensions((1, 1, 1)), np.array([[[7]]], np.int8)
     out = tensor("int8", (1, 1, 1), 2.0, 100)
     need_close(both(OperationCode.ADD, [lhs, rhs, integer(0)], [out], constant=True))
 
 
-def test_top_k_takes_the_later_of_equals():
+def test_top_k_takes_the_later_of_equals() -> None:
     row = tensor("float32", (5,)), np.array([1, 3, 3, 2, 3], np.float32)
     ours, right = both(OperationCode.TOPK_V2, [row, integer(4)], [tensor("float32", (4,)), tensor("int32", (4,))])
     assert ours[1].tolist() == right[1].tolist() == [4, 2, 1, 3]
 
 
-def test_arg_max_takes_the_first_of_equals():
+def test_arg_max_takes_the_first_of_equals() -> None:
     row = UINT8.with_dimensions((1, 6)), np.array([[1, 7, 7, 2, 7, 0]], np.uint8)
     ours, _ = both(OperationCode.ARGMAX, [row, integer(1)], [tensor("int32", (1,))])
     assert ours[0].tolist() == [1]
 
 
-def test_mean_of_codes_is_rounded_down():
+def test_mean_of_codes_is_rounded_down() -> None:
     codes = np.array([[0, 1, 1, 1], [0, 0, 0, 1], [5, 5, 5, 5]], np.uint8)
     inputs = [(UINT8.with_dimensions((3, 4)), codes), int32s(1), integer(0)]
     ours, _ = both(OperationCode.MEAN, inputs, [UINT8.with_dimensions((3,))], constant=True)
@@ -167,7 +168,7 @@ def test_mean_of_codes_is_rounded_down():
 
 
 @pytest.mark.parametrize(("name", "scales"), [("int8", (0.1, 0.3)), ("uint8", (0.005, 0.1, 0.3))])
-def test_means_halfway_between_codes_that_are_kept_in_another_scale(name, scales):
+def test_means_halfway_between_codes_that_are_kept_in_another_scale(name: str, scales: tuple[float, ...]) -> None:
     windows = [*map(integer, (0, 0, 0, 0, 1, 1, 2, 1, 0))]
     image = tensor(name, (1, 2, 2, 1), 0.1, 40), np.reshape([37, 38, 45, 40], (1, 2, 2, 1))
     for scale in scales:
@@ -178,7 +179,7 @@ def test_means_halfway_between_codes_that_are_kept_in_another_scale(name, scales
 
 
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
-def test_activations_of_results_that_are_kept_in_another_scale(code):
+def test_activations_of_results_that_are_kept_in_another_scale(code: OperationCode) -> None:
     image = tensor("uint8", (1, 1, 1, 1), 12.0, 128), np.full((1, 1, 1, 1), 214)
     windows = map(integer, (0, 0, 0, 0, 1, 1, 1, 1, 3))
     sentence = "the result is kept in another scale than the activation's limits are rounded to"
@@ -186,7 +187,7 @@ def test_activations_of_results_that_are_kept_in_another_scale(code):
 
 
 @pytest.mark.parametrize("depth", [3, 5, 8])
-def test_transposed_convolutions_of_codes(depth):
+def test_transposed_convolutions_of_codes(depth: int) -> None:
     random = np.random.default_rng(0)
     x, w = tensor("uint8", (1, 1, 2, depth), 0.5, 128), tensor("uint8", (depth, 1, 5, depth), 0.01, 128)
     b, y = tensor("int32", (depth,), 0.005), tensor("uint8", (1, 1, 10, depth), 0.02, 128)
@@ -197,7 +198,7 @@ def test_transposed_convolutions_of_codes(depth):
         need_close(both(OperationCode.TRANSPOSE_CONV_2D, [*codes, *arguments], [y], constant=True))
 
 
-def chain(then, type, out):
+def chain(then: Any, type: Any, out: Any) -> Any:
     """A quantised tensor added to zero, so that its numbers are computed, and an operation on it."""
     builder = nnapi.Builder()
     x = builder.input(type)
@@ -206,7 +207,7 @@ def chain(then, type, out):
     return builder.finish()
 
 
-def test_reduce_max_of_computed_codes():
+def test_reduce_max_of_computed_codes() -> None:
     type, out = INT8.with_dimensions((4, 6)), INT8.with_dimensions((4, 1))
     model = chain(lambda b, x, out: b.reduce_max(x, [1], True), type, out)
     codes = np.arange(-12, 12, dtype=np.int8).reshape(4, 6)
@@ -214,7 +215,7 @@ def test_reduce_max_of_computed_codes():
     assert prepared.execute(Request([codes])).outputs[0].reshape(-1).tolist() == [-7, -1, 5, 11]
 
 
-def test_normalised_zeros_stay_zero():
+def test_normalised_zeros_stay_zero() -> None:
     type = INT8.with_dimensions((1, 4))
     model = chain(lambda b, x, out: b.l2_normalization(x), type, type)
     prepared = ENGINE.driver.prepare(model, PrepareOptions())
@@ -224,7 +225,7 @@ def test_normalised_zeros_stay_zero():
 # Refusals
 
 
-def test_indices_are_tested_when_the_model_runs():
+def test_indices_are_tested_when_the_model_runs() -> None:
     rows = tensor("float32", (3, 2)), np.arange(6, dtype=np.float32).reshape(3, 2)
     inputs = [rows, integer(0), int32s(2, 0)]
     model = single(OperationCode.GATHER, inputs, [tensor("float32", (2, 2))])
@@ -234,7 +235,7 @@ def test_indices_are_tested_when_the_model_runs():
         prepared.execute(Request([rows[1], np.array([3, 0], np.int32)]))
 
 
-def test_refusals_name_operand_and_value():
+def test_refusals_name_operand_and_value() -> None:
     numbers = tensor("int32", (2,)), np.array([7, -7], np.int32)
     assert "input0 is TENSOR_INT32" in refusal(OperationCode.DIV, [numbers, numbers, integer(0)], [numbers[0]])
     wide = tensor("uint16", (2,), 1.0, 0), np.zeros(2, np.uint16)
@@ -244,7 +245,7 @@ def test_refusals_name_operand_and_value():
     assert "alpha is -1.0" in refusal(OperationCode.ELU, elu, [floats[0]])
 
 
-def test_an_operation_without_rule_is_refused():
+def test_an_operation_without_rule_is_refused() -> None:
     floats = tensor("float32", (2, 2)), np.zeros((2, 2), np.float32)
     bias = tensor("float32", (2,)), np.zeros(2, np.float32)
     inputs = [floats, floats, floats, bias, floats, integer(0)]

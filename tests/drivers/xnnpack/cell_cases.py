@@ -1,5 +1,7 @@
 """Random operands of recurrent cells, by the names that the operations declare."""
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperandCode
@@ -16,12 +18,12 @@ NORM, WEIGHTS = (2.0**-15, 0), (1 / 128, 0)
 INTEGER_GATE = 2.0**-9
 
 
-def inputs_of(code, values, quantised=None):
+def inputs_of(code: Any, values: Any, quantised: Any = None) -> list[Any]:
     """The argument list of an operation; None omits an operand, ``quantised`` gives scale and zero point by name."""
     return [_given(slot, values[slot.name], quantised) for slot in REGISTRY[code].forms[0].inputs]
 
 
-def _given(slot, value, quantised):
+def _given(slot: Any, value: Any, quantised: Any) -> tuple[Any, ...]:
     if isinstance(slot, ScalarParameter):
         code = OperandCode.FLOAT32 if slot.via else next(iter(slot.types))
         return OperandType(code), value
@@ -33,11 +35,11 @@ def _given(slot, value, quantised):
     return OperandType(code, (0,) if value is None else np.shape(value), scale, zero_point), value
 
 
-def features(*names):
+def features(*names: str) -> Any:
     return dict.fromkeys(FEATURES, False) | dict.fromkeys(names, True)
 
 
-def shapes(kind, size=SIZE, prefix="", aux=0):
+def shapes(kind: Any, size: Any = SIZE, prefix: str = "", aux: Any = 0) -> Any:
     """Extents of a cell's learnt operands, those of omitted ones None."""
     outputs = OUTPUTS if kind["projection"] else UNITS
     found = {}
@@ -47,15 +49,15 @@ def shapes(kind, size=SIZE, prefix="", aux=0):
         found[f"input_to_{gate}_weights"] = (UNITS, size) if present else None
         found[f"recurrent_to_{gate}_weights"] = (UNITS, outputs) if present else None
         found[f"aux_input_to_{gate}_weights"] = (UNITS, aux) if present and aux else None
-        found[bias] = (UNITS,) if present else None
-        found[f"{gate}_layer_norm_weights"] = (UNITS,) if present and kind["norm"] else None
-        found[f"cell_to_{gate}_weights"] = (UNITS,) if present and kind["peephole"] else None
+        found[bias] = (UNITS,) if present else None  # type: ignore[assignment]
+        found[f"{gate}_layer_norm_weights"] = (UNITS,) if present and kind["norm"] else None  # type: ignore[assignment]
+        found[f"cell_to_{gate}_weights"] = (UNITS,) if present and kind["peephole"] else None  # type: ignore[assignment]
     found["projection_weights"] = (outputs, UNITS) if kind["projection"] else None
-    found["projection_bias"] = (outputs,) if kind["projection"] and kind["projection_bias"] else None
+    found["projection_bias"] = (outputs,) if kind["projection"] and kind["projection_bias"] else None  # type: ignore[assignment]
     return {prefix + name: shape for name, shape in found.items()}
 
 
-def reals(found, random):
+def reals(found: Any, random: Any) -> Any:
     """Numbers for those extents."""
     return {
         name: None if shape is None else random.uniform(-0.8, 0.8, shape).astype(np.float32)
@@ -63,10 +65,10 @@ def reals(found, random):
     }
 
 
-def quant_of(kind):
+def quant_of(kind: Any) -> Any:
     """Scale and zero point of an operand of QUANTIZED_LSTM by its name."""
 
-    def given(name):
+    def given(name: Any) -> Any:
         if name in ("input", "output_in", "cell_state_in"):
             return {"input": INPUT, "output_in": OUTPUT if kind["projection"] else HIDDEN}.get(name, STATE)
         return NORM if name.startswith("cell_to") or "norm" in name else WEIGHTS
@@ -74,7 +76,7 @@ def quant_of(kind):
     return given
 
 
-def integers(kind, random, batch=BATCH, reach=127):
+def integers(kind: Any, random: Any, batch: int = BATCH, reach: int = 127) -> Any:
     """Operands of QUANTIZED_LSTM, codes over the whole range; ``reach`` is the largest weight."""
     high = {"projection_bias": 9000}
     values = {}
@@ -92,6 +94,6 @@ def integers(kind, random, batch=BATCH, reach=127):
     return values | {"cell_clip": None, "proj_clip": None}
 
 
-def integer_results(kind):
+def integer_results(kind: Any) -> list[Any]:
     out = tensor("int8", (), *(OUTPUT if kind["projection"] else HIDDEN))
     return [out, tensor("quant16_symm", (), *STATE), out]

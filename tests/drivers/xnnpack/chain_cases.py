@@ -1,5 +1,7 @@
 """Cells whose steps are operations of a net, one after the other."""
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
@@ -29,7 +31,7 @@ INTEGER_STATE, MEMORY = tensor("int8", (BATCH, UNITS), *HIDDEN), tensor("quant16
 class Cell:
     """A cell whose steps are operations of a net; its weights are the same operands in each."""
 
-    def __init__(self, net, code, values, quantised=None):
+    def __init__(self, net: Any, code: Any, values: Any, quantised: Any = None) -> None:
         self.net, self.code = net, code
         names = [slot.name for slot in REGISTRY[code].forms[0].inputs]
         given = zip(names, inputs_of(code, values, quantised), strict=True)
@@ -40,14 +42,14 @@ class Cell:
         }
         self.names = names
 
-    def _fixed(self, type, value):
+    def _fixed(self, type: Any, value: Any) -> Any:
         if value is not None:
             return self.net.constant(type, value)
         index = self.net.model.add_operand(type)
         self.net.model.set_operand_value(index, None)
         return index
 
-    def step(self, x, hidden, memory):
+    def step(self, x: Any, hidden: Any, memory: Any) -> Any:
         """(output, cell state), as operands."""
         states = {"input": x, "output_state_in": hidden, "output_in": hidden, "cell_state_in": memory}
         inputs = [(self.fixed | states)[name] for name in self.names]
@@ -59,32 +61,32 @@ class Cell:
         return out, after
 
 
-def float_cell(net, seed=0, activation=TANH, cell_clip=0.0):
+def float_cell(net: Any, seed: int = 0, activation: int = TANH, cell_clip: float = 0.0) -> Cell:
     values = reals(shapes(PLAIN), np.random.default_rng(seed))
     states = dict.fromkeys(("input", "output_state_in", "cell_state_in"))
     options = {"activation": activation, "cell_clip": cell_clip, "proj_clip": 0.0}
     return Cell(net, Op.LSTM, values | states | options)
 
 
-def integer_cell(net, seed=0, kind=PLAIN, **changes):
+def integer_cell(net: Any, seed: int = 0, kind: Any = PLAIN, **changes: Any) -> Any:
     values = integers(kind, np.random.default_rng(seed), BATCH, 40) | changes
     return Cell(net, Op.QUANTIZED_LSTM, values, quant_of(kind))
 
 
 KINDS = {
     "float": (float_cell, tensor("float32"), FLOAT_STATE, FLOAT_STATE),
-    "integer": (integer_cell, tensor("int8", (), *INPUT), INTEGER_STATE, MEMORY),
+    "integer": (integer_cell, tensor("int8", (), *INPUT), INTEGER_STATE, MEMORY),  # type: ignore[dict-item]
 }
 
 
-def random_of(type, random):
+def random_of(type: Any, random: Any) -> Any:
     if type.dtype.kind == "f":
         return random.uniform(-1, 1, type.dimensions).astype(np.float32)
     limits = np.iinfo(type.dtype)
     return random.integers(limits.min, limits.max, type.dimensions, type.dtype, endpoint=True)
 
 
-def agree(model, off=0, seed=1):
+def agree(model: Any, off: int = 0, seed: int = 1) -> None:
     """Assert that two runs on other inputs give what the reference gives: nothing is left of the run before.
 
     ``off`` is by how much codes may differ.
@@ -99,7 +101,7 @@ def agree(model, off=0, seed=1):
                 assert np.abs(ours.astype(int) - theirs).max() <= off
 
 
-def sequence(net, kind, axis, steps=TIME, constant_states=False):
+def sequence(net: Any, kind: str, axis: int, steps: int = TIME, constant_states: bool = False) -> tuple[Any, ...]:
     """A net's chain over the pieces of an input along ``axis``: (outputs, last cell state)."""
     make, type, hidden_type, memory_type = KINDS[kind]
     cell = make(net)
@@ -120,7 +122,7 @@ def sequence(net, kind, axis, steps=TIME, constant_states=False):
     return outputs, memory
 
 
-def packed(net, outputs, axis):
+def packed(net: Any, outputs: list[int], axis: int) -> int:
     type = net.model.operands[outputs[0]].type
     shape = (*type.dimensions[:axis], len(outputs), *type.dimensions[axis:])
     return net.call(Op.PACK, [*net.numbers(axis), *outputs], type.with_dimensions(shape))

@@ -1,6 +1,7 @@
 """What tests of the engine's driver share: the two devices, and models of a few calls."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,21 +22,21 @@ QUANTISED = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SI
 
 
 @cache
-def engine(threads=1):
+def engine(threads: int = 1) -> Any:
     """The device under test."""
     return Device(XnnpackDriver(threads))
 
 
-def reference():
+def reference() -> Device:
     return device("nnapi-reference")
 
 
-def tolerance(type):
+def tolerance(type: OperandType) -> Any:
     """What the conformance judge allows a result of that type."""
     return STEP if type.is_quantized else SINGLE if type.code == OperandCode.TENSOR_FLOAT32 else EXACT
 
 
-def agree(code, inputs, outputs, constant=True):
+def agree(code: Any, inputs: list[Any], outputs: list[Any], constant: bool = True) -> None:
     """Assert that the engine gives what the reference gives, all tensors but the first constant, or all computed."""
     wanted = run_single(code, inputs, outputs, constant=constant, devices=[reference()])
     given = run_single(code, inputs, outputs, constant=constant, devices=[engine()])
@@ -44,7 +45,7 @@ def agree(code, inputs, outputs, constant=True):
         assert difference is None, str(difference)
 
 
-def refusal(model):
+def refusal(model: Model) -> str | None:
     """The reason for the first operation that the engine refuses; None where it takes all."""
     return next((v.reason for v in engine().driver.verdicts(model) if not v.supported), None)
 
@@ -52,37 +53,37 @@ def refusal(model):
 class Net:
     """A model built call by call; inputs and results are named by what the methods give."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.model = Model("net")
-        self.inputs = []
+        self.inputs = []  # type: ignore[var-annotated]
 
-    def input(self, type):
+    def input(self, type: Any) -> Any:
         self.inputs.append(self.model.add_operand(type))
         return self.inputs[-1]
 
-    def constant(self, type, value):
+    def constant(self, type: Any, value: Any) -> Any:
         index = self.model.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point))
         if type.channel:
             self.model.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
         self.model.set_operand_value(index, None if value is None else np.ascontiguousarray(value, type.dtype))
         return index
 
-    def numbers(self, *values):
+    def numbers(self, *values: Any) -> Any:
         """INT32 scalars."""
         return [self.constant(OperandType(OperandCode.INT32), np.int32(value)) for value in values]
 
-    def call(self, code, inputs, *outputs):
+    def call(self, code: Any, inputs: Any, *outputs: Any) -> Any:
         """Add an operation; gives its result, or all of them where there are several."""
         results = [self.model.add_operand(type) for type in outputs]
         self.model.add_operation(code, inputs, results)
         return results[0] if len(results) == 1 else results
 
-    def finished(self, *outputs):
+    def finished(self, *outputs: Any) -> Any:
         self.model.identify_inputs_and_outputs(self.inputs, outputs)
         self.model.finish()
         return self.model
 
 
-def both(model, *inputs):
+def both(model: Model, *inputs: Any) -> tuple[Any, ...]:
     """The outputs of the engine and of the reference."""
     return compile(model, [engine()]).run(*inputs), compile(model, [reference()]).run(*inputs)

@@ -1,5 +1,7 @@
 """What is known of operators by their kinds, and views of single ones."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.formats.tflite.schema import OPERATIONS
 
 
-def convolution(kind, depth, units, data=True):
+def convolution(kind: Any, depth: Any, units: Any, data: bool = True) -> Any:
     x, y = Tensor("i8", (1, 4, 4, 6), 0.1), Tensor("i8", (1, 4, 4, units), 0.1)
     shape = (units, 1, 1, depth) if kind == "CONV_2D" else (1, 1, 1, units)
     filter = Tensor("u8", shape, 0.1, 100, data=np.zeros(shape, np.uint8) if data else None)
@@ -16,7 +18,7 @@ def convolution(kind, depth, units, data=True):
     return Operator(kind, [x, filter, bias], [y])
 
 
-def test_the_table_names_kinds_that_can_be_written():
+def test_the_table_names_kinds_that_can_be_written() -> None:
     assert FACTS.keys() <= set(OPERATIONS)
     assert not facts("ABS").sums
     assert facts("ABS").channelwise == 0
@@ -33,12 +35,12 @@ def test_the_table_names_kinds_that_can_be_written():
         (Operator("CONCATENATION", [None], []), False, False),
     ],
 )
-def test_constant_convolutions_are_told_from_others(operator, dense, depthwise):
+def test_constant_convolutions_are_told_from_others(operator: Any, dense: Any, depthwise: Any) -> None:
     conv = Conv(operator)
     assert (conv.is_constant_dense, conv.is_constant_depthwise) == (dense, depthwise)
 
 
-def test_a_view_names_what_a_transposed_convolution_is_given_in_another_order():
+def test_a_view_names_what_a_transposed_convolution_is_given_in_another_order() -> None:
     x, filter, bias = (Tensor("f32", (1, 2, 2, 1)) for _ in range(3))
     shape, y = Tensor("i32", (4,)), Tensor("f32", (1, 4, 4, 1))
     conv = Conv(Operator("TRANSPOSE_CONV", [shape, filter, x, bias], [y]))
@@ -46,7 +48,7 @@ def test_a_view_names_what_a_transposed_convolution_is_given_in_another_order():
     assert conv.unsigned_filter is None
 
 
-def test_an_input_that_is_left_out_cannot_be_had():
+def test_an_input_that_is_left_out_cannot_be_had() -> None:
     with pytest.raises(AssertionError, match="CONV_2D has no input 2"):
         Operator("CONV_2D", [None, None, None], []).input(2)
     with pytest.raises(AssertionError, match=r"a tensor \(i8\[2\]\) is computed"):

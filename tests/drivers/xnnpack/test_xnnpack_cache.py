@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ OPTIONS = PrepareOptions()
 FLOATS = np.linspace(-3, 3, 64 * 32, dtype=np.float32).reshape(64, 32)
 
 
-def product(rows=2, weights=FLOATS):
+def product(rows: int = 2, weights: Any = FLOATS) -> Any:
     """A matrix product with constant weights, of which the engine takes floats as they are and converts codes."""
     net = Net()
     units, depth = weights.shape
@@ -42,12 +43,12 @@ def product(rows=2, weights=FLOATS):
     return net.finished(net.call(Op.FULLY_CONNECTED, [x, w, bias, *net.numbers(0)], out))
 
 
-def given(model):
+def given(model: Any) -> list[Any]:
     type = model.operands[model.inputs[0]].type
     return [np.arange(type.size).reshape(type.dimensions).astype(type.dtype)]
 
 
-def ran(prepared, arrays):
+def ran(prepared: Any, arrays: list[Any]) -> Any:
     (output,) = prepared.execute(Request(arrays)).outputs
     return output
 
@@ -56,7 +57,9 @@ CODES = np.random.default_rng(0).integers(0, 256, FLOATS.shape).astype(np.uint8)
 
 
 @pytest.mark.parametrize("weights", [FLOATS, CODES], ids=["floats", "codes"])
-def test_what_is_restored_computes_the_same_without_being_lowered(weights, monkeypatch):
+def test_what_is_restored_computes_the_same_without_being_lowered(
+    weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, model = XnnpackDriver(1), product(weights=weights)
     assert isinstance(first, Caches)
     prepared = first.prepare(model, OPTIONS)
@@ -65,10 +68,10 @@ def test_what_is_restored_computes_the_same_without_being_lowered(weights, monke
     again = product(weights=weights)
     restored = XnnpackDriver(1).restore(again, entry, OPTIONS)
     assert np.array_equal(ran(restored, given(again)), ran(prepared, given(model)))
-    assert restored.compiled.content[: len(prepared.compiled.content)] == prepared.compiled.content
+    assert restored.compiled.content[: len(prepared.compiled.content)] == prepared.compiled.content  # type: ignore[union-attr]
 
 
-def test_extents_that_the_model_leaves_open_can_be_lowered_later():
+def test_extents_that_the_model_leaves_open_can_be_lowered_later() -> None:
     driver, model = XnnpackDriver(1), product(rows=0)
     restored = driver.restore(model, CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS))), OPTIONS)
     for rows in (1, 3):
@@ -76,14 +79,14 @@ def test_extents_that_the_model_leaves_open_can_be_lowered_later():
         assert np.allclose(ran(restored, arrays), arrays[0] @ FLOATS.T + np.arange(64), rtol=1e-5, atol=1e-4)
 
 
-def test_threads_are_chosen_when_it_is_restored():
+def test_threads_are_chosen_when_it_is_restored() -> None:
     model, driver = product(), XnnpackDriver()
     entry = CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS)))
-    assert driver.restore(model, entry, PrepareOptions(threads=2))._pool._threads == 2
-    assert driver.restore(model, entry, OPTIONS)._pool._threads == 1
+    assert driver.restore(model, entry, PrepareOptions(threads=2))._pool._threads == 2  # type: ignore[union-attr]
+    assert driver.restore(model, entry, OPTIONS)._pool._threads == 1  # type: ignore[union-attr]
 
 
-def test_entries_of_another_version_are_refused(monkeypatch):
+def test_entries_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model, driver = product(), XnnpackDriver(1)
     entry = CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS)))
     monkeypatch.setattr(entries, "VERSION", entries.VERSION + 1)
@@ -91,17 +94,17 @@ def test_entries_of_another_version_are_refused(monkeypatch):
         driver.restore(model, entry, OPTIONS)
 
 
-def test_an_entry_begins_with_the_content_so_that_the_engine_can_map_it():
+def test_an_entry_begins_with_the_content_so_that_the_engine_can_map_it() -> None:
     driver = XnnpackDriver(1)
     prepared = driver.prepare(product(), OPTIONS)
     entry = driver.cache_entry(prepared)
-    content = prepared.compiled.content
+    content = prepared.compiled.content  # type: ignore[union-attr]
     assert entry.startswith(content)
     told = json.loads(entry[len(content) : -entries.TAIL.size])
     assert (told["flipped"], told["shapes"], told["assumed"]) == ([False, False], [[2, 64]], None)
 
 
-def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch):
+def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.drivers.xnnpack.engine.interpreter.WORTH_MAPPING", 1)
     cold, warm = (compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN)) for _ in range(2))
     (entry,) = tmp_path.iterdir()
@@ -113,7 +116,7 @@ def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch):
     assert np.array_equal(other.result()[0], cold.run(*given(cold.model))[0])
 
 
-def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):
+def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cold = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
     monkeypatch.setattr("nnapi.drivers.xnnpack.compile.lower_model", None)
     warm = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
@@ -121,7 +124,7 @@ def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch):
     assert np.array_equal(warm.run(*given(warm.model))[0], cold.run(*given(cold.model))[0])
 
 
-def test_verdicts_and_preparation_share_one_lowering(monkeypatch):
+def test_verdicts_and_preparation_share_one_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
     from nnapi.drivers.xnnpack import compile as lowering
 
     made = []
@@ -133,7 +136,7 @@ def test_verdicts_and_preparation_share_one_lowering(monkeypatch):
         made.clear()
 
 
-def test_what_was_lowered_for_verdicts_goes_with_the_model():
+def test_what_was_lowered_for_verdicts_goes_with_the_model() -> None:
     driver, model = XnnpackDriver(1), product()
     driver.verdicts(model)
     assert driver._asked is not None
@@ -151,7 +154,7 @@ print(*sys.modules)
 """
 
 
-def test_a_warm_start_imports_nothing_that_lowers(tmp_path):
+def test_a_warm_start_imports_nothing_that_lowers(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
     command = [sys.executable, "-c", WARM, str(tmp_path)]
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]

@@ -1,5 +1,7 @@
 """TENSOR_FLOAT16: halves at the borders of the graph, singles in it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,11 +16,11 @@ SHAPE = (1, 4, 4, 3)
 HALVES, SINGLES, CODES = tensor("float16", SHAPE), tensor("float32", SHAPE), tensor("uint8", SHAPE, 0.05, 100)
 
 
-def numbers(random, shape=SHAPE):
+def numbers(random: Any, shape: tuple[int, ...] = SHAPE) -> Any:
     return random.uniform(-3, 3, shape).astype(np.float16)
 
 
-def agree(model, *inputs):
+def agree(model: Any, *inputs: Any) -> None:
     for ours, theirs in zip(*both(model, *inputs), strict=True):
         assert ours.dtype == theirs.dtype
         assert compare(ours, theirs, HALF) is None
@@ -28,7 +30,7 @@ def agree(model, *inputs):
 @given(
     st.lists(st.sampled_from(["relu", "tanh", "add", "mul", "conv", "pool"]), min_size=1, max_size=4), st.integers(0)
 )
-def test_graphs_of_halves(steps, seed):
+def test_graphs_of_halves(steps: list[str], seed: int) -> None:
     random = np.random.default_rng(seed)
     net = Net()
     value = net.input(HALVES)
@@ -52,7 +54,7 @@ def test_graphs_of_halves(steps, seed):
 
 
 @pytest.mark.parametrize("code", [Op.QUANTIZE, Op.DEQUANTIZE])
-def test_codes_and_halves(code):
+def test_codes_and_halves(code: Any) -> None:
     net = Net()
     first, second = (HALVES, CODES) if code == Op.QUANTIZE else (CODES, HALVES)
     model = net.finished(net.call(code, [net.input(first)], second))
@@ -60,14 +62,14 @@ def test_codes_and_halves(code):
     agree(model, numbers(random) if code == Op.QUANTIZE else random.integers(0, 256, SHAPE).astype(np.uint8))
 
 
-def test_an_output_that_is_read_again():
+def test_an_output_that_is_read_again() -> None:
     net = Net()
     middle = net.call(Op.TANH, [net.input(HALVES)], HALVES)
     agree(net.finished(net.call(Op.RELU, [middle], HALVES), middle), numbers(np.random.default_rng(1)))
 
 
 @pytest.mark.parametrize("other", [SINGLES, tensor("int32", SHAPE), CODES])
-def test_casts(other):
+def test_casts(other: Any) -> None:
     random = np.random.default_rng(2)
     there, back = Net(), Net()
     codes = random.integers(0, 256, SHAPE).astype(other.dtype)
@@ -76,7 +78,7 @@ def test_casts(other):
         agree(back.finished(back.call(Op.CAST, [back.input(HALVES)], other)), numbers(random))
 
 
-def test_a_cast_to_halves_rounds():
+def test_a_cast_to_halves_rounds() -> None:
     net = Net()
     half = net.call(Op.CAST, [net.input(SINGLES)], HALVES)
     model = net.finished(net.call(Op.CAST, [half], SINGLES))

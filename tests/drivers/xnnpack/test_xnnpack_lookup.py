@@ -1,5 +1,7 @@
 """EMBEDDING_LOOKUP, HASHTABLE_LOOKUP, REVERSE and TOPK_V2 on the engine."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,11 +20,11 @@ TYPES = {
 }
 
 
-def run(code, inputs, *outputs):
+def run(code: Any, inputs: list[Any], *outputs: Any) -> None:
     agree(code, inputs, list(outputs))
 
 
-def few(type, *shape):
+def few(type: Any, *shape: int) -> tuple[Any, ...]:
     """Values with many equal ones among them, the lowest and the highest of the type too."""
     random = np.random.default_rng(sum(shape))
     values = random.integers(0, 4, shape).astype(type.dtype)
@@ -32,13 +34,13 @@ def few(type, *shape):
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_embedding_lookup(name):
+def test_embedding_lookup(name: str) -> None:
     lookups = tensor("int32", (4,)), np.array([2, 0, 2, 4], np.int32)
     run(Op.EMBEDDING_LOOKUP, [lookups, few(TYPES[name], 5, 2, 3)], TYPES[name])
 
 
 @pytest.mark.parametrize("row", [-1, 5])
-def test_embedding_lookup_fails_on_rows_that_there_are_not(row):
+def test_embedding_lookup_fails_on_rows_that_there_are_not(row: int) -> None:
     lookups = tensor("int32", (2,)), np.array([0, row], np.int32)
     with pytest.raises(OpFailedError):
         run_single(
@@ -51,7 +53,7 @@ def test_embedding_lookup_fails_on_rows_that_there_are_not(row):
 
 
 @pytest.mark.parametrize("name", ["float32", "int32"])
-def test_hashtable_lookup(name):
+def test_hashtable_lookup(name: str) -> None:
     lookups = tensor("int32", (5,)), np.array([1234, -292, -11111, 0, 5], np.int32)
     keys = tensor("int32", (3,)), np.array([-11111, 0, 1234], np.int32)
     run(Op.HASHTABLE_LOOKUP, [lookups, keys, few(TYPES[name], 3, 2)], TYPES[name], tensor("uint8", (), 1.0, 0))
@@ -65,13 +67,13 @@ def test_hashtable_lookup(name):
         ([1, 5, 7], False, "keys is computed, the engine needs it constant"),
     ],
 )
-def test_hashtable_lookup_refuses_keys_that_it_may_not_find(keys, constant, sentence):
+def test_hashtable_lookup_refuses_keys_that_it_may_not_find(keys: list[int], constant: bool, sentence: str) -> None:
     inputs = [few(tensor("int32"), 2), (tensor("int32", (3,)), np.array(keys)), few(TYPES["float32"], 3, 2)]
     results = [TYPES["float32"], tensor("uint8", (), 1.0, 0)]
     assert sentence in refusal(single(Op.HASHTABLE_LOOKUP, inputs, results, constant=constant))
 
 
-def test_hashtable_lookup_refuses_codes():
+def test_hashtable_lookup_refuses_codes() -> None:
     """A missing key has the code 0 whatever the zero point; the engine's 0 is another code's."""
     keys = tensor("int32", (3,)), np.array([1, 5, 7])
     inputs = [few(tensor("int32"), 2), keys, few(TYPES["uint8"], 3, 2)]
@@ -81,7 +83,7 @@ def test_hashtable_lookup_refuses_codes():
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_reverse(name, axis):
+def test_reverse(name: str, axis: int) -> None:
     along = tensor("int32", (1,)), np.array([axis], np.int32)
     run(Op.REVERSE, [few(TYPES[name], 2, 3, 4), along], TYPES[name])
 
@@ -89,12 +91,12 @@ def test_reverse(name, axis):
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("shape", [(9,), (3, 8), (2, 3, 7)])
 @pytest.mark.parametrize("k", [1, 3, 7])
-def test_top_k(name, shape, k):
+def test_top_k(name: str, shape: tuple[int, ...], k: int) -> None:
     type, values = few(TYPES[name], *shape)
     run(Op.TOPK_V2, [(type, values), scalar(OperandCode.INT32, k)], TYPES[name], tensor("int32"))
 
 
-def test_of_equal_values_the_last_comes_first():
+def test_of_equal_values_the_last_comes_first() -> None:
     type = tensor("float32", (5,))
     model = single(
         Op.TOPK_V2, [(type, np.zeros(5)), scalar(OperandCode.INT32, 2)], [tensor("float32"), tensor("int32")]

@@ -9,5 +9,5 @@ from tests.drivers.xnnpack.growing import GRAPHS, KINDS, judge
 
 @settings(max_examples=GRAPHS, deadline=None)
 @given(st.sampled_from(KINDS), st.integers(3, 20), st.integers(0, 2**32 - 1))
-def test_random_graphs_agree(kind, count, seed):
+def test_random_graphs_agree(kind: str, count: int, seed: int) -> None:
     judge(engine(), kind, count, seed)

@@ -1,6 +1,7 @@
 """Recurrent cells on the engine, against the reference, over what cells may have and leave out."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,21 +38,21 @@ SAME = settings(max_examples=40, deadline=None, derandomize=True)
 so much that one in thousands misses the tolerance; ``nnapi check --random`` draws new ones, and measures that."""
 
 
-def run(code, inputs, results):
+def run(code: Any, inputs: list[Any], results: list[Any]) -> None:
     agree(code, inputs, results)
 
 
-def tensors(random, **extents):
+def tensors(random: Any, **extents: tuple[int, ...] | None) -> Any:
     return reals(extents, random)
 
 
-def scalars(activation=TANH, cell_clip=0.0, proj_clip=0.0):
+def scalars(activation: int = TANH, cell_clip: float = 0.0, proj_clip: float = 0.0) -> Any:
     return {"activation": activation, "cell_clip": cell_clip, "proj_clip": proj_clip}
 
 
 @SAME
 @given(KINDS, st.sampled_from([RELU, RELU6, TANH]), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.2]), SEEDS)
-def test_lstm(kind, activation, cell_clip, proj_clip, seed):
+def test_lstm(kind: Any, activation: int, cell_clip: float, proj_clip: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     outputs = OUTPUTS if kind["projection"] else UNITS
     states = {"output_state_in": (BATCH, outputs), "cell_state_in": (BATCH, UNITS)}
@@ -62,7 +63,7 @@ def test_lstm(kind, activation, cell_clip, proj_clip, seed):
 
 @SAME
 @given(KINDS, st.booleans(), st.booleans(), SEEDS)
-def test_unidirectional_sequence_lstm(kind, time_major, with_states, seed):
+def test_unidirectional_sequence_lstm(kind: Any, time_major: bool, with_states: bool, seed: int) -> None:
     random = np.random.default_rng(seed)
     outputs = OUTPUTS if kind["projection"] else UNITS
     outer = (TIME, BATCH) if time_major else (BATCH, TIME)
@@ -74,7 +75,9 @@ def test_unidirectional_sequence_lstm(kind, time_major, with_states, seed):
 
 @SAME
 @given(KINDS, st.sampled_from(["none", "parallel", "cross"]), st.booleans(), st.booleans(), st.booleans(), SEEDS)
-def test_bidirectional_sequence_lstm(kind, link, time_major, merge, with_states, seed):
+def test_bidirectional_sequence_lstm(
+    kind: Any, link: str, time_major: bool, merge: bool, with_states: bool, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     outputs = OUTPUTS if kind["projection"] else UNITS
     outer = (TIME, BATCH) if time_major else (BATCH, TIME)
@@ -89,14 +92,14 @@ def test_bidirectional_sequence_lstm(kind, link, time_major, merge, with_states,
     run(Op.BIDIRECTIONAL_SEQUENCE_LSTM, inputs, [FLOAT] * ((1 if merge else 2) + (4 if with_states else 0)))
 
 
-def rnn(random, prefix="", size=SIZE, aux=0):
+def rnn(random: Any, prefix: str = "", size: int = SIZE, aux: int = 0) -> Any:
     found = {"weights": (UNITS, size), "recurrent_weights": (UNITS, UNITS), "bias": (UNITS,)}
     found |= {"hidden_in": (BATCH, UNITS), "aux_weights": (UNITS, aux) if aux else None}
     return {prefix + name: value for name, value in reals(found, random).items()}
 
 
 @pytest.mark.parametrize("activation", range(4))
-def test_rnn(activation):
+def test_rnn(activation: int) -> None:
     random = np.random.default_rng(activation)
     values = rnn(random) | tensors(random, input=(BATCH, SIZE)) | {"activation": activation}
     run(Op.RNN, inputs_of(Op.RNN, values), [FLOAT] * 2)
@@ -105,7 +108,7 @@ def test_rnn(activation):
 @pytest.mark.parametrize("activation", range(4))
 @pytest.mark.parametrize("time_major", [0, 1])
 @pytest.mark.parametrize("results", [1, 2])
-def test_unidirectional_sequence_rnn(activation, time_major, results):
+def test_unidirectional_sequence_rnn(activation: int, time_major: int, results: int) -> None:
     random = np.random.default_rng(activation)
     outer = (TIME, BATCH) if time_major else (BATCH, TIME)
     values = rnn(random) | tensors(random, input=(*outer, SIZE))
@@ -116,7 +119,7 @@ def test_unidirectional_sequence_rnn(activation, time_major, results):
 @pytest.mark.parametrize("link", ["none", "parallel", "cross"])
 @pytest.mark.parametrize("time_major", [False, True])
 @pytest.mark.parametrize(("merge", "results"), [(False, 2), (False, 4), (True, 1), (True, 3)])
-def test_bidirectional_sequence_rnn(link, time_major, merge, results):
+def test_bidirectional_sequence_rnn(link: str, time_major: bool, merge: bool, results: int) -> None:
     random = np.random.default_rng(results)
     outer = (TIME, BATCH) if time_major else (BATCH, TIME)
     aux = 0 if link == "none" else 3
@@ -131,7 +134,7 @@ def test_bidirectional_sequence_rnn(link, time_major, merge, results):
 @pytest.mark.parametrize("memory", [1, 4])
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("activation", [0, RELU])
-def test_svdf(rank, memory, with_bias, activation):
+def test_svdf(rank: int, memory: int, with_bias: bool, activation: int) -> None:
     random, filters = np.random.default_rng(memory), 6
     values = tensors(
         random,
@@ -147,7 +150,9 @@ def test_svdf(rank, memory, with_bias, activation):
 
 @settings(max_examples=60, deadline=None)
 @given(KINDS, st.sampled_from([1, BATCH]), st.sampled_from([20, 127]), st.sampled_from([None, 0.5, 3.0]), SEEDS)
-def test_quantized_lstm_is_the_same_code_for_code(kind, batch, reach, cell_clip, seed):
+def test_quantized_lstm_is_the_same_code_for_code(
+    kind: Any, batch: int, reach: int, cell_clip: float | None, seed: int
+) -> None:
     kind = kind | {"peephole": kind["peephole"] and not kind["projection"]}
     values = integers(kind, np.random.default_rng(seed), batch, reach) | {"cell_clip": cell_clip}
     inputs = inputs_of(Op.QUANTIZED_LSTM, values, quant_of(kind))
@@ -167,19 +172,19 @@ def test_quantized_lstm_is_the_same_code_for_code(kind, batch, reach, cell_clip,
         (features(), {"forget_gate_bias": np.full(UNITS, 2**31 - 1)}, "sums of the forget gate may overflow"),
     ],
 )
-def test_quantized_lstm_refuses(kind, change, sentence):
+def test_quantized_lstm_refuses(kind: Any, change: Any, sentence: str) -> None:
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(kind, np.random.default_rng(0)) | change, quant_of(kind))
     assert sentence in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
 
 
-def test_quantized_lstm_refuses_computed_weights():
+def test_quantized_lstm_refuses_computed_weights() -> None:
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
     assert "weights of the input gate are computed" in refusal(
         single(Op.QUANTIZED_LSTM, inputs, integer_results(features()))
     )
 
 
-def test_quantized_lstm_refuses_optional_weights_that_a_run_may_give():
+def test_quantized_lstm_refuses_optional_weights_that_a_run_may_give() -> None:
     kind = features("projection")
     values, net = integers(kind, np.random.default_rng(0)), Net()
     slots = REGISTRY[Op.QUANTIZED_LSTM].forms[0].inputs
@@ -193,7 +198,7 @@ def test_quantized_lstm_refuses_optional_weights_that_a_run_may_give():
     assert "is computed, the engine needs it constant" in refusal(model)
 
 
-def test_quantized_lstm_refuses_results_that_count_in_different_units():
+def test_quantized_lstm_refuses_results_that_count_in_different_units() -> None:
     """Both are the same codes, which must not be read by the scale of the one where the other is meant."""
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
     state, memory, out = integer_results(features())
@@ -204,7 +209,7 @@ def test_quantized_lstm_refuses_results_that_count_in_different_units():
 
 
 @pytest.mark.parametrize("activation", [NONE, SIGMOID])
-def test_lstm_refuses_what_the_engine_squashes_wrongly(activation):
+def test_lstm_refuses_what_the_engine_squashes_wrongly(activation: int) -> None:
     random = np.random.default_rng(0)
     values = reals(shapes(features()), random)
     values |= tensors(random, input=(1, SIZE), output_state_in=(1, UNITS), cell_state_in=(1, UNITS))
@@ -213,7 +218,7 @@ def test_lstm_refuses_what_the_engine_squashes_wrongly(activation):
     assert sentence in refusal(single(Op.LSTM, inputs, [FLOAT] * 4, constant=True))
 
 
-def test_a_projection_wider_than_its_cells_is_refused(monkeypatch):
+def test_a_projection_wider_than_its_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine writes beyond what it allocated for it."""
     monkeypatch.setattr("tests.drivers.xnnpack.cell_cases.OUTPUTS", UNITS + 1)
     kind = dict.fromkeys(FEATURES, False) | {"projection": True}

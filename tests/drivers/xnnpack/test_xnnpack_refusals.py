@@ -1,5 +1,7 @@
 """What the engine refuses, and in which words."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,28 +15,28 @@ from tests.drivers.xnnpack.engine_cases import Net, engine, refusal
 FLOATS = tensor("float32", (1, 4, 4, 2))
 
 
-def one(code, inputs, *outputs, constant=True):
+def one(code: OperationCode, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> Any:
     return single(code, inputs, outputs, constant=constant)
 
 
-def zeros(type):
+def zeros(type: OperandType) -> tuple[Any, ...]:
     return type, np.zeros(type.dimensions, type.dtype)
 
 
-def test_types_that_the_engine_does_not_compute_in():
+def test_types_that_the_engine_does_not_compute_in() -> None:
     wide = tensor("quant16_asymm", (2, 3), 0.5, 7)
     sentence = "CAST (#0): input0 is TENSOR_QUANT16_ASYMM, which the engine does not compute in"
     assert refusal(one(OperationCode.CAST, [zeros(wide)], wide)) == sentence
 
 
-def test_ranks_not_known():
+def test_ranks_not_known() -> None:
     net = Net()
     x = net.input(tensor("float32"))
     model = net.finished(net.call(OperationCode.RELU, [x], tensor("float32")))
     assert "not known before the" in refusal(model)
 
 
-def test_extents_assumed_where_they_are_open_are_named():
+def test_extents_assumed_where_they_are_open_are_named() -> None:
     net = Net()
     x, weights, bias = (net.input(tensor("float32", shape)) for shape in ((1, 4), (0, 4), (0,)))
     model = net.finished(
@@ -43,24 +45,24 @@ def test_extents_assumed_where_they_are_open_are_named():
     assert "it fails with 1 for each extent that the model leaves open: gives TENSOR_FLOAT32[1, 1]" in refusal(model)
 
 
-def test_extents_that_values_decide():
+def test_extents_that_values_decide() -> None:
     net = Net()
     x, shape = net.input(FLOATS), net.input(tensor("int32", (2,)))
     model = net.finished(net.call(OperationCode.RESHAPE, [x, shape], tensor("float32")))
     assert "not known before the model runs" in refusal(model)
 
 
-def test_operations_without_rule():
+def test_operations_without_rule() -> None:
     model = one(OperationCode.EXP, [zeros(FLOATS)], FLOATS)
     assert refusal(model) == "EXP (#0): the engine has no operator with this meaning"
 
 
-def test_scales_that_the_engine_aborts_on():
+def test_scales_that_the_engine_aborts_on() -> None:
     tiny = tensor("int8", (2, 3), 1e-30, 0)
     assert "has scales 1e-30 to 1e-30, the engine takes" in refusal(one(OperationCode.RELU, [zeros(tiny)], tiny))
 
 
-def test_products_that_grow_too_much():
+def test_products_that_grow_too_much() -> None:
     x, w = tensor("uint8", (1, 1, 1, 1), 1e4, 0), tensor("uint8", (1, 1, 1, 1), 1e4, 128)
     b, y = tensor("int32", (1,), 1e8), tensor("uint8", (1, 1, 1, 1), 1.0, 0)
     ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
@@ -69,7 +71,7 @@ def test_products_that_grow_too_much():
     )
 
 
-def test_computed_filters_whose_sums_float_cannot_hold():
+def test_computed_filters_whose_sums_float_cannot_hold() -> None:
     x, w = tensor("uint8", (1, 1, 1, 2), 1, 0), tensor("uint8", (1, 1, 1, 2), 20, 128)
     b, y = tensor("int32", (1,), 20), tensor("uint8", (1, 1, 1, 1), 2, 0)
     ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
@@ -78,14 +80,14 @@ def test_computed_filters_whose_sums_float_cannot_hold():
 
 
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
-def test_activations_of_results_that_are_kept_in_another_scale(code):
+def test_activations_of_results_that_are_kept_in_another_scale(code: OperationCode) -> None:
     image, kept = (tensor("uint8", (1, 1, 1, 1), scale, 128) for scale in (12.0, 24.0))
     windows = [scalar(OperandCode.INT32, value) for value in (0, 0, 0, 0, 1, 1, 1, 1, 3)]
     sentence = "the result is kept in another scale than the activation's limits are rounded to"
     assert sentence in refusal(one(code, [zeros(image), *windows], kept))
 
 
-def test_stored_codes_with_a_scale_per_channel():
+def test_stored_codes_with_a_scale_per_channel() -> None:
     type = tensor("quant8_symm_per_channel", (2, 3), channel=ChannelQuantization(1, (0.1, 0.2, 0.3)))
     net = Net()
     net.input(FLOATS)
@@ -93,7 +95,7 @@ def test_stored_codes_with_a_scale_per_channel():
     assert "no numbers for stored codes with a scale per channel" in refusal(model)
 
 
-def test_bad_values_are_left_to_the_device_that_words_them():
+def test_bad_values_are_left_to_the_device_that_words_them() -> None:
     model = one(OperationCode.SOFTMAX, [zeros(FLOATS), (OperandType(OperandCode.FLOAT32), np.float32(-1))], FLOATS)
     assert refusal(model).startswith("SOFTMAX (#0): it fails when it runs: beta is -1.0")
 
@@ -106,13 +108,13 @@ def test_bad_values_are_left_to_the_device_that_words_them():
         (OperationCode.LOCAL_RESPONSE_NORMALIZATION, [1, 1.0, -1.0, 0.5], "alpha is -1.0: the engine loses precision"),
     ],
 )
-def test_arguments_that_the_engine_means_otherwise(code, scalars, reason):
+def test_arguments_that_the_engine_means_otherwise(code: OperationCode, scalars: list[float], reason: str) -> None:
     given = [scalar(OperandCode.INT32 if isinstance(s, int) else OperandCode.FLOAT32, s) for s in scalars]
     assert reason in refusal(one(code, [zeros(FLOATS), *given], FLOATS))
 
 
 @pytest.mark.parametrize("code", [OperationCode.TRANSPOSE, OperationCode.SQUEEZE])
-def test_optional_values_that_a_run_decides(code):
+def test_optional_values_that_a_run_decides(code: OperationCode) -> None:
     net = Net()
     x, order = net.input(tensor("float32", (0, 0))), net.input(tensor("int32", (0,)))
     model = net.finished(net.call(code, [x, order], tensor("float32")))
@@ -122,11 +124,11 @@ def test_optional_values_that_a_run_decides(code):
 @pytest.mark.parametrize(
     ("code", "arguments"),
     [
-        (OperationCode.MEAN, [(tensor("int32", (2,)), np.int32([1, 2])), scalar(OperandCode.INT32, 1)]),
+        (OperationCode.MEAN, [(tensor("int32", (2,)), np.array([1, 2], np.int32)), scalar(OperandCode.INT32, 1)]),
         (OperationCode.RESIZE_BILINEAR, [scalar(OperandCode.INT32, 1), scalar(OperandCode.INT32, 1)]),
     ],
 )
-def test_rounded_codes_that_are_kept_in_finer_steps(code, arguments):
+def test_rounded_codes_that_are_kept_in_finer_steps(code: OperationCode, arguments: list[Any]) -> None:
     image = tensor("uint8", (1, 4, 4, 2), 0.1, 128)
     kept = [tensor("uint8", (1, 1, 1, 2), scale, 5) for scale in (0.0005, 0.1, 0.3)]
     reasons = [refusal(one(code, [zeros(image), *arguments], out)) for out in kept]
@@ -134,7 +136,7 @@ def test_rounded_codes_that_are_kept_in_finer_steps(code, arguments):
     assert reasons[1:] == [None, None]
 
 
-def test_a_refusal_does_not_spread():
+def test_a_refusal_does_not_spread() -> None:
     net = Net()
     x = net.input(FLOATS)
     y = net.call(OperationCode.EXP, [x], FLOATS)
@@ -142,7 +144,7 @@ def test_a_refusal_does_not_spread():
     assert [verdict.supported for verdict in engine().driver.verdicts(model)] == [False, True]
 
 
-def test_preparing_what_is_refused_fails_with_the_reasons():
+def test_preparing_what_is_refused_fails_with_the_reasons() -> None:
     wide = tensor("quant16_asymm", (2, 3), 0.5, 7)
     with pytest.raises(OpFailedError, match="TENSOR_QUANT16_ASYMM"):
         engine().driver.prepare(one(OperationCode.CAST, [zeros(wide)], wide), PrepareOptions())

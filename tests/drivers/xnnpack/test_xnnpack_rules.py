@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,28 +19,28 @@ SAME, VALID = 1, 2
 TYPES = {"float32": FLOAT, "uint8": UNSIGNED, "int8": SIGNED}
 
 
-def run(code, inputs, *outputs):
+def run(code: OperationCode, inputs: list[Any], *outputs: Any) -> None:
     agree(code, inputs, list(outputs))
 
 
-def given(type, *shape, random=None, low=-4.0, high=4.0):
+def given(type: Any, *shape: int, random: Any = None, low: float = -4.0, high: float = 4.0) -> tuple[Any, ...]:
     type = type.with_dimensions(shape)
     return type, values(type, random or np.random.default_rng(sum(shape)), low, high)
 
 
-def ints(*numbers):
+def ints(*numbers: int) -> list[Any]:
     return [scalar(OperandCode.INT32, number) for number in numbers]
 
 
-def vector(*numbers):
+def vector(*numbers: int) -> tuple[Any, ...]:
     return tensor("int32", (len(numbers),)), np.array(numbers, np.int32)
 
 
-def flag(value):
+def flag(value: bool) -> tuple[Any, ...]:
     return scalar(OperandCode.BOOL, value)
 
 
-def number(value):
+def number(value: float) -> tuple[Any, ...]:
     return scalar(OperandCode.FLOAT32, value)
 
 
@@ -48,7 +49,7 @@ def number(value):
     ("padding", "stride", "activation", "nchw", "dilation"),
     [((SAME,), 1, 0, False, 1), ((VALID,), 2, 3, False, 1), ((2, 1, 0, 2), 1, 1, False, 1), ((SAME,), 1, 1, True, 2)],
 )
-def test_conv_2d(kind, padding, stride, activation, nchw, dilation):
+def test_conv_2d(kind: str, padding: tuple[int, ...], stride: int, activation: int, nchw: bool, dilation: int) -> None:
     image = (2, 5, 9, 7) if nchw else (2, 9, 7, 5)
     inputs, out = filtered(kind, image, (6, 3, 3, 5), 0, 6)
     tail = [*ints(*padding, stride, stride, activation), flag(nchw), *ints(dilation, dilation)]
@@ -58,36 +59,36 @@ def test_conv_2d(kind, padding, stride, activation, nchw, dilation):
 @pytest.mark.parametrize("kind", FILTERS)
 @pytest.mark.parametrize("multiplier", [1, 2])
 @pytest.mark.parametrize(("padding", "stride", "activation"), [((SAME,), 1, 3), ((2, 0, 1, 1), 2, 0)])
-def test_depthwise_conv_2d(kind, multiplier, padding, stride, activation):
+def test_depthwise_conv_2d(kind: str, multiplier: int, padding: tuple[int, ...], stride: int, activation: int) -> None:
     inputs, out = filtered(kind, (1, 8, 7, 4), (1, 3, 3, 4 * multiplier), 3, 4 * multiplier)
     run(OperationCode.DEPTHWISE_CONV_2D, [*inputs, *ints(*padding, stride, stride, multiplier, activation)], out)
 
 
 @pytest.mark.parametrize("kind", FILTERS)
-def test_grouped_conv_2d(kind):
+def test_grouped_conv_2d(kind: str) -> None:
     inputs, out = filtered(kind, (1, 6, 6, 4), (6, 3, 3, 2), 0, 6)
     run(OperationCode.GROUPED_CONV_2D, [*inputs, *ints(SAME, 1, 1, 2, 1), flag(False)], out)
 
 
 @pytest.mark.parametrize("kind", FILTERS)
 @pytest.mark.parametrize("padding", [(0, 0, 0, 0), (1, 0, 1, 0), (1, 2, 0, 1)])
-def test_transpose_conv_2d(kind, padding):
+def test_transpose_conv_2d(kind: str, padding: tuple[int, ...]) -> None:
     inputs, out = filtered(kind, (1, 5, 4, 3), (2, 3, 3, 3), 0, 2)
     run(OperationCode.TRANSPOSE_CONV_2D, [*inputs, *ints(*padding, 2, 2, 1), flag(False)], out)
 
 
-def test_transpose_conv_2d_same():
+def test_transpose_conv_2d_same() -> None:
     inputs, out = filtered("float32", (1, 4, 4, 3), (2, 3, 3, 3), 0, 2)
     run(OperationCode.TRANSPOSE_CONV_2D, [*inputs, vector(1, 8, 8, 2), *ints(SAME, 2, 2, 0), flag(False)], out)
 
 
 @pytest.mark.parametrize("kind", ["float32", "narrow", "wide", "signed_wide"])
-def test_fully_connected(kind):
+def test_fully_connected(kind: str) -> None:
     inputs, out = filtered(kind, (2, 3, 8), (5, 12), 0, 5)
     run(OperationCode.FULLY_CONNECTED, [*inputs, *ints(1)], out)
 
 
-def test_batch_matmul():
+def test_batch_matmul() -> None:
     for type in (FLOAT, SIGNED):
         operands = [given(type, 2, 3, 4), given(type, 2, 5, 4), flag(False), flag(True)]
         run(OperationCode.BATCH_MATMUL, operands, type if type is FLOAT else tensor("int8", (), 0.5, 3))
@@ -96,18 +97,18 @@ def test_batch_matmul():
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("padding", [(SAME,), (VALID,), (1, 2, 0, 1)])
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
-def test_pools(code, padding, name):
+def test_pools(code: OperationCode, padding: tuple[int, ...], name: str) -> None:
     type = TYPES[name]
     run(code, [given(type, 1, 7, 6, 3), *ints(*padding, 2, 1, 3, 2, 1)], type)
 
 
-def test_l2_pool_2d():
+def test_l2_pool_2d() -> None:
     run(OperationCode.L2_POOL_2D, [given(FLOAT, 1, 7, 6, 3), *ints(SAME, 2, 2, 3, 3, 0)], FLOAT)
 
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("code", [OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6])
-def test_clamps(code, name):
+def test_clamps(code: OperationCode, name: str) -> None:
     run(code, [given(TYPES[name], 4, 5)], TYPES[name])
 
 
@@ -116,7 +117,7 @@ SIGNED_UNIT = {"float32": FLOAT, "uint8": tensor("uint8", (), 1 / 128, 128), "in
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_squashing_functions(name):
+def test_squashing_functions(name: str) -> None:
     run(OperationCode.LOGISTIC, [given(TYPES[name], 3, 50)], UNIT[name])
     run(OperationCode.TANH, [given(TYPES[name], 3, 50)], SIGNED_UNIT[name])
     run(OperationCode.HARD_SWISH, [given(TYPES[name], 3, 50)], TYPES[name])
@@ -125,28 +126,28 @@ def test_squashing_functions(name):
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize(("beta", "axis"), [(1.0, -1), (0.5, 1)])
-def test_softmax(name, beta, axis):
+def test_softmax(name: str, beta: float, axis: int) -> None:
     run(OperationCode.SOFTMAX, [given(TYPES[name], 2, 3, 20), number(beta), *ints(axis)], UNIT[name])
 
 
-def test_softmax_of_a_scale_that_the_engines_own_kernel_aborts_on():
+def test_softmax_of_a_scale_that_the_engines_own_kernel_aborts_on() -> None:
     fine = tensor("int8", (), 0.002, 0)
     run(OperationCode.SOFTMAX, [given(fine, 1, 1000), number(1.0)], UNIT["int8"])
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.3])
-def test_elu(alpha):
+def test_elu(alpha: float) -> None:
     run(OperationCode.ELU, [given(FLOAT, 4, 9), number(alpha)], FLOAT)
 
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("shape", [(5,), (1, 4, 1), (1,)])
-def test_prelu(name, shape):
+def test_prelu(name: str, shape: tuple[int, ...]) -> None:
     type = TYPES[name]
     run(OperationCode.PRELU, [given(type, 2, 3, 4, 5), given(type, *shape)], type)
 
 
-def test_elementwise_functions():
+def test_elementwise_functions() -> None:
     for code in ("ABS", "FLOOR", "NEG", "SIN"):
         run(OperationCode[code], [given(FLOAT, 3, 7)], FLOAT)
     for code in ("LOG", "RSQRT", "SQRT"):
@@ -156,31 +157,31 @@ def test_elementwise_functions():
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("activation", [0, 3])
 @pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
-def test_arithmetic(code, activation, name):
+def test_arithmetic(code: OperationCode, activation: Any, name: str) -> None:
     type = TYPES[name]
-    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)
-    out = type if name == "float32" else tensor(type.code, (), 0.4, 3)
+    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)  # type: ignore[arg-type]
+    out = type if name == "float32" else tensor(type.code, (), 0.4, 3)  # type: ignore[arg-type]
     run(code, [given(type, 2, 3, 4), given(other, 3, 1), *ints(activation)], out)
 
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
-def test_a_number_for_each_channel(code, name):
+def test_a_number_for_each_channel(code: OperationCode, name: str) -> None:
     type = TYPES[name]
-    constant, out = given(type, 1, 1, 3), tensor(type.code, (), type.scale and 0.4, 0)
+    constant, out = given(type, 1, 1, 3), tensor(type.code, (), type.scale and 0.4, 0)  # type: ignore[arg-type]
     run(code, [given(type, 2, 4, 5, 3), constant, *ints(0)], out)
     image = type.with_dimensions((2, 4, 5, 3))
     agree(code, [given(type, 3), (image, values(image, np.random.default_rng(1))), *ints(0)], [out])
 
 
-def test_sums_of_scales_too_far_apart_for_codes():
+def test_sums_of_scales_too_far_apart_for_codes() -> None:
     run(OperationCode.ADD, [given(SIGNED, 4, 5), given(tensor("int8", (), 1e-6, 0), 4, 5), *ints(0)], SIGNED)
     tiny = tensor("int8", (), 1e-5, 0)
     run(OperationCode.ADD, [given(SIGNED, 4, 5), given(SIGNED, 4, 5), *ints(0)], tiny)
     run(OperationCode.MUL, [given(SIGNED, 4, 5), given(SIGNED, 4, 5), *ints(0)], tensor("int8", (), 500, 0))
 
 
-def test_other_arithmetic():
+def test_other_arithmetic() -> None:
     run(OperationCode.DIV, [given(FLOAT, 2, 3), given(FLOAT, 3, low=1), *ints(0)], FLOAT)
     quotients = [(tensor("int32", (4,)), [-7, 7, -6, 0]), (tensor("int32", (4,)), [2, -2, 3, 5])]
     run(OperationCode.DIV, [*quotients, *ints(0)], tensor("int32"))
@@ -190,21 +191,21 @@ def test_other_arithmetic():
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("code", [OperationCode.MAXIMUM, OperationCode.MINIMUM])
-def test_extremes(code, name):
+def test_extremes(code: OperationCode, name: str) -> None:
     type = TYPES[name]
-    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)
+    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)  # type: ignore[arg-type]
     run(code, [given(type, 2, 3, 4), given(other, 3, 1)], other)
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_comparisons(name):
+def test_comparisons(name: str) -> None:
     type = TYPES[name]
-    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)
+    other = type if name == "float32" else tensor(type.code, (), 0.3, 11)  # type: ignore[arg-type]
     for code in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"):
         run(OperationCode[code], [given(type, 8, 9), given(other, 9)], tensor("bool8"))
 
 
-def test_logic():
+def test_logic() -> None:
     bools = tensor("bool8", (2, 3)), np.array([[0, 1, 1], [1, 0, 0]], np.uint8)
     others = tensor("bool8", (3,)), np.array([0, 1, 0], np.uint8)
     for code in ("LOGICAL_AND", "LOGICAL_OR", "EQUAL"):
@@ -215,15 +216,15 @@ def test_logic():
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_select(name):
+def test_select(name: str) -> None:
     type = TYPES[name]
     condition = tensor("bool8", (2, 3)), np.array([[0, 1, 1], [1, 0, 0]], np.uint8)
-    other = type if name == "float32" else tensor(type.code, (), 0.06, 11)
+    other = type if name == "float32" else tensor(type.code, (), 0.06, 11)  # type: ignore[arg-type]
     run(OperationCode.SELECT, [condition, given(type, 2, 3), given(other, 2, 3)], type)
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_movement(name):
+def test_movement(name: str) -> None:
     type = TYPES[name]
     x = given(type, 2, 6, 4, 5)
     run(OperationCode.RESHAPE, [x, vector(4, -1, 5)], type)
@@ -242,13 +243,13 @@ def test_movement(name):
 
 @pytest.mark.parametrize("mode", [0, 1])
 @pytest.mark.parametrize("name", [*TYPES, "int32"])
-def test_mirror_pad(name, mode):
+def test_mirror_pad(name: str, mode: int) -> None:
     type = TYPES.get(name, tensor("int32"))
     for paddings in ([[0, 0], [2, 1], [0, 0], [1, 3]], [[1, 0], [0, 0], [3, 3], [4, 4]], [[0, 0]] * 4):
         run(OperationCode.MIRROR_PAD, [given(type, 2, 6, 4, 5), (tensor("int32", (4, 2)), paddings), *ints(mode)], type)
 
 
-def kinds(code, inputs, out):
+def kinds(code: OperationCode, inputs: list[Any], out: Any) -> list[str]:
     """The engine's operators for one operation on its first input and constants."""
     net = Net()
     x = net.input(inputs[0][0])
@@ -256,7 +257,7 @@ def kinds(code, inputs, out):
     return [operator.kind for operator in lower_model(model).graph.operators]
 
 
-def test_what_the_engine_is_fast_at():
+def test_what_the_engine_is_fast_at() -> None:
     image = tensor("float32", (1, 4, 4, 3))
     mirrored = [(image, None), (tensor("int32", (4, 2)), [[0, 0], [1, 1], [1, 1], [0, 0]]), *ints(0)]
     assert kinds(OperationCode.MIRROR_PAD, mirrored, tensor("float32", (1, 6, 6, 3))) == ["GATHER", "GATHER"]
@@ -265,18 +266,18 @@ def test_what_the_engine_is_fast_at():
 
 
 @pytest.mark.parametrize("slope", [0.0, -0.5, 2.0])
-def test_one_slope_for_all(slope):
+def test_one_slope_for_all(slope: float) -> None:
     run(OperationCode.PRELU, [given(FLOAT, 3, 50), (tensor("float32", (1,)), np.array([slope], np.float32))], FLOAT)
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_pad_v2(name):
+def test_pad_v2(name: str) -> None:
     value = number(-1.5) if name == "float32" else scalar(OperandCode.INT32, 77)
     paddings = tensor("int32", (2, 2)), [[1, 0], [0, 2]]
     run(OperationCode.PAD_V2, [given(TYPES[name], 3, 2), paddings, value], TYPES[name])
 
 
-def test_concatenation_of_different_scales():
+def test_concatenation_of_different_scales() -> None:
     operands = [given(UNSIGNED, 2, 3), given(tensor("uint8", (), 0.3, 5), 2, 3), *ints(0)]
     run(OperationCode.CONCATENATION, operands, tensor("uint8", (), 0.2, 99))
 
@@ -289,7 +290,9 @@ def test_concatenation_of_different_scales():
         ((1, 2, 3), (2, 3, 4), (1, 1, 1), (0, 0, 7)),
     ],
 )
-def test_strided_slice(begin, end, strides, masks):
+def test_strided_slice(
+    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], masks: tuple[int, ...]
+) -> None:
     run(
         OperationCode.STRIDED_SLICE,
         [given(UNSIGNED, 2, 5, 4), *(vector(*v) for v in (begin, end, strides)), *ints(*masks)],
@@ -298,7 +301,7 @@ def test_strided_slice(begin, end, strides, masks):
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_images(name):
+def test_images(name: str) -> None:
     type = TYPES[name]
     run(OperationCode.DEPTH_TO_SPACE, [given(type, 1, 3, 2, 8), *ints(2)], type)
     run(OperationCode.SPACE_TO_DEPTH, [given(type, 1, 4, 6, 3), *ints(2)], type)
@@ -311,13 +314,13 @@ def test_images(name):
 @pytest.mark.parametrize("how", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("code", [OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR])
 @pytest.mark.parametrize(("width", "to"), [(4, 7), (12, 74)], ids=["", "where the engine's steps miss cells"])
-def test_resizing(code, how, name, width, to):
+def test_resizing(code: OperationCode, how: tuple[bool, ...], name: str, width: int, to: int) -> None:
     run(code, [given(TYPES[name], 1, 5, width, 3), *ints(to, 11), flag(False), *map(flag, how)], TYPES[name])
 
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("axes", [(1, 2), (-1,), (0, 1, 2, 3)])
-def test_reductions(axes, name):
+def test_reductions(axes: tuple[int, ...], name: str) -> None:
     type, x = TYPES[name], given(TYPES[name], 2, 3, 4, 5)
     run(OperationCode.MEAN, [x, vector(*axes), *ints(0)], type)
     run(OperationCode.REDUCE_MAX, [x, vector(*axes), flag(True)], type)
@@ -326,13 +329,13 @@ def test_reductions(axes, name):
     run(OperationCode.ARGMIN, [x, *ints(axes[-1])], tensor("int32"))
 
 
-def test_float_reductions():
+def test_float_reductions() -> None:
     x = given(FLOAT, 2, 3, 4, low=0.5, high=1.5)
     run(OperationCode.REDUCE_SUM, [x, vector(1), flag(False)], FLOAT)
     run(OperationCode.REDUCE_PROD, [x, vector(1), flag(True)], FLOAT)
 
 
-def test_float_normalisations():
+def test_float_normalisations() -> None:
     x = given(FLOAT, 2, 3, 4, 6)
     run(OperationCode.LOG_SOFTMAX, [x, number(0.7), *ints(1)], FLOAT)
     run(OperationCode.LOCAL_RESPONSE_NORMALIZATION, [x, *ints(2), number(1.0), number(0.3), number(0.5)], FLOAT)
@@ -340,19 +343,19 @@ def test_float_normalisations():
 
 
 @pytest.mark.parametrize("name", ["uint8", "int8"])
-def test_quantization(name):
+def test_quantization(name: str) -> None:
     run(OperationCode.QUANTIZE, [given(FLOAT, 4, 9)], TYPES[name])
     run(OperationCode.DEQUANTIZE, [given(TYPES[name], 4, 9)], FLOAT)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_dequantization_with_a_scale_per_channel(axis):
+def test_dequantization_with_a_scale_per_channel(axis: int) -> None:
     shape = 3, 4, 5
     channel = ChannelQuantization(axis, tuple(np.linspace(0.01, 0.2, shape[axis])))
     run(OperationCode.DEQUANTIZE, [given(tensor("quant8_symm_per_channel", channel=channel), *shape)], FLOAT)
 
 
-def test_cast():
+def test_cast() -> None:
     run(OperationCode.CAST, [given(tensor("int32"), 2, 3)], FLOAT)
     run(OperationCode.CAST, [given(FLOAT, 2, 3)], tensor("int32"))
     run(OperationCode.CAST, [given(FLOAT, 2, 3)], FLOAT)
@@ -363,7 +366,7 @@ def test_cast():
 @pytest.mark.parametrize("regular", [False, True])
 @pytest.mark.parametrize("numbers_per_box", [4, 7])
 @pytest.mark.parametrize("background", [False, True])
-def test_detection_postprocessing(regular, numbers_per_box, background):
+def test_detection_postprocessing(regular: bool, numbers_per_box: int, background: bool) -> None:
     for seed in range(12):
         random = np.random.default_rng(seed)
         cells = int(random.integers(1, 30))
@@ -380,7 +383,7 @@ def test_detection_postprocessing(regular, numbers_per_box, background):
         run(OperationCode.DETECTION_POSTPROCESSING, arguments, FLOAT, FLOAT, tensor("int32"), tensor("int32"))
 
 
-def run_by(path):
+def run_by(path: Path) -> Any:
     """Names of the operations in those tests of a file that run them on both devices."""
     names = set()
     for test in ast.parse(path.read_text()).body:
@@ -392,6 +395,6 @@ def run_by(path):
     return names & set(OperationCode.__members__)
 
 
-def test_every_rule_is_tested():
+def test_every_rule_is_tested() -> None:
     files = [Path(__file__).with_name(f"test_xnnpack_{name}.py") for name in ("rules", "recurrent", "lookup")]
     assert {OperationCode(code).name for code in RULES} == set().union(*map(run_by, files))

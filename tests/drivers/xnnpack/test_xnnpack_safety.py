@@ -41,7 +41,7 @@ print("runs", runs)
 
 
 @pytest.mark.engine
-def test_odd_models_leave_the_process_alive():
+def test_odd_models_leave_the_process_alive() -> None:
     done = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"after {done.stdout.splitlines()[-1:]}: {done.stderr[-2000:]}"
     assert int(done.stdout.split()[-1]) > 50
@@ -51,7 +51,7 @@ def test_odd_models_leave_the_process_alive():
     ("scale", "is_taken"),
     [(2.0**-41, False), (SMALLEST_SCALE, True), (2.0**20, True), (LARGEST_SCALE, True), (2.0**41, False)],
 )
-def test_scales_of_the_engine_s_fixed_point(scale, is_taken):
+def test_scales_of_the_engine_s_fixed_point(scale: float, is_taken: bool) -> None:
     reason = complaint(Operator("DEQUANTIZE", [Tensor("i8", (2,), scale)], [Tensor("f32", (2,))], {}), set())
     assert (reason is None) == is_taken
     assert is_taken or "has scales" in reason

@@ -1,5 +1,7 @@
 """Published models."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ rounding accumulates to."""
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_models(shared, name):
+def test_models(shared: Any, name: str) -> None:
     model = load(shared / "models" / f"{name}.tflite")
     assert [v.reason for v in engine().driver.verdicts(model) if not v.supported] == []
     random = np.random.default_rng(0)
@@ -39,7 +41,7 @@ def test_models(shared, name):
         assert np.abs(ours.astype(np.float64) - theirs).max() <= WHOLE[name]
 
 
-def _random(type, random):
+def _random(type: Any, random: Any) -> Any:
     shape = [extent or 1 for extent in type.dimensions]
     if type.dtype.kind == "f":
         return random.uniform(-1, 1, shape).astype(np.float32)

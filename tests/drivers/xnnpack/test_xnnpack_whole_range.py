@@ -1,5 +1,7 @@
 """Finite numbers from end to end of float32: each operation gives what the reference gives."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,11 +51,11 @@ ENDS = np.array([*MAGNITUDES, *(-x for x in MAGNITUDES)], np.float32)
 ROWS = [0.0, 1e-30, 1.0, -1.0, 3.0, 100.0, 1e10, 1e18, 1e20, -1e20, 1e30, -1e30, 3.4e38, -3.4e38]
 
 
-def rows(count, extent, seed=3):
+def rows(count: int, extent: int, seed: int = 3) -> Any:
     return np.random.default_rng(seed).choice(np.array(ROWS, np.float32), (count, extent))
 
 
-def agree(build, *arrays):
+def agree(build: Any, *arrays: Any) -> None:
     """Assert that a model of inputs like these gives the same on both, NaN where the other is."""
     b = Builder()
     b.output(build(b, *(b.input(tensor("float32", array.shape)) for array in arrays)))
@@ -72,31 +74,31 @@ def agree(build, *arrays):
     "name",
     ["abs", "neg", "floor", "log", "rsqrt", "sin", "relu", "relu1", "relu6", "tanh", "logistic", "hard_swish"],
 )
-def test_functions_of_single_numbers(name):
+def test_functions_of_single_numbers(name: str) -> None:
     agree(lambda b, x: getattr(b, name)(x), ENDS)
 
 
-def test_roots():
+def test_roots() -> None:
     """Numbers below 2**-126 count as 0, of which -0 is a root."""
     negative = ENDS[(ENDS > -NORMAL) & (ENDS < 0)]
     agree(lambda b, x: b.sqrt(x), np.append(np.setdiff1d(ENDS, negative), np.float32(np.inf)))
 
 
 @pytest.mark.parametrize("name", ["log", "rsqrt", "sin", "floor", "logistic"])
-def test_they_take_every_rank(name):
+def test_they_take_every_rank(name: str) -> None:
     for rank in (1, 2, 3, 4):
         agree(lambda b, x: getattr(b, name)(x), ENDS.reshape(*[1] * (rank - 1), -1))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(["log", "rsqrt", "sin", "logistic", "tanh"]), st.integers(0, 2**32 - 1))
-def test_any_bits(name, seed):
+def test_any_bits(name: str, seed: int) -> None:
     bits = np.random.default_rng(seed).integers(0, 2**32, 200, np.uint32).view(np.float32)
     agree(lambda b, x: getattr(b, name)(x), np.where(np.isfinite(bits), bits, 1).astype(np.float32))
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 1e30])
-def test_elu(alpha):
+def test_elu(alpha: float) -> None:
     agree(lambda b, x: b.elu(x, alpha), ENDS)
 
 
@@ -119,7 +121,7 @@ def test_elu(alpha):
         "prelu",
     ],
 )
-def test_functions_of_two_numbers(name):
+def test_functions_of_two_numbers(name: str) -> None:
     """Numbers below 2**-126 aside, which the engine's arithmetic takes for 0."""
     normal = ENDS[(np.abs(ENDS) >= NORMAL) | (ENDS == 0)]
     x, y = (each.ravel() for each in np.meshgrid(normal, normal))
@@ -129,15 +131,15 @@ def test_functions_of_two_numbers(name):
 @pytest.mark.parametrize("base", [(1,), (1, 1), (5,), (2, 3, 4), (4, 1, 1)])
 @pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 0.0, -2.0, 0.5])
 @pytest.mark.parametrize("shape", [(1,), (1, 1)])
-def test_powers_that_are_infinite(base, exponent, shape):
+def test_powers_that_are_infinite(base: tuple[int, ...], exponent: float, shape: tuple[int, ...]) -> None:
     """One exponent for all, constant and computed."""
-    x = np.random.default_rng(5).choice(np.float32([1e20, -1e20, 3.4e38, -3.4e38, 2, -2, 0.5, 0]), base)
+    x = np.random.default_rng(5).choice(np.array([1e20, -1e20, 3.4e38, -3.4e38, 2, -2, 0.5, 0], np.float32), base)
     power = np.full(shape, exponent, np.float32)
     agree(lambda b, x: b.pow(x, b.constant(power, tensor("float32", shape))), x)
     agree(lambda b, x, y: b.pow(x, y), x, power)
 
 
-def test_quotients_of_what_counts_as_zero_are_refused():
+def test_quotients_of_what_counts_as_zero_are_refused() -> None:
     b = Builder()
     b.output(b.div(b.input(tensor("float32", (2,))), np.array([1, LEAST], np.float32)))
     assert "rhs holds a number that the engine takes for 0" in refusal(b.finish())
@@ -145,7 +147,7 @@ def test_quotients_of_what_counts_as_zero_are_refused():
 
 @pytest.mark.parametrize("beta", [1.0, 0.5, 3.0, 1e30, 1e-30])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
-def test_softmax(name, beta):
+def test_softmax(name: str, beta: float) -> None:
     agree(lambda b, x: getattr(b, name)(x, beta, axis=-1), rows(300, 4))
 
 
@@ -153,21 +155,21 @@ def test_softmax(name, beta):
 @pytest.mark.parametrize(
     ("bias", "alpha", "beta"), [(1.0, 1.0, 0.5), (2.0, 1e-4, 0.75), (1.0, 0.5, 1.0), (1.0, 1.0, -2)]
 )
-def test_local_response_normalization(radius, bias, alpha, beta):
+def test_local_response_normalization(radius: int, bias: float, alpha: float, beta: float) -> None:
     agree(lambda b, x: b.local_response_normalization(x, radius, bias, alpha, beta), rows(200, 6))
 
 
-def test_local_response_normalization_of_neighbours_far_apart():
+def test_local_response_normalization_of_neighbours_far_apart() -> None:
     """What the engine's running sum loses: large numbers beside small ones, of ordinary size."""
-    x = np.float32([[1e4, 1e-2, 2e-2, 3e-2, 1e-2, 5e-2, 1e3, 1e-1, 2e-1]])
+    x = np.array([[1e4, 1e-2, 2e-2, 3e-2, 1e-2, 5e-2, 1e3, 1e-1, 2e-1]], np.float32)
     agree(lambda b, x: b.local_response_normalization(x, 1, 1.0, 1.0, 0.5), x)
 
 
-def test_l2_normalization():
+def test_l2_normalization() -> None:
     agree(lambda b, x: b.l2_normalization(x), rows(300, 4))
 
 
-def test_instance_normalization():
+def test_instance_normalization() -> None:
     flat = np.full((3, 2, 2, 1), 7, np.float32)
     agree(lambda b, x: b.instance_normalization(x, 1.5, 0.5, NORMAL), flat)
     b = Builder()
@@ -181,7 +183,7 @@ def test_instance_normalization():
 )
 @pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU6])
 @pytest.mark.parametrize("name", ["average_pool_2d", "l2_pool_2d", "max_pool_2d"])
-def test_pools(name, activation, padding):
+def test_pools(name: str, activation: FuseCode, padding: Any) -> None:
     image = np.abs(rows(150, 9)).reshape(-1, 3, 3, 1)
     sizes = {"stride_w": 1, "stride_h": 1, "filter_w": 2, "filter_h": 2, "activation": activation}
     agree(lambda b, x: getattr(b, name)(x, **padding, **sizes), image)
@@ -189,28 +191,28 @@ def test_pools(name, activation, padding):
 
 @pytest.mark.parametrize("is_constant", [True, False])
 @pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU1])
-def test_sums_of_products_that_are_infinite(is_constant, activation):
-    x, bias = np.float32([[1e20, 1], [1, 2], [-1e30, 0]]), np.zeros(3, np.float32)
-    weights = np.float32([[1e20, 0], [3, 4], [1e-20, 1]])
+def test_sums_of_products_that_are_infinite(is_constant: bool, activation: FuseCode) -> None:
+    x, bias = np.array([[1e20, 1], [1, 2], [-1e30, 0]], np.float32), np.zeros(3, np.float32)
+    weights = np.array([[1e20, 0], [3, 4], [1e-20, 1]], np.float32)
     if is_constant:
         agree(lambda b, x: b.fully_connected(x, weights, bias, activation), x)
     else:
         agree(lambda b, x, w, bias: b.fully_connected(x, w, bias, activation), x, weights, bias)
 
 
-def test_roots_of_codes_stay_refused():
+def test_roots_of_codes_stay_refused() -> None:
     codes = tensor("uint8", (4,), 0.5, 0)
     model = single(OperationCode.RSQRT, [(codes, np.zeros(4, np.uint8))], [codes])
     assert "may be infinite" in refusal(model)
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_roots_of_single_cells(stride):
+def test_roots_of_single_cells(stride: int) -> None:
     sizes = {"stride_w": stride, "stride_h": stride, "filter_w": 1, "filter_h": 1, "padding_scheme": 2}
     agree(lambda b, x: b.l2_pool_2d(x, **sizes), ENDS[:36].reshape(1, 6, 6, 1))
 
 
-def test_roots_of_windows_with_gaps_are_refused():
+def test_roots_of_windows_with_gaps_are_refused() -> None:
     b = Builder()
     sizes = {"stride_w": 3, "stride_h": 3, "filter_w": 2, "filter_h": 2, "padding_scheme": 2}
     b.output(b.l2_pool_2d(b.input(tensor("float32", (1, 6, 6, 1))), **sizes))

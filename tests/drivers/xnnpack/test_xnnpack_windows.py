@@ -1,5 +1,7 @@
 """Windows of sizes, strides and dilations that no network has: computed, or refused before the engine sees them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,20 +18,20 @@ IMAGE = np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1)
 POOLS = [OperationCode.AVERAGE_POOL_2D, OperationCode.L2_POOL_2D, OperationCode.MAX_POOL_2D]
 
 
-def given(array):
+def given(array: Any) -> tuple[Any, ...]:
     array = np.asarray(array)
     return tensor(array.dtype.name, array.shape), array
 
 
-def integers(*values):
+def integers(*values: int) -> list[Any]:
     return [scalar(OperandCode.INT32, value) for value in values]
 
 
-def floats(*extents):
+def floats(*extents: int) -> Any:
     return tensor("float32", extents)
 
 
-def convolution(code, taps, stride, dilation):
+def convolution(code: OperationCode, taps: int, stride: int, dilation: int) -> list[Any]:
     filters, bias = given(np.ones((1, 1, taps, 1), np.float32)), given(np.ones(1, np.float32))
     multiplier = [1] if code == OperationCode.DEPTHWISE_CONV_2D else []
     layout = scalar(OperandCode.BOOL, False)
@@ -37,25 +39,25 @@ def convolution(code, taps, stride, dilation):
     return [given(IMAGE), filters, bias, *numbers, layout, *integers(dilation, 1)]
 
 
-def pool(scheme, stride, size):
+def pool(scheme: list[int], stride: int, size: int) -> list[Any]:
     return [given(IMAGE), *integers(*scheme, stride, stride, size, size, 0)]
 
 
-def transposed(cells, filters, out, stride):
+def transposed(cells: int, filters: int, out: int, stride: int) -> list[Any]:
     x, w = (given(np.ones((1, 1, extent, 1), np.float32)) for extent in (cells, filters))
     shape = given(np.array([1, 1, out, 1], np.int32))
     numbers = integers(*SAME, stride, 1, 0)
     return [x, w, given(np.zeros(1, np.float32)), shape, *numbers, scalar(OperandCode.BOOL, False)]
 
 
-def reason(code, inputs, out, constant=False):
+def reason(code: OperationCode, inputs: list[Any], out: Any, constant: bool = False) -> str:
     (verdict,) = engine().driver.verdicts(single(code, inputs, [out], constant=constant))
     return verdict.reason
 
 
 @pytest.mark.parametrize("code", [OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D])
 @pytest.mark.parametrize("dilation", [MOST, MOST - 1])
-def test_dilations_without_end(code, dilation):
+def test_dilations_without_end(code: OperationCode, dilation: int) -> None:
     agree(code, convolution(code, 1, 1, dilation), [floats(1, 5, 5, 1)])
     for taps in (2, 3):
         said = reason(code, convolution(code, taps, 1, dilation), floats(1, 5, 5, 1), constant=True)
@@ -63,42 +65,42 @@ def test_dilations_without_end(code, dilation):
 
 
 @pytest.mark.parametrize("code", [OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D])
-def test_strides_of_convolutions_without_end(code):
+def test_strides_of_convolutions_without_end(code: OperationCode) -> None:
     agree(code, convolution(code, 3, MOST, 1), [floats(1, 1, 1, 1)])
 
 
 @pytest.mark.parametrize("code", POOLS)
 @pytest.mark.parametrize("size", [2000, 2**16, 2**30 + 1, MOST])
 @pytest.mark.parametrize("is_one", [False, True])
-def test_pools_that_the_engine_fails_to_prepare(code, size, is_one):
+def test_pools_that_the_engine_fails_to_prepare(code: OperationCode, size: int, is_one: bool) -> None:
     inputs = pool(SAME, size if is_one else 1, size)
     out = floats(1, 1, 1, 1) if is_one else floats(1, 5, 5, 1)
     assert "cells of padding beside 5, the engine takes at most 256" in reason(code, inputs, out)
 
 
 @pytest.mark.parametrize("code", POOLS)
-def test_pools_larger_than_the_image(code):
+def test_pools_larger_than_the_image(code: OperationCode) -> None:
     agree(code, pool(SAME, 1, 500), [floats(1, 5, 5, 1)], constant=False)
 
 
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
-def test_strides_of_pools_without_end(code):
+def test_strides_of_pools_without_end(code: OperationCode) -> None:
     agree(code, pool(VALID, MOST, 3), [floats(1, 1, 1, 1)], constant=False)
 
 
 @pytest.mark.parametrize(("filters", "out", "stride"), [(2, 1, MOST), (3, 2, 10**5)])
-def test_strides_of_transposed_convolutions_of_one_cell(filters, out, stride):
+def test_strides_of_transposed_convolutions_of_one_cell(filters: int, out: int, stride: int) -> None:
     agree(OperationCode.TRANSPOSE_CONV_2D, transposed(1, filters, out, stride), [floats(1, 1, out, 1)])
 
 
-def test_strides_of_transposed_convolutions_of_two():
+def test_strides_of_transposed_convolutions_of_two() -> None:
     inputs = transposed(2, 40001, 80000, 40000)
     said = reason(OperationCode.TRANSPOSE_CONV_2D, inputs, floats(1, 1, 80000, 1), constant=True)
     assert said.endswith("the stride is 40000, the engine takes at most 32767")
 
 
 @pytest.mark.parametrize("radius", [MOST, MOST - 1, 2**30])
-def test_neighbourhoods_beyond_the_row(radius):
+def test_neighbourhoods_beyond_the_row(radius: int) -> None:
     scalars = [scalar(OperandCode.FLOAT32, np.float32(value)) for value in (1, 1, 0.5)]
     inputs = [given(IMAGE.reshape(1, 1, 5, 5)), *integers(radius), *scalars]
     agree(OperationCode.LOCAL_RESPONSE_NORMALIZATION, inputs, [floats(1, 1, 5, 5)])

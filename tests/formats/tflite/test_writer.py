@@ -1,5 +1,7 @@
 """Files written from graphs, read back with the published schema."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tflite
@@ -10,7 +12,7 @@ from nnapi.formats.tflite.writer import serialised
 from tests.formats.tflite.published_schema import getter
 
 
-def small_graph():
+def small_graph() -> Graph:
     x = Tensor("i8", (1, 4, 4, 2), 0.5, -3)
     filter = Tensor(
         "i8",
@@ -26,11 +28,11 @@ def small_graph():
     return Graph(operators, [x], [z])
 
 
-def read(graph):
+def read(graph: Graph) -> Any:
     return tflite.Model.GetRootAsModel(serialised(graph), 0)
 
 
-def test_the_graph_is_as_it_was():
+def test_the_graph_is_as_it_was() -> None:
     model = read(small_graph())
     subgraph = model.Subgraphs(0)
     assert (model.Version(), model.SubgraphsLength(), subgraph.TensorsLength()) == (3, 1, 6)
@@ -39,7 +41,7 @@ def test_the_graph_is_as_it_was():
     assert [model.OperatorCodes(i).BuiltinCode() for i in range(2)] == [3, 22]
 
 
-def test_tensors_keep_type_extents_and_quantisation():
+def test_tensors_keep_type_extents_and_quantisation() -> None:
     subgraph = read(small_graph()).Subgraphs(0)
     x, filter, shape = (subgraph.Tensors(i) for i in (0, 1, 4))
     assert (x.Type(), x.ShapeAsNumpy().tolist(), x.Buffer()) == (ELEMENTS["i8"], [1, 4, 4, 2], 0)
@@ -50,7 +52,7 @@ def test_tensors_keep_type_extents_and_quantisation():
     assert (shape.Type(), shape.Quantization()) == (ELEMENTS["i32"], None)
 
 
-def test_options_are_where_the_schema_has_them():
+def test_options_are_where_the_schema_has_them() -> None:
     operator = read(small_graph()).Subgraphs(0).Operators(0)
     options = tflite.Conv2DOptions()
     options.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
@@ -59,7 +61,7 @@ def test_options_are_where_the_schema_has_them():
     assert (options.DilationHFactor(), options.DilationWFactor(), options.FusedActivationFunction()) == (4, 5, 1)
 
 
-def test_constants_are_aligned_and_whole():
+def test_constants_are_aligned_and_whole() -> None:
     content = serialised(small_graph())
     model = tflite.Model.GetRootAsModel(content, 0)
     for tensor, wanted in ((1, np.arange(6, dtype=np.int8)), (2, np.array([7, 8, 9], np.int32))):
@@ -68,13 +70,13 @@ def test_constants_are_aligned_and_whole():
         assert content.index(wanted.tobytes()) % 16 == 0
 
 
-def test_left_out_inputs_are_marked():
+def test_left_out_inputs_are_marked() -> None:
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
     model = read(Graph([Operator("ADD", [x, None], [y], {"activation": 0})], [x], [y]))
     assert model.Subgraphs(0).Operators(0).InputsAsNumpy().tolist() == [0, -1]
 
 
-def test_operators_with_a_name_of_their_own():
+def test_operators_with_a_name_of_their_own() -> None:
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
     model = read(Graph([Operator(DETECTION, [x], [y], {"content": b"abc"})], [x], [y]))
     code = model.OperatorCodes(0)
@@ -86,14 +88,14 @@ def test_operators_with_a_name_of_their_own():
 PROBES = {"?": True, "b": 3, "i": -70000, "I": 70000, "f": 0.5}
 
 
-def numbers(table):
+def numbers(table: Any) -> Any:
     """Fields of a table of parameters that the writer writes: numbers of up to 4 bytes."""
     fields = {} if layout(table).is_second else layout(table).fields
     return {n: field for n, field in fields.items() if n != "_" and field.code in PROBES and not field.is_vector}
 
 
 @pytest.mark.parametrize("kind", [kind for kind, table in OPTIONS.items() if numbers(table)])
-def test_parameters_are_where_the_published_schema_has_them(kind):
+def test_parameters_are_where_the_published_schema_has_them(kind: Any) -> None:
     """Each by itself; all others have their defaults."""
     table = OPTIONS[kind]
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
@@ -107,7 +109,7 @@ def test_parameters_are_where_the_published_schema_has_them(kind):
             assert getter(options, table, other)() == given.get(other, each.default), other
 
 
-def test_operators_have_the_numbers_of_the_published_schema():
+def test_operators_have_the_numbers_of_the_published_schema() -> None:
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
     kinds = [kind for kind in OPERATIONS if kind != "CUSTOM" and kind not in OPTIONS]
     model = read(Graph([Operator(kind, [x], [y]) for kind in kinds], [x], [y]))

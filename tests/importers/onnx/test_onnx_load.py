@@ -2,6 +2,8 @@
 
 import contextlib
 import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +17,17 @@ from nnapi.errors import BadDataError  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 
 
-def f32(name, *shape):
+def f32(name: Any, *shape: Any) -> Any:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
-def made(nodes, inputs, outputs, constants=(), opset=21):
+def made(nodes: Any, inputs: Any, outputs: Any, constants: Any = (), opset: int = 21) -> Any:
     tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants]
     graph = helper.make_graph(nodes, "g", inputs, outputs, tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
-def network(batch=1):
+def network(batch: Any = 1) -> Any:
     """A convolution, an activation, a pool, a matrix."""
     rng = np.random.default_rng(4)
     nodes = [
@@ -43,18 +45,18 @@ def network(batch=1):
     return made(nodes, [f32("x", batch, 3, 8, 8)], [f32("y", batch, 5)], constants)
 
 
-def theirs(model, *inputs):
+def theirs(model: Any, *inputs: Any) -> Any:
     """What ONNX Runtime gives."""
     ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {info.name: array for info, array in zip(session.get_inputs(), inputs, strict=True)})
 
 
-def codes(model):
+def codes(model: Any) -> Any:
     return [call.code for call in model.operations]
 
 
-def test_a_network_computes_what_onnx_runtime_does(tmp_path):
+def test_a_network_computes_what_onnx_runtime_does(tmp_path: Path) -> None:
     proto = network()
     (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
     model = nnapi.load(tmp_path / "net.onnx")
@@ -66,11 +68,11 @@ def test_a_network_computes_what_onnx_runtime_does(tmp_path):
     assert model.name == "net"
 
 
-def test_an_image_is_turned_once():
+def test_an_image_is_turned_once() -> None:
     assert codes(nnapi.load(network().SerializeToString())).count(OperationCode.TRANSPOSE) == 1
 
 
-def test_an_open_batch_stays_open_and_can_be_fixed():
+def test_an_open_batch_stays_open_and_can_be_fixed() -> None:
     content = network("batch").SerializeToString()
     x = np.random.default_rng(1).standard_normal((3, 3, 8, 8)).astype(np.float32)
     want = theirs(network("batch"), x)[0]
@@ -90,12 +92,12 @@ def test_an_open_batch_stays_open_and_can_be_fixed():
         ({"x": (0, 3, 8, 8)}, "not (0, 3, 8, 8)"),
     ],
 )
-def test_shapes_that_do_not_fit(shapes, sentence):
+def test_shapes_that_do_not_fit(shapes: Any, sentence: Any) -> None:
     with pytest.raises(BadDataError, match=sentence.replace("(", r"\(").replace(")", r"\)")):
         nnapi.load(network("batch").SerializeToString(), shapes=shapes)
 
 
-def test_shapes_are_not_for_tflite(tmp_path):
+def test_shapes_are_not_for_tflite(tmp_path: Path) -> None:
     from nnapi.testing.tflite_writer import f32 as tensor
     from nnapi.testing.tflite_writer import single
 
@@ -103,7 +105,7 @@ def test_shapes_are_not_for_tflite(tmp_path):
         nnapi.load(single("ABS", [tensor(2)], tensor(2)), shapes={"x": (2,)})
 
 
-def test_every_node_that_cannot_be_expressed_is_listed():
+def test_every_node_that_cannot_be_expressed_is_listed() -> None:
     nodes = [
         helper.make_node("NonZero", ["x"], ["a"], name="first"),
         helper.make_node("NonZero", ["x"], ["b"]),
@@ -120,7 +122,7 @@ def test_every_node_that_cannot_be_expressed_is_listed():
     assert "NonZero ×2 (first, b: the dimensions of its result depend on the data)" in str(caught.value)
 
 
-def test_int64_is_narrowed_with_a_note():
+def test_int64_is_narrowed_with_a_note() -> None:
     nodes = [helper.make_node("Add", ["x", "c"], ["y"])]
     info = [helper.make_tensor_value_info(name, TensorProto.INT64, (2,)) for name in "xy"]
     model = nnapi.load(made(nodes, info[:1], info[1:], [("c", np.array([1, 2]))]).SerializeToString())
@@ -130,7 +132,7 @@ def test_int64_is_narrowed_with_a_note():
         nnapi.load(made(nodes, info[:1], info[1:], [("c", np.array([1, 2**40]))]).SerializeToString())
 
 
-def saved_outside(folder, location="weights.bin"):
+def saved_outside(folder: Any, location: str = "weights.bin") -> Any:
     model = network()
     onnx.save_model(
         model,
@@ -143,7 +145,7 @@ def saved_outside(folder, location="weights.bin"):
     return onnx.load_model(folder / "net.onnx", load_external_data=False)
 
 
-def test_constants_in_another_file_are_mapped(tmp_path):
+def test_constants_in_another_file_are_mapped(tmp_path: Path) -> None:
     saved_outside(tmp_path)
     model = nnapi.load(tmp_path / "net.onnx")
     x = np.ones((1, 3, 8, 8), np.float32)
@@ -157,7 +159,7 @@ def test_constants_in_another_file_are_mapped(tmp_path):
 @pytest.mark.parametrize(
     "location", ["../weights.bin", "/etc/hostname", "", "sub/../../weights.bin", "missing", "a\0b"]
 )
-def test_constants_outside_the_folder_are_refused(tmp_path, location):
+def test_constants_outside_the_folder_are_refused(tmp_path: Path, location: Any) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (tmp_path / "weights.bin").write_bytes(bytes(10000))
@@ -170,7 +172,7 @@ def test_constants_outside_the_folder_are_refused(tmp_path, location):
         nnapi.load(folder / "net.onnx")
 
 
-def test_a_link_out_of_the_folder_is_refused(tmp_path):
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     saved_outside(folder)
@@ -180,12 +182,12 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
         nnapi.load(folder / "net.onnx")
 
 
-def test_constants_in_another_file_need_a_path(tmp_path):
+def test_constants_in_another_file_need_a_path(tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match="load the model by its path"):
         nnapi.load(saved_outside(tmp_path).SerializeToString())
 
 
-def test_constants_beyond_the_end_of_their_file(tmp_path):
+def test_constants_beyond_the_end_of_their_file(tmp_path: Path) -> None:
     saved_outside(tmp_path)
     (tmp_path / "weights.bin").write_bytes(bytes(10))
     with pytest.raises(BadDataError, match="takes bytes .* of weights.bin, which has 10"):
@@ -193,7 +195,7 @@ def test_constants_beyond_the_end_of_their_file(tmp_path):
 
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 17, 21])
-def test_opsets(opset):
+def test_opsets(opset: Any) -> None:
     nodes = [helper.make_node("Softmax", ["x"], ["s"], axis=1), helper.make_node("Sum", ["s", "x"], ["y"])]
     model = made(nodes, [f32("x", 2, 3, 4)], [f32("y", 2, 3, 4)], opset=opset)
     x = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
@@ -201,13 +203,13 @@ def test_opsets(opset):
     np.testing.assert_allclose(ours, theirs(model, x)[0], 1e-5, 1e-6)
 
 
-def test_an_opset_that_is_too_old():
+def test_an_opset_that_is_too_old() -> None:
     model = made([helper.make_node("Relu", ["x"], ["y"])], [f32("x", 2)], [f32("y", 2)], opset=6)
     with pytest.raises(BadDataError, match="it is of opset 6; files are read from opset 7 on"):
         nnapi.load(model.SerializeToString())
 
 
-def test_functions_of_the_file():
+def test_functions_of_the_file() -> None:
     twice = helper.make_function(
         "mine",
         "Twice",
@@ -227,7 +229,7 @@ def test_functions_of_the_file():
     assert nnapi.compile(loaded, "nnapi-reference").run(np.array([1, -1], np.float32))[0].tolist() == [2, -1]
 
 
-def test_dimensions_that_only_a_run_knows_pass_through():
+def test_dimensions_that_only_a_run_knows_pass_through() -> None:
     """As torch writes x.view(x.size(0), -1)."""
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),
@@ -243,7 +245,7 @@ def test_dimensions_that_only_a_run_knows_pass_through():
     np.testing.assert_array_equal(ours, x.reshape(2, 12))
 
 
-def test_damaged_files():
+def test_damaged_files() -> None:
     content = bytearray(network().SerializeToString())
     with pytest.raises(BadDataError, match="cannot be parsed"):
         nnapi.load(bytes(content[:40]))
@@ -256,7 +258,7 @@ def test_damaged_files():
             nnapi.load(bytes(changed))
 
 
-def test_what_onnx_is_needed_for(monkeypatch):
+def test_what_onnx_is_needed_for(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "onnx", None)

@@ -1,6 +1,7 @@
 """ONNX's own node tests: passed, or refused with a reason; never wrong, never a crash."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ assert len([case for case in node_cases() if case.name in WHOLE]) == len(WHOLE)
 
 
 @pytest.mark.parametrize("case", [case for case in node_cases() if case.name in WHOLE], ids=lambda case: case.name)
-def test_some_pass_on_the_reference(case):
+def test_some_pass_on_the_reference(case: Any) -> None:
     assert outcome(case, "nnapi-reference").kind in ("passed", "frozen")
 
 
@@ -34,7 +35,7 @@ def outcomes(device: str | None) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_all_on_the_reference():
+def test_all_on_the_reference() -> None:
     counts = outcomes("nnapi-reference")
     assert counts["passed"] + counts["frozen"] >= 1200
     assert counts["passed"] >= 950
@@ -42,6 +43,6 @@ def test_all_on_the_reference():
 
 @pytest.mark.slow
 @pytest.mark.engine
-def test_all_on_the_default_devices():
+def test_all_on_the_default_devices() -> None:
     counts = outcomes(None)
     assert counts["passed"] + counts["frozen"] >= 1200

@@ -58,7 +58,7 @@ def doubling() -> bytes:
     body.between([y, m], [doubled, counted])
     first, start, last, count = f32(1), i32(1), f32(1), i32(1)
     loop = {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2}
-    graph = Graph().operator("WHILE", [first, start], [last, count], "WhileOptions", **loop)
+    graph = Graph().operator("WHILE", [first, start], [last, count], "WhileOptions", **loop)  # type: ignore[arg-type]
     return write(graph.between([first, start], [last, count]), condition, body)
 
 
@@ -103,7 +103,7 @@ def test_a_subgraph_that_does_not_exist_is_refused(index: int, tmp_path: Path) -
 )
 def test_a_composite_is_replaced_by_what_it_is_composed_of(kind: str, options: str, field: str, tmp_path: Path) -> None:
     x, y = f32(2), f32(2)
-    graph = Graph().operator(kind, [x], [y], options, **{field: 1})
+    graph = Graph().operator(kind, [x], [y], options, **{field: 1})  # type: ignore[arg-type]
     model = loaded(write(graph.between([x], [y]), branch("MUL", 3)), tmp_path)
     assert [call.code for call in model.operations] == [OperationCode.MUL]
     assert run(model, [np.array([1, 2], np.float32)])[0].tolist() == [3, 6]
@@ -173,16 +173,16 @@ def test_branches_within_branches_are_read_at_any_depth(tmp_path: Path) -> None:
     for number in range(1, DEEP + 1):
         condition, x, y = flags(1), f32(2), f32(2)
         branches = {"ThenSubgraphIndex": number, "ElseSubgraphIndex": DEEP + 1}
-        graphs.append(Graph().operator("IF", [condition, condition, x], [y], "IfOptions", **branches))
+        graphs.append(Graph().operator("IF", [condition, condition, x], [y], "IfOptions", **branches))  # type: ignore[arg-type]
         graphs[-1].between([condition, x], [y])
     for kind, value in (("ADD", 1), ("MUL", 10)):
         unused, x, y = flags(1), f32(2), f32(2)
         graph = Graph().operator(kind, [x, const([value], "FLOAT32")], [y], f"{kind.title()}Options")
         graphs.append(graph.between([unused, x], [y]))
     model = loaded(write(*graphs), tmp_path)
-    value = np.array([3, 4], np.float32)
-    assert run(model, [np.array([True]), value])[0].tolist() == [4, 5]
-    assert run(model, [np.array([False]), value])[0].tolist() == [30, 40]
+    value = np.array([3, 4], np.float32)  # type: ignore[assignment]
+    assert run(model, [np.array([True]), value])[0].tolist() == [4, 5]  # type: ignore[list-item]
+    assert run(model, [np.array([False]), value])[0].tolist() == [30, 40]  # type: ignore[list-item]
 
 
 def calls(count: int, times: int) -> bytes:

@@ -25,7 +25,7 @@ def network() -> bytes:
     x, pooled, flat, y, shape = s8(1, 4, 4, 2), s8(1, 2, 2, 2), s8(1, 8), s8(1, 3), i32(2)
     filters = s8(3, 8, scale=(0.1, 0.2, 0.3), zero_point=0).of(np.arange(24).reshape(3, 8))
     sizes = {"StrideW": 2, "StrideH": 2, "FilterWidth": 2, "FilterHeight": 2}
-    graph = Graph().operator("MAX_POOL_2D", [x], [pooled], "Pool2DOptions", **sizes)
+    graph = Graph().operator("MAX_POOL_2D", [x], [pooled], "Pool2DOptions", **sizes)  # type: ignore[arg-type]
     graph.operator("PACK", [const(1), const(8)], [shape], "PackOptions", ValuesCount=2)
     graph.operator("RESHAPE", [pooled, shape], [flat], "ReshapeOptions")
     graph.operator("FULLY_CONNECTED", [flat, filters, None], [y], "FullyConnectedOptions")

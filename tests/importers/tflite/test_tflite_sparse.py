@@ -53,7 +53,7 @@ def test_the_order_of_axes_may_be_another() -> None:
     ],
 )
 def test_positions_that_are_none(sparsity: tuple[list[int], list[int], list[int]], reason: str, tmp_path: Path) -> None:
-    weights = T("FLOAT32", (3, 4), data=[1, 2, 3], sparsity=sparsity, name="w")
+    weights = T("FLOAT32", (3, 4), data=[1, 2, 3], sparsity=sparsity, name="w")  # type: ignore[arg-type]
     with pytest.raises(BadDataError, match=reason):
         loaded(single("FULLY_CONNECTED", [f32(1, 4), weights], f32(1, 3), "FullyConnectedOptions"), tmp_path)
 

@@ -141,7 +141,7 @@ def test_many_threads_share_a_compilation(way: str) -> None:
         burst = compilation.burst()
         result = np.empty(2, np.float32)
         for i in range(120):
-            given = np.float32([thread, i])
+            given = np.array([thread, i], np.float32)
             if way == "execution":
                 execution = Execution(compilation)
                 execution.set_input(0, given)

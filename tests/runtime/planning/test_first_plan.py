@@ -16,7 +16,7 @@ from nnapi.runtime.costs import calibration, thread_choice
 from nnapi.runtime.planning.plan import OnlyPlan
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
 
-X = np.float32([[1, -2], [-3, 4]])
+X = np.array([[1, -2], [-3, 4]], np.float32)
 
 
 class Asked:
@@ -50,7 +50,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[De
 
 def drivers(machine: list[Device], *devices: Device) -> list[Asked]:
     asked = [Asked(device) for device in devices]
-    machine += [Device(each) for each in asked]  # type: ignore[arg-type]
+    machine += [Device(each) for each in asked]
     return asked
 
 

@@ -26,7 +26,7 @@ def test_permutations_are_not_taken_for_one_another(needed: str, driver: str, tm
         assert compilation.run(values)[0].tolist() == values[:, order].tolist()
 
 
-def permuting(order: np.ndarray) -> Model:  # type: ignore[type-arg]
+def permuting(order: np.ndarray) -> Model:
     """A model whose one constant is the matrix of a permutation."""
     weights = np.eye(len(order), dtype=np.float32)[order]
     b = Builder("permuting")

@@ -26,7 +26,7 @@ from tests.graphs import finished_sum
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 from tests.runtime.device_cases import ABS, NEG, chain
 
-TWO = np.float32([1, 2])
+TWO = np.array([1, 2], np.float32)
 
 
 def once(directory: Path, driver: Slow, model: Model | None = None, **options: object) -> Compilation:
@@ -108,7 +108,7 @@ def half(driver: Slow, code: int) -> Device:
         cache_entry = driver.cache_entry
         restore = driver.restore
 
-    return Device(Half(driver, driver.info.name, lambda _, call: None if call.code == code else f"{call}: no"))  # type: ignore[arg-type]
+    return Device(Half(driver, driver.info.name, lambda _, call: None if call.code == code else f"{call}: no"))
 
 
 def test_rule_092_one_entry_for_each_choice(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_what_is_wrong_with_an_entry(
     assert once(tmp_path, driver).run(TWO)[0].tolist() == [2, 4]
     assert (driver.prepared, driver.restored) == (["doubled"], [])
     assert f"{file} ignored" in caplog.text
-    assert DAMAGE[damage] in caplog.text
+    assert DAMAGE[damage] in caplog.text  # type: ignore[index]
     assert header_of(file.read_bytes())[0] == header_of(whole)[0]
     once(tmp_path, again)
     assert again.restored == [b"entry of doubled"]

@@ -16,7 +16,7 @@ SIZE = 5 * 4096 + 77
 DATA = np.random.default_rng(0).integers(0, 256, SIZE).astype(np.uint8)
 
 
-def weighted(weights: np.ndarray) -> Model:  # type: ignore[type-arg]
+def weighted(weights: np.ndarray) -> Model:
     b = Builder()
     b.output(b.mul(b.input(tensor("float32", weights.shape)), weights))
     return b.finish()

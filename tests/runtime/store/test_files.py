@@ -45,7 +45,9 @@ def origins(path: Path) -> None:
 
 
 def cached(path: Path) -> None:
-    assert compile(doubled(), Device(Slow()), cache=(path.parent, TOKEN)).run(np.float32([1, 2]))[0].tolist() == [2, 4]
+    assert compile(doubled(), Device(Slow()), cache=(path.parent, TOKEN)).run(np.array([1, 2], np.float32))[
+        0
+    ].tolist() == [2, 4]
 
 
 @pytest.mark.parametrize("keep", [costs, outcomes, origins, cached])

@@ -56,7 +56,7 @@ def test_nobody_is_asked_again_and_the_explanation_is_the_same(tmp_path: Path) -
     assert "not today" in warm.explain()
     assert (warm.explain(), warm.explanation()) == (cold.explain(), cold.explanation())
     assert warm.plan.steps[0].model is warm.model  # type: ignore[union-attr]
-    assert warm.run(np.float32([1, 2]))[0].tolist() == [2, 4]
+    assert warm.run(np.array([1, 2], np.float32))[0].tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_a_plan_depends_on(change: dict[str, object], tmp_path: Path) -> No
     with_cache(tmp_path, sooner(Asked("fast")), Asked("shy"))
     names: Sequence[tuple[str, str]] = change.pop("drivers", [("fast", "1"), ("shy", "1")])  # type: ignore[assignment]
     drivers = [Asked(*name) for name in names]
-    with_cache(tmp_path, sooner(drivers[0]), drivers[1], **change)
+    with_cache(tmp_path, sooner(drivers[0]), drivers[1], **change)  # type: ignore[arg-type]
     assert [driver.asked for driver in drivers] == [1, 1]
 
 
@@ -82,14 +82,14 @@ def test_a_plan_of_another_model_is_not_taken(tmp_path: Path) -> None:
     driver = sooner(Asked())
     warm = with_cache(tmp_path, driver, model=doubled(weight=3.0))
     assert driver.asked == 1
-    assert warm.run(np.float32([1, 2]))[0].tolist() == [3, 6]
+    assert warm.run(np.array([1, 2], np.float32))[0].tolist() == [3, 6]
 
 
 def test_an_entry_that_the_driver_refuses_is_planned_anew(tmp_path: Path) -> None:
     with_cache(tmp_path, sooner(Asked()))
     driver = sooner(Asked())
     driver.refuses_to_restore = True
-    assert with_cache(tmp_path, driver).run(np.float32([1, 2]))[0].tolist() == [2, 4]
+    assert with_cache(tmp_path, driver).run(np.array([1, 2], np.float32))[0].tolist() == [2, 4]
     assert (driver.asked, driver.prepared) == (1, ["doubled"])
 
 

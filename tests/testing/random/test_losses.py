@@ -33,7 +33,7 @@ def test_running_sums_stay_within_their_bound() -> None:
     x = np.where(RNG.random(300) < 0.1, RNG.uniform(-1e4, 1e4, 300), RNG.uniform(-1, 1, 300)).astype(np.float32)
     with np.errstate(invalid="ignore"):  # a sum that is lost may even fall below 0
         error = np.abs(normalised(x, windows(x, running=True)) - normalised(x, windows(x, running=False)))
-    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
     assert np.nanmax(error) > 1e-2
     assert (np.where(np.isnan(error), np.inf, error) <= bound).all()
 
@@ -41,15 +41,15 @@ def test_running_sums_stay_within_their_bound() -> None:
 def test_running_sums_lose_nothing_before_the_first_large_number() -> None:
     x = np.ones(100, np.float32)
     x[60] = 1e4
-    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
     assert bound[:50].max() < 1e-4 < bound[70:].max()
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_running_sums_go_along_the_axis(axis: int) -> None:
     x = RNG.uniform(-1, 1, (3, 4)).astype(np.float32)
-    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, np.int32(axis), places=PLACES["fp32"])
-    alone = by_running_sums(np.take(x, 1, 1 - axis % 2), RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, np.int32(axis), places=PLACES["fp32"])  # type: ignore[arg-type]
+    alone = by_running_sums(np.take(x, 1, 1 - axis % 2), RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
     assert np.allclose(np.take(bound, 1, 1 - axis % 2), alone)
 
 

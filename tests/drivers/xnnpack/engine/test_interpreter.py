@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,25 +19,25 @@ from tests.drivers.xnnpack.engine_cases import Net, engine
 FLOATS, CODES = tensor("float32", (2, 3)), tensor("uint8", (2, 3), 0.5, 7)
 
 
-def prepared(type=FLOATS, **options):
+def prepared(type: OperandType = FLOATS, **options: Any) -> Any:
     net = Net()
     x, y = net.input(type), net.input(type)
     model = net.finished(net.call(OperationCode.ADD, [x, y, *net.numbers(0)], type))
     return engine().driver.prepare(model, PrepareOptions(**options))
 
 
-def floats(value):
+def floats(value: int) -> Any:
     return np.full((2, 3), value, np.float32)
 
 
-def test_protocols():
+def test_protocols() -> None:
     assert isinstance(engine().driver, Driver)
     assert isinstance(engine().driver, Allocates)
     assert isinstance(prepared(), Prepared)
     assert isinstance(prepared(), Sessions)
 
 
-def test_outputs_belong_to_the_caller():
+def test_outputs_belong_to_the_caller() -> None:
     ready = prepared()
     (first,) = ready.execute(Request([floats(1), floats(2)])).outputs
     (second,) = ready.execute(Request([floats(5), floats(6)])).outputs
@@ -45,19 +46,19 @@ def test_outputs_belong_to_the_caller():
     assert first.flags.owndata
 
 
-def test_unsigned_codes_go_in_and_out():
+def test_unsigned_codes_go_in_and_out() -> None:
     given = np.arange(6, dtype=np.uint8).reshape(2, 3) * 40
     (sums,) = prepared(CODES).execute(Request([given, np.full((2, 3), 9, np.uint8)])).outputs
     assert sums.tolist() == np.minimum(given.astype(int) + 2, 255).tolist()
 
 
-def test_arrays_need_not_be_contiguous():
+def test_arrays_need_not_be_contiguous() -> None:
     turned = np.arange(6, dtype=np.float32).reshape(3, 2).T
     (sums,) = prepared().execute(Request([turned, floats(0)])).outputs
     assert (sums == turned).all()
 
 
-def test_a_session_lends_its_memory():
+def test_a_session_lends_its_memory() -> None:
     session = prepared().session()
     (first,) = session.execute(Request([floats(1), floats(2)], borrow=True)).outputs
     assert not first.flags.owndata
@@ -65,12 +66,12 @@ def test_a_session_lends_its_memory():
     assert (first == 11).all()
 
 
-def test_without_a_session_nothing_is_lent():
+def test_without_a_session_nothing_is_lent() -> None:
     (sums,) = prepared().execute(Request([floats(1), floats(2)], borrow=True)).outputs
     assert sums.flags.owndata
 
 
-def test_a_closed_session_runs_no_more():
+def test_a_closed_session_runs_no_more() -> None:
     session = prepared().session()
     session.close()
     session.close()
@@ -78,7 +79,7 @@ def test_a_closed_session_runs_no_more():
         session.execute(Request([floats(1), floats(2)]))
 
 
-def test_a_closed_model_runs_no_more():
+def test_a_closed_model_runs_no_more() -> None:
     ready = prepared()
     ready.close()
     with pytest.raises(OpFailedError, match="is closed"):
@@ -86,20 +87,20 @@ def test_a_closed_model_runs_no_more():
 
 
 @pytest.mark.parametrize(("array", "said"), [(None, "omitted"), (np.zeros((3, 2), np.float32), r"of shape \[3, 2\]")])
-def test_inputs_that_do_not_fit(array, said):
+def test_inputs_that_do_not_fit(array: Any, said: str) -> None:
     with pytest.raises(OpFailedError, match=f"an input is {said}"):
         prepared().execute(Request([array, floats(1)]))
 
 
-def test_a_time_limit_that_has_passed():
+def test_a_time_limit_that_has_passed() -> None:
     with pytest.raises(MissedDeadlinePersistentError):
         prepared().execute(Request([floats(1), floats(2)], deadline=time.monotonic_ns() - 1))
 
 
-def test_concurrent_runs_do_not_mix():
+def test_concurrent_runs_do_not_mix() -> None:
     ready, wrong = prepared(), []
 
-    def run(value):
+    def run(value: Any) -> None:
         for _ in range(200):
             (sums,) = ready.execute(Request([floats(value), floats(1)])).outputs
             if not (sums == value + 1).all():
@@ -113,7 +114,7 @@ def test_concurrent_runs_do_not_mix():
     assert not wrong
 
 
-def test_a_pool_makes_as_many_instances_as_are_in_use():
+def test_a_pool_makes_as_many_instances_as_are_in_use() -> None:
     pool = prepared()._pool
     first, second = pool.take(), pool.take()
     assert first is not second
@@ -132,11 +133,13 @@ def test_a_pool_makes_as_many_instances_as_are_in_use():
         (XnnpackDriver(), PrepareOptions(), 10**6, 1),
     ],
 )
-def test_threads_follow_the_driver_then_the_caller_then_preference_and_work(driver, options, work, threads):
+def test_threads_follow_the_driver_then_the_caller_then_preference_and_work(
+    driver: XnnpackDriver, options: PrepareOptions, work: int, threads: int
+) -> None:
     assert driver._threads_for(options, work) == threads
 
 
-def test_extents_that_only_the_run_decides():
+def test_extents_that_only_the_run_decides() -> None:
     net = Net()
     x = net.input(tensor("uint8", (0, 3), 0.5, 7))
     model = net.finished(net.call(OperationCode.RELU, [x], tensor("uint8", (0, 3), 0.5, 7)))
@@ -152,18 +155,18 @@ def test_extents_that_only_the_run_decides():
         ready.execute(Request([codes]))
 
 
-def test_damaged_content_is_refused():
+def test_damaged_content_is_refused() -> None:
     with pytest.raises(OpFailedError, match="LiteRT refuses the graph"):
         Instance(Program(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),)), 1)
 
 
-def test_outputs_of_other_extents_are_refused():
+def test_outputs_of_other_extents_are_refused() -> None:
     program = prepared().program
     with pytest.raises(OpFailedError, match="expected are"):
         Instance(Program(program.content, program.flipped, ((3, 3),)), 1)
 
 
-def matrices():
+def matrices() -> Any:
     """The product of two that are computed."""
     net, left, right = Net(), tensor("float32", (1, 4, 8)), tensor("float32", (1, 8, 5))
     factors = [net.call(OperationCode.RELU, [net.input(type)], type) for type in (left, right)]
@@ -171,7 +174,7 @@ def matrices():
     return net.finished(net.call(OperationCode.BATCH_MATMUL, [*factors, *flags], tensor("float32")))
 
 
-def convolution(is_read_elsewhere):
+def convolution(is_read_elsewhere: Any) -> Any:
     """With a filter that is computed, or an input that something else reads as well."""
     net, type = Net(), tensor("float32", (5, 3, 3, 8))
     image, filter, bias = (
@@ -185,6 +188,6 @@ def convolution(is_read_elsewhere):
 
 
 @pytest.mark.parametrize(("model", "threads"), [(matrices(), 2), (convolution(False), 1), (convolution(True), 1)])
-def test_built_in_kernels_that_sum_products_have_one_thread(model, threads):
-    instance = XnnpackDriver(2).prepare(model, PrepareOptions())._pool.take()
+def test_built_in_kernels_that_sum_products_have_one_thread(model: Any, threads: int) -> None:
+    instance = XnnpackDriver(2).prepare(model, PrepareOptions())._pool.take()  # type: ignore[union-attr]
     assert instance._engine.threads == threads

@@ -7,7 +7,7 @@ from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net
 
 
-def test_operators_that_nobody_reads_are_left_out():
+def test_operators_that_nobody_reads_are_left_out() -> None:
     net = Net()
     x = net.input(tensor("float32", (2, 3)))
     unread, read = (net.call(code, [x], tensor("float32", (2, 3))) for code in (Op.TANH, Op.RELU))

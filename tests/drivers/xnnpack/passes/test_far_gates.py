@@ -1,5 +1,7 @@
 """LSTM cells in real numbers whose gates see sums far beyond what LOGISTIC tells apart: never NaN."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,14 +17,14 @@ RELU, RELU6, TANH = 1, 3, 4
 STEPS = 3
 
 
-def cell(values, activation):
+def cell(values: Any, activation: int) -> Any:
     """A model of a sequence: the input computed, all else constant."""
     values = values | {"activation": activation, "cell_clip": 0.0, "proj_clip": 0.0, "time_major": True}
     given = inputs_of(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, values)
     return single(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, given, [tensor("float32", (STEPS, BATCH, UNITS))], constant=True)
 
 
-def numbers(seed=1):
+def numbers(seed: int = 1) -> Any:
     random = np.random.default_rng(seed)
     values = reals(shapes(features()), random)
     values["input"] = random.uniform(-1, 1, (STEPS, BATCH, SIZE)).astype(np.float32)
@@ -32,7 +34,7 @@ def numbers(seed=1):
 
 @pytest.mark.parametrize("factor", [1.0, 1e4, 1e20, 1e27, 1e30, -1e33])
 @pytest.mark.parametrize("activation", [RELU, RELU6, TANH])
-def test_inputs_far_out(activation, factor):
+def test_inputs_far_out(activation: int, factor: float) -> None:
     values = numbers()
     values["input"] *= np.float32(factor)
     model = cell(values, activation)
@@ -43,7 +45,7 @@ def test_inputs_far_out(activation, factor):
 
 @pytest.mark.parametrize("name", ["input_to_input_weights", "recurrent_to_forget_weights", "output_gate_bias"])
 @pytest.mark.parametrize("activation", [RELU6, TANH])
-def test_one_large_weight(name, activation):
+def test_one_large_weight(name: str, activation: int) -> None:
     values = numbers()
     values[name].flat[1] = 3e38
     (ours,), (theirs,) = both(cell(values, activation), values["input"])
@@ -52,7 +54,7 @@ def test_one_large_weight(name, activation):
 
 
 @pytest.mark.parametrize("state", [1e10, -1e30])
-def test_a_large_state_that_the_input_makes_up_for(state):
+def test_a_large_state_that_the_input_makes_up_for(state: float) -> None:
     """What is cut off must be the sum of both."""
     values = numbers()
     values["output_state_in"] = np.full((BATCH, UNITS), state, np.float32)
@@ -63,7 +65,7 @@ def test_a_large_state_that_the_input_makes_up_for(state):
 
 @pytest.mark.shared
 @pytest.mark.parametrize("factor", [1.0, 1e27, 1e30, -1e30])
-def test_a_model_of_digits(shared, factor):
+def test_a_model_of_digits(shared: Any, factor: float) -> None:
     path = shared / "models" / "tflm_mnist_lstm_float.tflite"
     if not path.exists():
         pytest.skip(f"the reference material has no {path.name}")

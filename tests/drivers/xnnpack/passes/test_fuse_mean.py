@@ -1,5 +1,7 @@
 """Means of codes that have another scale than the result."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from tests.drivers.xnnpack.engine_cases import Net, both
 X = tensor("uint8", (2, 7, 5, 6), 0.05, 90)
 
 
-def means(out, axes=(1, 2), keep_dims=1, is_read_twice=False):
+def means(out: Any, axes: tuple[int, ...] = (1, 2), keep_dims: int = 1, is_read_twice: bool = False) -> Any:
     """A model that averages X in numbers."""
     net = Net()
     kept = [1 if axis in axes else extent for axis, extent in enumerate(X.dimensions)]
@@ -26,14 +28,14 @@ def means(out, axes=(1, 2), keep_dims=1, is_read_twice=False):
     return net.finished(codes, mean) if is_read_twice else net.finished(codes)
 
 
-def kinds(model):
+def kinds(model: Any) -> list[str]:
     graph = remove_dead_operators(fuse_mean(lower_model(model).graph))
     return [operator.kind for operator in graph.operators]
 
 
 @pytest.mark.parametrize("out", [tensor("uint8", (), 0.02, 130), tensor("int8", (), 0.3, -5)])
 @pytest.mark.parametrize(("axes", "keep_dims"), [((1, 2), 1), ((1, 2), 0), ((3,), 1), ((0, 1, 2), 0)])
-def test_codes_are_averaged_without_numbers(out, axes, keep_dims):
+def test_codes_are_averaged_without_numbers(out: Any, axes: tuple[int, ...], keep_dims: int) -> None:
     model = means(out, axes, keep_dims)
     assert kinds(model) == (["MEAN"] if keep_dims else ["MEAN", "RESHAPE"])
     image = np.random.default_rng(3).integers(60, 160, X.dimensions, np.uint8)
@@ -41,7 +43,7 @@ def test_codes_are_averaged_without_numbers(out, axes, keep_dims):
     assert compare(ours, theirs, STEP) is None
 
 
-def test_numbers_that_somebody_reads_are_kept():
+def test_numbers_that_somebody_reads_are_kept() -> None:
     model = means(tensor("int8", (), 0.3, -5), is_read_twice=True)
     assert sorted(kinds(model)) == ["DEQUANTIZE", "MEAN", "MEAN"]
     image = np.random.default_rng(3).integers(60, 160, X.dimensions, np.uint8)
@@ -49,5 +51,5 @@ def test_numbers_that_somebody_reads_are_kept():
         assert compare(ours, theirs, tolerance) is None
 
 
-def test_scales_that_are_far_apart_go_through_numbers():
+def test_scales_that_are_far_apart_go_through_numbers() -> None:
     assert kinds(means(tensor("int8", (), 1e-5, 0))) == ["DEQUANTIZE", "MEAN", "QUANTIZE"]

@@ -1,5 +1,7 @@
 """Unsigned inputs and outputs: which the engine is given as they are."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,14 +16,14 @@ CODES, NUMBERS = tensor("uint8", (2, 3), 0.5, 7), tensor("float32", (2, 3))
 SIGNED = tensor("int8", (2, 3), 0.5, 7)
 
 
-def quantised_sum(net, type):
+def quantised_sum(net: Net, type: Any) -> tuple[int, ...]:
     x = net.input(type)
     y = net.call(Op.DEQUANTIZE, [x], NUMBERS)
     z = net.call(Op.ADD, [y, y, *net.numbers(0)], NUMBERS)
     return x, net.call(Op.QUANTIZE, [z], type)
 
 
-def flipped(model):
+def flipped(model: Any) -> tuple[bool, ...]:
     prepared = engine().driver.prepare(model, PrepareOptions())
     try:
         return prepared.compiled.flipped
@@ -29,7 +31,7 @@ def flipped(model):
         prepared.close()
 
 
-def agree(model):
+def agree(model: Any) -> None:
     type = model.operands[model.inputs[0]].type
     codes = np.arange(6).reshape(2, 3).astype(type.dtype) * 40
     for ours, theirs in zip(*both(model, codes), strict=True):
@@ -37,7 +39,7 @@ def agree(model):
 
 
 @pytest.mark.parametrize("type", [CODES, SIGNED])
-def test_conversions_take_unsigned_codes_as_they_are(type):
+def test_conversions_take_unsigned_codes_as_they_are(type: Any) -> None:
     net = Net()
     _, z = quantised_sum(net, type)
     model = net.finished(z)
@@ -45,7 +47,7 @@ def test_conversions_take_unsigned_codes_as_they_are(type):
     agree(model)
 
 
-def test_what_other_operations_read_or_make_is_turned():
+def test_what_other_operations_read_or_make_is_turned() -> None:
     net = Net()
     x, z = quantised_sum(net, CODES)
     model = net.finished(z, net.call(Op.RELU, [x], CODES))
@@ -58,7 +60,7 @@ def test_what_other_operations_read_or_make_is_turned():
     agree(model)
 
 
-def test_what_only_turns_codes_at_the_ends_is_left_out():
+def test_what_only_turns_codes_at_the_ends_is_left_out() -> None:
     x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("i8", (1, 2), 0.25, 4)
     inner = x.like(type="u8", zero_point=125), y.like(type="u8", zero_point=132)
     product = Operator("FULLY_CONNECTED", [inner[0], None, None], [inner[1]])
@@ -73,7 +75,7 @@ def test_what_only_turns_codes_at_the_ends_is_left_out():
     assert half.inputs == [x]
 
 
-def test_a_change_of_scale_is_no_turn():
+def test_a_change_of_scale_is_no_turn() -> None:
     x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("u8", (1, 4), 0.25, 125)
     z = Tensor("f32", (1, 4))
     operators = [Operator("QUANTIZE", [x], [y]), Operator("DEQUANTIZE", [y], [z])]

@@ -1,5 +1,7 @@
 """LSTM cells that are written out: which are, and what comes of those in integers."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,12 +34,14 @@ from tests.drivers.xnnpack.engine_cases import Net, both
 CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
-def is_written_out(model):
+def is_written_out(model: Any) -> bool:
     graph = lstm_unroll.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
     return not CELLS & {operator.kind for operator in graph.operators}
 
 
-def step_in_integers(random, kind, batch, reach, clip, zero_states=False, **changes):
+def step_in_integers(
+    random: Any, kind: Any, batch: int, reach: int, clip: float | None, zero_states: bool = False, **changes: float
+) -> tuple[Any, ...]:
     """A model of one step whose new cell state nobody reads, and an input."""
     values = integers(kind, random, batch, reach) | {"cell_clip": clip} | changes
     if zero_states:
@@ -52,7 +56,7 @@ def step_in_integers(random, kind, batch, reach, clip, zero_states=False, **chan
 MEMORY_QUANT = (MEMORY.scale, MEMORY.zero_point)
 
 
-def _given(net, type, value):
+def _given(net: Net, type: Any, value: Any) -> int:
     if not net.inputs:
         return net.input(type)
     if value is not None:
@@ -71,7 +75,9 @@ def _given(net, type, value):
     st.booleans(),
     st.integers(0, 2**32 - 1),
 )
-def test_steps_in_integers_are_within_one_code(coupled, batch, reach, clip, zero_states, seed):
+def test_steps_in_integers_are_within_one_code(
+    coupled: bool, batch: int, reach: int, clip: float | None, zero_states: bool, seed: int
+) -> None:
     """States of any code, as far as 16 from 0, and weights that drive the gates far out."""
     kind = features("coupled") if coupled else features()
     model, codes = step_in_integers(np.random.default_rng(seed), kind, batch, reach, clip, zero_states)
@@ -80,7 +86,7 @@ def test_steps_in_integers_are_within_one_code(coupled, batch, reach, clip, zero
     assert np.abs(ours.astype(int) - theirs).max() <= 1
 
 
-def test_a_step_in_integers_by_hand():
+def test_a_step_in_integers_by_hand() -> None:
     """One unit, gates of 0 but for the candidate's 1: tanh(0.5 tanh(1)) / 2 is 20.1 of 1/110, above 3."""
     values = dict.fromkeys(inputs_names(), None)
     values |= {name: np.zeros(shape) for name, shape in zip(values, [(1, 1)] * len(values), strict=True)}
@@ -99,14 +105,14 @@ def test_a_step_in_integers_by_hand():
     assert both(model, np.full((1, 1), INPUT[1], np.int8))[0] == [[[wanted]]] == [[[23]]]
 
 
-def inputs_names():
+def inputs_names() -> list[str]:
     from nnapi.model.operation import REGISTRY
 
     return [slot.name for slot in REGISTRY[Op.QUANTIZED_LSTM].inputs]
 
 
 @pytest.mark.parametrize("steps", [1, 28])
-def test_chains_in_integers_stay_close(steps):
+def test_chains_in_integers_stay_close(steps: int) -> None:
     """Over many steps a code here and there is another one, as the output is the next step's input."""
     net = Net()
     outputs, _ = sequence(net, "integer", 1, steps, constant_states=True)
@@ -120,7 +126,7 @@ def test_chains_in_integers_stay_close(steps):
 
 
 @pytest.mark.parametrize("clip", [0.5, 2.5, 10.0])
-def test_states_are_clipped_from_the_step_on_that_can_reach_the_clip(clip):
+def test_states_are_clipped_from_the_step_on_that_can_reach_the_clip(clip: float) -> None:
     net = Net()
     cell = float_cell(net, activation=1, cell_clip=clip)
     x = net.input(tensor("float32", (BATCH, SIZE)))
@@ -134,7 +140,7 @@ def test_states_are_clipped_from_the_step_on_that_can_reach_the_clip(clip):
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps):
+def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps: int) -> None:
     net = Net()
     outputs, memory = sequence(net, "float", 1, steps)
     model = net.finished(pack(net, outputs, 1), memory)
@@ -143,13 +149,13 @@ def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps):
     agree(model)
 
 
-def test_a_cell_in_integers_whose_state_is_read_is_the_engines():
+def test_a_cell_in_integers_whose_state_is_read_is_the_engines() -> None:
     net = Net()
     outputs, memory = sequence(net, "integer", 0, constant_states=True)
     assert not is_written_out(net.finished(pack(net, outputs, 0), memory))
 
 
-def test_a_cell_in_integers_with_computed_state_is_the_engines():
+def test_a_cell_in_integers_with_computed_state_is_the_engines() -> None:
     net = Net()
     outputs, _ = sequence(net, "integer", 0)
     model = net.finished(pack(net, outputs, 0))
@@ -158,7 +164,7 @@ def test_a_cell_in_integers_with_computed_state_is_the_engines():
 
 
 @pytest.mark.parametrize("change", [{"hidden_state_scale": 1 / 120}, {"hidden_state_zero_point": HIDDEN[1] - 1}])
-def test_outputs_that_are_stored_by_another_scale_are_the_engines(change):
+def test_outputs_that_are_stored_by_another_scale_are_the_engines(change: Any) -> None:
     """The numbers are rounded by the scale and zero point of the scalars, and read by those of the operand."""
     model, codes = step_in_integers(np.random.default_rng(0), features(), 1, 40, None, **change)
     assert not is_written_out(model)
@@ -166,7 +172,7 @@ def test_outputs_that_are_stored_by_another_scale_are_the_engines(change):
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_outputs_of_fine_scale_are_the_engines(monkeypatch):
+def test_outputs_of_fine_scale_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     model, codes = step_in_integers(np.random.default_rng(0), features(), 1, 40, None)
     assert is_written_out(model)
     monkeypatch.setattr(lstm_unroll, "SMALLEST_SCALE", HIDDEN[0] * 1.01)
@@ -176,7 +182,7 @@ def test_outputs_of_fine_scale_are_the_engines(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["peephole", "norm", "projection"])
-def test_cells_with_more_than_gates_are_the_engines(name):
+def test_cells_with_more_than_gates_are_the_engines(name: str) -> None:
     kind = features(name)
     outputs = OUTPUTS if kind["projection"] else UNITS
     found = reals(shapes(kind), np.random.default_rng(0))
@@ -185,7 +191,7 @@ def test_cells_with_more_than_gates_are_the_engines(name):
     assert not is_written_out(single(Op.LSTM, inputs_of(Op.LSTM, values), [tensor("float32")] * 4, constant=True))
 
 
-def test_long_sequences_are_the_engines(monkeypatch):
+def test_long_sequences_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_unroll, "MOST_STEPS", 4)
     for steps, wanted in ((4, True), (5, False)):
         net = Net()
@@ -193,7 +199,7 @@ def test_long_sequences_are_the_engines(monkeypatch):
         assert is_written_out(net.finished(pack(net, outputs, 1), memory)) == wanted
 
 
-def test_computed_weights_are_the_engines():
+def test_computed_weights_are_the_engines() -> None:
     found = reals(shapes(features()), np.random.default_rng(0))
     found |= reals({"input": (1, SIZE), "output_state_in": (1, UNITS), "cell_state_in": (1, UNITS)}, np.random)
     values = found | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}

@@ -1,5 +1,7 @@
 """States of recurrent operators: given, handed out, read again, and steps of a cell joined to a sequence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ from tests.drivers.xnnpack.chain_cases import (
 from tests.drivers.xnnpack.engine_cases import Net, both
 
 
-def kinds(model):
+def kinds(model: Any) -> list[str]:
     graph = remove_dead_operators(fuse_lstm_steps(lower_model(model).graph))
     return [operator.kind for operator in make_state_variables(graph).operators]
 
@@ -33,7 +35,7 @@ def kinds(model):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("steps", [1, TIME])
-def test_chains_become_one_operator(kind, axis, steps):
+def test_chains_become_one_operator(kind: str, axis: int, steps: int) -> None:
     net = Net()
     outputs, memory = sequence(net, kind, axis, steps)
     model = net.finished(packed(net, outputs, axis), memory)
@@ -42,14 +44,14 @@ def test_chains_become_one_operator(kind, axis, steps):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_run_begins_with_the_constant_states(kind):
+def test_each_run_begins_with_the_constant_states(kind: str) -> None:
     net = Net()
     outputs, _ = sequence(net, kind, 1, constant_states=True)
     agree(net.finished(packed(net, outputs, 1)), off=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_that_others_read_are_cut_out(kind):
+def test_steps_that_others_read_are_cut_out(kind: str) -> None:
     net = Net()
     outputs, _ = sequence(net, kind, 1)
     model = net.finished(packed(net, outputs, 0), outputs[2])
@@ -58,7 +60,7 @@ def test_steps_that_others_read_are_cut_out(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_chain_whose_cell_state_is_read_on_the_way_stays_apart(kind):
+def test_a_chain_whose_cell_state_is_read_on_the_way_stays_apart(kind: str) -> None:
     net = Net()
     make, type, hidden_type, memory_type = KINDS[kind]
     cell, x = make(net), net.input(type.with_dimensions((BATCH, SIZE)))
@@ -68,7 +70,7 @@ def test_a_chain_whose_cell_state_is_read_on_the_way_stays_apart(kind):
     agree(model)
 
 
-def test_steps_of_different_cells_stay_apart():
+def test_steps_of_different_cells_stay_apart() -> None:
     net = Net()
     first, second = float_cell(net, 1), float_cell(net, 2)
     x = net.input(tensor("float32", (BATCH, SIZE)))
@@ -79,7 +81,7 @@ def test_steps_of_different_cells_stay_apart():
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_cell_states_are_read_after_the_step(before):
+def test_cell_states_are_read_after_the_step(before: bool) -> None:
     """Another operation reads the state; what it reads must not be the state that the step began with."""
     net = Net()
     cell = float_cell(net)
@@ -90,7 +92,7 @@ def test_cell_states_are_read_after_the_step(before):
     agree(net.finished(net.call(Op.ABS, [after], FLOAT_STATE)))
 
 
-def test_projected_outputs_and_cell_states_of_sequences():
+def test_projected_outputs_and_cell_states_of_sequences() -> None:
     """The state that is read again has other extents than the output on whose computation its reading waits."""
     kind = features("projection")
     values = reals(shapes(kind), np.random.default_rng(3)) | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}
@@ -108,7 +110,7 @@ def test_projected_outputs_and_cell_states_of_sequences():
 
 
 @pytest.mark.parametrize("omitted", [False, True])
-def test_optional_inputs_may_be_omitted_when_the_model_runs(omitted):
+def test_optional_inputs_may_be_omitted_when_the_model_runs(omitted: bool) -> None:
     random = np.random.default_rng(0)
     net = Net()
     extents = {"x": (2, 3), "feature": (4, 3), "time": (4, 2), "bias": (2,), "state": (2, 8)}

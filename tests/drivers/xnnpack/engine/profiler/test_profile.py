@@ -1,6 +1,7 @@
 """Operations in traces: what LiteRT's profiler tells, and whose operators it is about."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,20 +27,20 @@ pytestmark = pytest.mark.engine
 IMAGE = tensor("float32", (1, 64, 64, 32))
 
 
-def traced(compilation, *inputs):
+def traced(compilation: Any, *inputs: Any) -> tuple[Any, ...]:
     with trace.recording() as recorder:
         outputs = compilation.run(*inputs)
     return outputs, recorder.spans()
 
 
-def operations(spans):
+def operations(spans: list[Any]) -> list[Any]:
     return [span for span in spans if "operation" in span.args]
 
 
 # Whose an event is
 
 
-def test_names():
+def test_names() -> None:
     assert fits("CONV_2D", "Fully Connected (NC, F32) GEMM")
     assert fits("ADD", "Add (ND)")
     assert fits("QUANTIZE", "Convert (NC)")
@@ -59,11 +60,11 @@ def test_names():
         ("SOFTMAX", "Softmax;Copy", [0, 0]),
     ],
 )
-def test_events_find_their_operators(kinds, names, expected):
+def test_events_find_their_operators(kinds: str, names: str, expected: list[int]) -> None:
     assert aligned(kinds.split(), names.split(";")) == expected
 
 
-def test_delegates_run_what_has_its_inputs():
+def test_delegates_run_what_has_its_inputs() -> None:
     """The second ADD waits for the kernel, the third operator does not."""
     nodes = [Node("GATHER", (0, -1), (1,)), Node("ADD", (1, 1), (2,)), Node("MUL", (0, 0), (3,))]
     before = [Event("Multiply (ND)", None, 1e-6), Event("GATHER", 0, 1e-6), Event("Add (ND)", None, 1e-6)]
@@ -72,7 +73,7 @@ def test_delegates_run_what_has_its_inputs():
         owners(nodes[:2], before[:2])
 
 
-def test_operators_know_the_operation_whose_result_they_give():
+def test_operators_know_the_operation_whose_result_they_give() -> None:
     """Of a quantised model, which becomes many more operators than it has operations."""
     codes = tensor("quant8_asymm", (1, 8, 8, 4), 0.5, 128)
     filter = OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (1, 3, 3, 4), 0.25, 3)
@@ -96,7 +97,7 @@ def test_operators_know_the_operation_whose_result_they_give():
 # What LiteRT tells
 
 
-def test_events_of_a_run():
+def test_events_of_a_run() -> None:
     model = convolutions(IMAGE, 2)
     prepared = engine().driver.prepare(model, PrepareOptions())
     run = prepared._pool.take()._engine
@@ -107,7 +108,7 @@ def test_events_of_a_run():
     assert all(event.operator is None for event in second)
 
 
-def test_a_file_that_the_profiler_does_not_take():
+def test_a_file_that_the_profiler_does_not_take() -> None:
     with pytest.raises(RuntimeError, match="LiteRtCreateModelFromBuffer fails"):
         Profiled(bytes(64), [], [], 1)
 
@@ -115,7 +116,7 @@ def test_a_file_that_the_profiler_does_not_take():
 # In traces
 
 
-def test_every_operation_has_its_span():
+def test_every_operation_has_its_span() -> None:
     model, x = convolutions(IMAGE, 6), np.ones(IMAGE.dimensions, np.float32)
     compilation = nnapi.compile(model, engine())
     (plain,) = compilation.run(x)
@@ -132,7 +133,7 @@ def test_every_operation_has_its_span():
     assert all(before.end == after.start for before, after in pairwise(found))
 
 
-def test_operations_of_a_part_have_the_numbers_of_the_whole():
+def test_operations_of_a_part_have_the_numbers_of_the_whole() -> None:
     """HASHTABLE_LOOKUP has no rule: the reference runs it, the engine what is around."""
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", (4, 4)), name="x")
@@ -149,7 +150,7 @@ def test_operations_of_a_part_have_the_numbers_of_the_whole():
 @pytest.mark.parametrize(
     "name", ["deq_mobilenet_v2_1.0_224_float", "mobilenet_v2_1.0_224_quant", "tiny_vww_96_float", "tiny_resnet8_float"]
 )
-def test_operations_of_models_have_their_spans(shared, name):
+def test_operations_of_models_have_their_spans(shared: Any, name: str) -> None:
     """How much of their step they fill is for benchmarks/tracing.py to say."""
     model = nnapi.load(shared / "models" / f"{name}.tflite")
     (input,) = (model.operands[index].type for index in model.inputs)
@@ -162,7 +163,7 @@ def test_operations_of_models_have_their_spans(shared, name):
     assert len(numbers) >= 0.9 * len(model.operations), "few are fused into others"
 
 
-def test_sessions_and_open_extents_are_traced_alike():
+def test_sessions_and_open_extents_are_traced_alike() -> None:
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", (0, 8)), name="x")
     builder.output(builder.tanh(builder.add(x, x)))
@@ -172,7 +173,7 @@ def test_sessions_and_open_extents_are_traced_alike():
         assert [span.label.name for span in operations(spans)] == ["ADD", "TANH"]
 
 
-def test_what_comes_from_the_cache_is_traced_alike():
+def test_what_comes_from_the_cache_is_traced_alike() -> None:
     driver, model = engine().driver, convolutions(IMAGE, 2)
     kept = driver.cache_entry(driver.prepare(model, PrepareOptions()))
     restored = driver.restore(model, CacheEntry(kept), PrepareOptions())
@@ -181,7 +182,7 @@ def test_what_comes_from_the_cache_is_traced_alike():
     assert [span.args["operation"] for span in operations(recorder.spans())] == [0, 1]
 
 
-def test_threads_and_what_is_closed_when_the_recording_is_read():
+def test_threads_and_what_is_closed_when_the_recording_is_read() -> None:
     prepared = engine(2).driver.prepare(convolutions(IMAGE, 2), PrepareOptions())
     with trace.recording() as recorder:
         prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))
@@ -190,8 +191,8 @@ def test_threads_and_what_is_closed_when_the_recording_is_read():
     assert [span.args["operation"] for span in operations(recorder.spans())] == [0, 1]
 
 
-def test_what_is_not_traced_is_not_profiled(monkeypatch):
-    def fail(*_):
+def test_what_is_not_traced_is_not_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
         raise AssertionError("profiled")
 
     monkeypatch.setattr("nnapi.drivers.xnnpack.engine.profiler.measure._measure", fail)

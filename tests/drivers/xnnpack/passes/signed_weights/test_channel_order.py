@@ -1,5 +1,7 @@
 """Orders of channels: what each place holds, where each channel is, and constants put in such an order."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ DEPTH = 6
 
 
 @st.composite
-def orders(draw):
+def orders(draw: st.DrawFn) -> Any:
     begin = draw(st.integers(0, DEPTH - 1))
     span = range(begin, draw(st.integers(begin + 1, DEPTH)))
     channels = st.integers(0, DEPTH - 1)
@@ -21,13 +23,13 @@ def orders(draw):
     return Order(span, instead, draw(st.lists(channels, max_size=4)))
 
 
-def unsigned(shape, seed, zero_point):
+def unsigned(shape: tuple[int, ...], seed: int, zero_point: int) -> Tensor:
     codes = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
     return Tensor("u8", shape, 0.5, zero_point, data=codes)
 
 
 @given(orders())
-def test_every_channel_is_where_it_is_said_to_be(order):
+def test_every_channel_is_where_it_is_said_to_be(order: Order) -> None:
     whole = list(order)
     assert len(whole) == len(order)
     for channel in range(DEPTH):
@@ -35,12 +37,12 @@ def test_every_channel_is_where_it_is_said_to_be(order):
     assert all(order.places(channel) == places for channel, places in order.displaced().items())
 
 
-def test_a_longer_order_has_the_new_channels_last():
+def test_a_longer_order_has_the_new_channels_last() -> None:
     assert list(Order(range(3), {0: 2}, [1]).extend([0, 2])) == [2, 1, 2, 1, 0, 2]
 
 
 @given(orders(), st.integers(0, 2))
-def test_slices_are_taken_as_the_order_has_them(order, axis):
+def test_slices_are_taken_as_the_order_has_them(order: Order, axis: int) -> None:
     data = np.random.default_rng(0).integers(0, 256, (DEPTH, DEPTH, DEPTH), np.uint8)
     scale = np.arange(DEPTH, dtype=np.float32)
     result = gather(Tensor("i8", data.shape, scale, axis=1, data=data), order, axis)
@@ -50,7 +52,9 @@ def test_slices_are_taken_as_the_order_has_them(order, axis):
 
 
 @given(orders(), st.sampled_from([0, 3]), st.integers(0, 2**32 - 1), st.integers(0, 255))
-def test_where_numbers_do_not_fit_is_known_of_slices_without_a_look(order, axis, seed, zero_point):
+def test_where_numbers_do_not_fit_is_known_of_slices_without_a_look(
+    order: Order, axis: int, seed: int, zero_point: int
+) -> None:
     filter, outliers = unsigned((DEPTH, 1, 2, DEPTH), seed, zero_point), Outliers()
     part = outliers.gather(filter, order, axis)
     assert sorted(outliers[part]) == sorted(Outliers()[part])
@@ -58,7 +62,7 @@ def test_where_numbers_do_not_fit_is_known_of_slices_without_a_look(order, axis,
 
 
 @given(orders(), st.integers(0, 2**32 - 1), st.integers(0, 255))
-def test_a_filter_joined_in_an_order_sums_to_what_the_order_holds(order, seed, zero_point):
+def test_a_filter_joined_in_an_order_sums_to_what_the_order_holds(order: Order, seed: int, zero_point: int) -> None:
     filter = unsigned((2, 1, 3, DEPTH), seed, zero_point)
     parts, numbers = split(filter, Outliers()[filter]), filter.data.astype(int) - zero_point
     order = order.extend([*range(DEPTH), *parts.channels])
@@ -68,7 +72,7 @@ def test_a_filter_joined_in_an_order_sums_to_what_the_order_holds(order, seed, z
         assert (joined[..., whole == channel].sum(-1) == numbers[..., channel]).all()
 
 
-def test_a_filter_is_joined_for_an_output_that_holds_units_in_an_order():
+def test_a_filter_is_joined_for_an_output_that_holds_units_in_an_order() -> None:
     filter = unsigned((3, 1, 1, DEPTH), 0, 128)
     parts, order = split(filter, Outliers()[filter]), Order(range(DEPTH))
     order = order.extend(parts.channels)
@@ -77,7 +81,7 @@ def test_a_filter_is_joined_for_an_output_that_holds_units_in_an_order():
     plain.write(rows)
     copied.write(more)
     assert copied.shape == (5, 1, 1, len(order))
-    assert len(copied.scale) == 5
+    assert len(copied.scale) == 5  # type: ignore[arg-type]
     assert (more == rows[[0, 0, 2, 2, 1]]).all()
 
 
@@ -85,7 +89,7 @@ def test_a_filter_is_joined_for_an_output_that_holds_units_in_an_order():
 @pytest.mark.parametrize("size", [5, ROW, 3 * ROW + 5])
 @pytest.mark.parametrize("count", [0, 1, 3, FEW + 1])
 @pytest.mark.parametrize("is_high", [False, True])
-def test_numbers_out_of_reach_are_found_on_either_side(dtype, size, count, is_high):
+def test_numbers_out_of_reach_are_found_on_either_side(dtype: Any, size: Any, count: Any, is_high: bool) -> None:
     low = np.iinfo(dtype).min
     zero_point, wide = low + (100 if is_high else 150), low + (250 if is_high else 3)
     codes = np.full(size, zero_point, dtype)
@@ -96,13 +100,13 @@ def test_numbers_out_of_reach_are_found_on_either_side(dtype, size, count, is_hi
     assert list(map(int, found)) == sorted(places.tolist())
 
 
-def test_numbers_out_of_reach_all_over_a_large_filter_are_found():
+def test_numbers_out_of_reach_all_over_a_large_filter_are_found() -> None:
     codes = np.random.default_rng(0).integers(0, 256, (FEW + 2) * ROW + 7, np.uint8)
-    assert (find_outliers(codes, 200) == np.flatnonzero(codes < 73)).all()
+    assert (find_outliers(codes, 200) == np.flatnonzero(codes < 73)).all()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("count", [0, 1, 32, 33, 48])
-def test_all_numbers_that_do_not_fit_are_found(count):
+def test_all_numbers_that_do_not_fit_are_found(count: int) -> None:
     codes = np.full(48, 100, np.uint8)
     wide = np.random.default_rng(count).choice(48, count, replace=False)
     codes[wide] = 250

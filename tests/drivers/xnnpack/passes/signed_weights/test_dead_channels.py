@@ -1,5 +1,7 @@
 """Channels that are always zero: found, and what only they see struck out."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ SAME, RELU, RELU6 = 1, 1, 3
 IMAGE = tensor("uint8", (1, 5, 5, 4), 0.05, 120)
 
 
-def pointwise(x, filter, bias, activation, zero_point=0):
+def pointwise(x: Tensor, filter: list[Any], bias: list[int], activation: int, zero_point: int = 0) -> Operator:
     """A 1×1 convolution in the engine's terms; scales are 1."""
     codes = np.array(filter, np.uint8).reshape(len(filter), 1, 1, -1)
     w = Tensor("u8", codes.shape, 1.0, 100, data=codes)
@@ -27,14 +29,14 @@ def pointwise(x, filter, bias, activation, zero_point=0):
     return Operator("CONV_2D", [x, w, b], [y], {"activation": activation})
 
 
-def test_a_bias_below_all_that_can_be_summed_silences_a_channel():
+def test_a_bias_below_all_that_can_be_summed_silences_a_channel() -> None:
     x = Tensor("i8", (1, 1, 1, 2), 1.0, -128)
     operator = pointwise(x, [[101, 99], [101, 99], [98, 98]], [-255, -254, 0], RELU, -128)
     found = find_dead_channels(Graph([operator], [x], operator.outputs))
     assert found[operator.outputs[0]].tolist() == [True, False, True]
 
 
-def test_silence_passes_on_where_nothing_is_added():
+def test_silence_passes_on_where_nothing_is_added() -> None:
     x = Tensor("i8", (1, 1, 1, 1), 1.0, 0)
     first = pointwise(x, [[100], [101]], [-1, 0], RELU)
     second = pointwise(first.outputs[0], [[250, 100], [100, 101]], [0, 0], RELU)
@@ -42,7 +44,7 @@ def test_silence_passes_on_where_nothing_is_added():
     assert found[second.outputs[0]].tolist() == [True, False]
 
 
-def test_numbers_that_only_silent_channels_see_are_struck_out():
+def test_numbers_that_only_silent_channels_see_are_struck_out() -> None:
     x = Tensor("i8", (1, 1, 1, 1), 1.0, 0)
     first = pointwise(x, [[100], [101]], [-1, 0], RELU)
     second = pointwise(first.outputs[0], [[250, 101], [103, 250], [102, 40]], [0, 0, -100000], RELU)
@@ -51,7 +53,7 @@ def test_numbers_that_only_silent_channels_see_are_struck_out():
     assert struck.data.reshape(3, 2).tolist() == [[100, 101], [100, 250], [100, 100]]
 
 
-def thin_network(random):
+def thin_network(random: Any) -> tuple[Any, ...]:
     """Three convolutions, the middle one of each channel, with biases that dead some channels."""
     net = Net()
     x, type = net.input(IMAGE), IMAGE
@@ -74,7 +76,7 @@ def thin_network(random):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_what_is_found_is_zero_on_the_reference(seed):
+def test_what_is_found_is_zero_on_the_reference(seed: int) -> None:
     random = np.random.default_rng(seed)
     net, results = thin_network(random)
     model = net.finished(*results)
@@ -88,7 +90,7 @@ def test_what_is_found_is_zero_on_the_reference(seed):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_networks_with_silent_channels_agree(seed):
+def test_networks_with_silent_channels_agree(seed: int) -> None:
     random = np.random.default_rng(seed)
     net, results = thin_network(random)
     model = net.finished(results[-1])

@@ -1,5 +1,7 @@
 """Filters that do not fit into signed bytes: split exactly, and computed as the reference does."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,29 +20,29 @@ IMAGE = tensor("uint8", (1, 8, 8, 6), 0.05, 120)
 SAME = 1
 
 
-def filter_of(codes, zero_point):
+def filter_of(codes: Any, zero_point: int) -> Tensor:
     return Tensor("u8", codes.shape, 0.1, zero_point, data=codes)
 
 
-def listed(channels):
+def listed(channels: list[int]) -> Order:
     """An order of any channels, said one by one."""
     return Order(range(0), behind=channels)
 
 
-def written(filter):
+def written(filter: Tensor) -> Any:
     """The numbers of a filter that is only put together in a file."""
     result = np.empty(filter.shape, np.int8)
     filter.write(result)
     return result
 
 
-def split_up(codes, zero_point):
+def split_up(codes: Any, zero_point: int) -> Any:
     filter = filter_of(codes, zero_point)
     return split(filter, Outliers()[filter])
 
 
 @given(st.integers(0, 255), st.integers(0, 2**32 - 1))
-def test_the_parts_of_a_filter_sum_to_it(zero_point, seed):
+def test_the_parts_of_a_filter_sum_to_it(zero_point: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, 256, (4, 2, 3, 5), np.uint8)
     parts = split_up(codes, zero_point)
@@ -51,19 +53,19 @@ def test_the_parts_of_a_filter_sum_to_it(zero_point, seed):
     assert joined.min() >= -127
 
 
-def test_a_filter_that_fits_has_no_rest():
+def test_a_filter_that_fits_has_no_rest() -> None:
     assert split_up(np.full((1, 1, 1, 2), 255, np.uint8), 128).channels == []
 
 
 @pytest.mark.parametrize("is_own", [False, True])
-def test_a_filter_that_fits_is_signed_in_its_place_only_where_it_is_our_own(is_own):
+def test_a_filter_that_fits_is_signed_in_its_place_only_where_it_is_our_own(is_own: bool) -> None:
     codes = np.array([100, 130, 70], np.uint8).reshape(1, 1, 1, 3)
     result = make_signed(filter_of(codes, 100), is_own)
     assert result.data.reshape(-1).tolist() == [0, 30, -30]
     assert np.shares_memory(result.data, codes) == is_own
 
 
-def test_a_number_twice_too_large_needs_two_copies():
+def test_a_number_twice_too_large_needs_two_copies() -> None:
     codes = np.array([255, 0, 3], np.uint8).reshape(1, 1, 1, 3)
     assert split_up(codes, 0).channels == [0, 0]
 
@@ -76,31 +78,33 @@ def test_a_number_twice_too_large_needs_two_copies():
         ([2, 1, 0, 1, 0], [[3, 0, 127, 0, 73], [0, 0, 0, 0, 0]]),
     ],
 )
-def test_joined_puts_the_rest_where_a_channel_comes_again(order, joined):
+def test_joined_puts_the_rest_where_a_channel_comes_again(order: list[int], joined: list[Any]) -> None:
     codes = np.array([[200, 0, 3], [0, 0, 0]], np.uint8).reshape(2, 1, 1, 3)
     assert written(split_up(codes, 0).join(listed(order))).reshape(2, -1).tolist() == joined
 
 
-def wide_filter(net, shape, random, out_of_reach=3, zero_point=100):
+def wide_filter(net: Net, shape: tuple[int, ...], random: Any, out_of_reach: int = 3, zero_point: int = 100) -> int:
     """A filter of which a few numbers are beyond ±127."""
     codes = random.integers(zero_point - 40, zero_point + 41, shape, np.uint8)
     codes.reshape(-1)[random.choice(codes.size, min(out_of_reach, codes.size), False)] = 250
     return net.constant(tensor("uint8", shape, 0.01, zero_point), codes)
 
 
-def bias(net, count, scale, random):
+def bias(net: Net, count: int, scale: float, random: Any) -> int:
     scale = float(np.float32(scale) * np.float32(0.01))
     return net.constant(tensor("int32", (count,), scale), random.integers(-500, 500, count))
 
 
-def convolution(net, x, x_type, units, size, random, scale=0.2, activation=0):
+def convolution(
+    net: Net, x: int, x_type: Any, units: int, size: int, random: Any, scale: float = 0.2, activation: int = 0
+) -> tuple[Any, ...]:
     w = wide_filter(net, (units, size, size, x_type.shape[3]), random)
     out = tensor("uint8", (*x_type.shape[:3], units), scale, 110)
     b = bias(net, units, x_type.scale, random)
     return net.call(OperationCode.CONV_2D, [x, w, b, *net.numbers(SAME, 1, 1, activation)], out), out
 
 
-def depthwise(net, x, x_type, random):
+def depthwise(net: Net, x: int, x_type: Any, random: Any) -> tuple[Any, ...]:
     depth = x_type.shape[3]
     w = wide_filter(net, (1, 3, 3, depth), random)
     out = tensor("uint8", x_type.shape, 0.2, 3)
@@ -108,11 +112,11 @@ def depthwise(net, x, x_type, random):
     return net.call(OperationCode.DEPTHWISE_CONV_2D, [x, w, b, *net.numbers(SAME, 1, 1, 1, 1)], out), out
 
 
-def image(random, type=IMAGE):
+def image(random: Any, type: Any = IMAGE) -> Any:
     return random.integers(0, 256, type.shape, np.uint8)
 
 
-def ways(monkeypatch, way):
+def ways(monkeypatch: Any, way: str) -> None:
     monkeypatch.setattr(rewrite, "split_depthwise", lambda graph, outliers: graph)
     if way == "copied":
         monkeypatch.setattr(channel_map, "estimate_alone", lambda operator, wanted: 1.0)
@@ -122,11 +126,11 @@ def ways(monkeypatch, way):
     monkeypatch.setattr(rewrite, "estimate_ways", lambda operator, wanted, written, joined: {way: 0.0})
 
 
-def types(graph):
+def types(graph: Graph) -> Any:
     return {tensor.type for tensor in graph.tensors()}
 
 
-def inverted_residual(random):
+def inverted_residual(random: Any) -> Any:
     """Expand, filter each channel, project, add: every filter with numbers out of reach."""
     net = Net()
     x = net.input(IMAGE)
@@ -140,7 +144,7 @@ def inverted_residual(random):
 
 
 @pytest.mark.parametrize("way", ["copied", "appended", "doubled", "float", "unsigned"])
-def test_every_way_of_computing_agrees(way, monkeypatch):
+def test_every_way_of_computing_agrees(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ways(monkeypatch, way)
     random = np.random.default_rng(3)
     model = inverted_residual(random)
@@ -155,7 +159,7 @@ def test_every_way_of_computing_agrees(way, monkeypatch):
 
 @pytest.mark.parametrize("way", ["appended", "doubled", "float", "unsigned"])
 @pytest.mark.parametrize("size", [1, 3])
-def test_a_single_convolution_is_within_one_code(way, size, monkeypatch):
+def test_a_single_convolution_is_within_one_code(way: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ways(monkeypatch, way)
     random = np.random.default_rng(size)
     net = Net()
@@ -164,7 +168,7 @@ def test_a_single_convolution_is_within_one_code(way, size, monkeypatch):
     assert np.abs(ours.astype(int) - theirs).max() <= 1
 
 
-def test_a_result_that_is_an_output_carries_no_copies():
+def test_a_result_that_is_an_output_carries_no_copies() -> None:
     random = np.random.default_rng(5)
     net = Net()
     y, type = convolution(net, net.input(IMAGE), IMAGE, 8, 1, random)
@@ -175,7 +179,7 @@ def test_a_result_that_is_an_output_carries_no_copies():
     assert max(np.abs(a.astype(int) - b).max() for a, b in zip(ours, theirs, strict=True)) <= 2
 
 
-def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero():
+def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero() -> None:
     x, y = Tensor("i8", (1, 4, 4, 2), 0.1), Tensor("i8", (1, 4, 4, 3), 0.1)
     z = Tensor("i8", (1, 4, 4, 1), 0.1)
     first, second = np.full((3, 1, 1, 2), 100, np.uint8), np.array([100, 100, 250], np.uint8).reshape(1, 1, 1, 3)
@@ -192,12 +196,12 @@ def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero():
     assert {tensor: list(order) for tensor, order in orders.items()} == {y: [0, 2, 2]}
 
 
-def test_no_unsigned_tensor_is_left():
+def test_no_unsigned_tensor_is_left() -> None:
     graph = rewrite.sign_weights(lower_model(inverted_residual(np.random.default_rng(7))).graph)
     assert types(graph) <= {"i8", "i32", "f32"}
 
 
-def test_a_graph_without_unsigned_filters_stays_as_it_is():
+def test_a_graph_without_unsigned_filters_stays_as_it_is() -> None:
     net = Net()
     x = net.input(IMAGE)
     graph = lower_model(net.finished(net.call(OperationCode.RELU, [x], IMAGE))).graph
@@ -206,7 +210,7 @@ def test_a_graph_without_unsigned_filters_stays_as_it_is():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_random_chains_agree(seed):
+def test_random_chains_agree(seed: int) -> None:
     random = np.random.default_rng(seed)
     net = Net()
     x, type = net.input(IMAGE), IMAGE
@@ -221,7 +225,7 @@ def test_random_chains_agree(seed):
     assert errors.mean() < 1
 
 
-def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones():
+def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones() -> None:
     shallow, deep = _dense((1, 112, 112, 16), (16, 1, 1, 16)), _dense((1, 14, 14, 512), (512, 1, 1, 512))
     cheapest = [
         min(seconds, key=seconds.get) for seconds in (channel_map.estimate_ways(op, [0]) for op in (shallow, deep))
@@ -231,8 +235,8 @@ def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones():
     assert cost_model.estimate_rejoining(deep, 16) < cost_model.estimate_slices(deep, 1)
 
 
-def test_a_large_filter_for_a_single_row_stays_as_it_is():
-    def cheapest(rows, depth):
+def test_a_large_filter_for_a_single_row_stays_as_it_is() -> None:
+    def cheapest(rows: Any, depth: Any) -> Any:
         operator = _dense((1, 1, rows, depth), (1000, 1, 1, depth))
         seconds = channel_map.estimate_ways(operator, [*range(20)])
         return min(seconds, key=seconds.get)
@@ -241,7 +245,7 @@ def test_a_large_filter_for_a_single_row_stays_as_it_is():
     assert cheapest(2, 1024) == cheapest(1, 256) == "doubled"
 
 
-def test_a_large_filter_for_a_single_row_is_within_one_code():
+def test_a_large_filter_for_a_single_row_is_within_one_code() -> None:
     random = np.random.default_rng(11)
     net, type = Net(), tensor("uint8", (1, 1, 1, 640), 0.05, 120)
     w = wide_filter(net, (800, 1, 1, 640), random, out_of_reach=30)
@@ -254,13 +258,13 @@ def test_a_large_filter_for_a_single_row_is_within_one_code():
     assert np.abs(ours.astype(int) - theirs).max() <= 1
 
 
-def _dense(image, filter):
+def _dense(image: tuple[int, ...], filter: tuple[int, ...]) -> Operator:
     x, y = Tensor("i8", image, 0.1), Tensor("i8", (*image[:3], filter[0]), 0.1)
     codes = np.full(filter, 100, np.uint8)
     codes[0, 0, 0, 0] = 250
     return Operator("CONV_2D", [x, filter_of(codes, 100)], [y])
 
 
-def test_the_driver_takes_it():
+def test_the_driver_takes_it() -> None:
     model = inverted_residual(np.random.default_rng(9))
     assert all(verdict.supported for verdict in engine().driver.verdicts(model))

@@ -1,5 +1,7 @@
 """Convolutions of images at every second pixel, computed on pairs of pixels."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,15 @@ from tests.drivers.xnnpack.engine_cases import Net, both
 SAME, VALID = 1, 2
 
 
-def convolution(random, image, filter, padding, wide=(), zero_point=100, border=()):
+def convolution(
+    random: Any,
+    image: Any,
+    filter: Any,
+    padding: Any,
+    wide: Any = (),
+    zero_point: Any = 100,
+    border: Any = (),
+) -> Any:
     """A model of one convolution with strides of 2; ``wide`` are places of its filter that are out of reach.
 
     ``border`` is what a PAD before it adds: above, below, left, right.
@@ -39,20 +49,20 @@ def convolution(random, image, filter, padding, wide=(), zero_point=100, border=
     return net.finished(net.call(OperationCode.CONV_2D, [x, w, b, *net.numbers(padding, 2, 2, 0)], out))
 
 
-def agrees(model, random):
+def agrees(model: Any, random: Any) -> Any:
     shape = model.operands[model.inputs[0]].type.dimensions
     (ours,), (theirs,) = both(model, random.integers(0, 256, shape, np.uint8))
     return np.abs(ours.astype(int) - theirs).max() <= 1
 
 
-def reading(model):
+def reading(model: Any) -> tuple[Any, ...]:
     """The convolution as the engine is given it: its input's shape and its filter's."""
     (operator,) = (op for op in sign_weights(lower_model(model).graph).operators if op.kind == "CONV_2D")
     assert operator.inputs[1].type == "i8"
     return operator.inputs[0].shape, operator.inputs[1].shape
 
 
-def test_two_pixels_are_read_as_one():
+def test_two_pixels_are_read_as_one() -> None:
     random = np.random.default_rng(1)
     model = convolution(random, (1, 12, 16, 3), (20, 3, 3, 3), SAME)
     assert reading(model) == ((1, 12, 8, 6), (20, 3, 2, 6))
@@ -60,14 +70,14 @@ def test_two_pixels_are_read_as_one():
 
 
 @pytest.mark.parametrize("row", [0, 1, 2])
-def test_a_row_with_numbers_out_of_reach_is_copied(row):
+def test_a_row_with_numbers_out_of_reach_is_copied(row: int) -> None:
     random = np.random.default_rng(row)
     model = convolution(random, (1, 12, 16, 3), (20, 3, 3, 3), SAME, wide=[(4, row, 1, 2), (9, row, 0, 0)])
     assert reading(model) == ((1, 18, 8, 6), (20, 4, 2, 6))
     assert agrees(model, random)
 
 
-def test_rows_of_an_image_with_odd_extents_are_padded_whole():
+def test_rows_of_an_image_with_odd_extents_are_padded_whole() -> None:
     random = np.random.default_rng(2)
     model = convolution(random, (2, 13, 17, 3), (20, 3, 3, 3), SAME, wide=[(4, 2, 1, 2)])
     pads = [op for op in sign_weights(lower_model(model).graph).operators if op.kind == "PAD"]
@@ -76,7 +86,7 @@ def test_rows_of_an_image_with_odd_extents_are_padded_whole():
 
 
 @pytest.mark.parametrize(("border", "pads"), [((0, 1, 0, 1), 0), ((1, 1, 1, 1), 1), ((2, 0, 1, 2), 1)])
-def test_a_border_becomes_part_of_it(border, pads):
+def test_a_border_becomes_part_of_it(border: tuple[int, ...], pads: int) -> None:
     random = np.random.default_rng(4)
     model = convolution(random, (1, 12, 16, 3), (20, 3, 3, 3), VALID, border=border)
     kinds = [op.kind for op in sign_weights(lower_model(model).graph).operators]
@@ -87,7 +97,7 @@ def test_a_border_becomes_part_of_it(border, pads):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_random_ones_agree(seed):
+def test_random_ones_agree(seed: int) -> None:
     random = np.random.default_rng(seed)
     depth, size = int(random.integers(1, 5)), random.integers(2, 6, 2).tolist()
     image = (int(random.integers(1, 3)), *random.integers(6, 15, 2).tolist(), depth)
@@ -100,6 +110,6 @@ def test_random_ones_agree(seed):
 
 
 @pytest.mark.parametrize(("image", "filter"), [((1, 12, 12, 5), (8, 3, 3, 5)), ((1, 12, 12, 3), (8, 1, 1, 3))])
-def test_deep_images_and_single_pixels_stay_as_they_are(image, filter):
+def test_deep_images_and_single_pixels_stay_as_they_are(image: tuple[int, ...], filter: tuple[int, ...]) -> None:
     graph = lower_model(convolution(np.random.default_rng(3), image, filter, SAME)).graph
     assert move_space_to_depth(graph).operators == graph.operators

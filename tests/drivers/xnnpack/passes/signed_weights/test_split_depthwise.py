@@ -1,5 +1,7 @@
 """Depthwise filters of which a few channels do not fit: those go their own way through float32."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,13 +25,13 @@ SIDE = 6
 class Chain:
     """Convolutions one after the other; ``wide`` are channels whose filter has a number out of reach."""
 
-    def __init__(self, random, depth=8):
+    def __init__(self, random: Any, depth: int = 8) -> None:
         self.random, self.net = random, Net()
         self.type = tensor("uint8", (1, SIDE, SIDE, depth), 0.05, 120)
         self.x = self.net.input(self.type)
         self.first = self.type.dimensions
 
-    def _call(self, code, shape, units, wide, axis, tail):
+    def _call(self, code: Any, shape: Any, units: Any, wide: Any, axis: Any, tail: Any) -> Any:
         codes = self.random.integers(70, 131, shape, np.uint8)
         for channel in wide:
             place = [int(self.random.integers(extent)) for extent in shape]
@@ -42,32 +44,32 @@ class Chain:
         self.x = self.net.call(code, [self.x, w, b, *self.net.numbers(*tail)], self.type)
         return self
 
-    def dense(self, units, wide=()):
+    def dense(self, units: Any, wide: Any = ()) -> Any:
         """``wide`` are input channels."""
         shape = (units, 1, 1, self.type.dimensions[3])
         return self._call(OperationCode.CONV_2D, shape, units, wide, 3, (SAME, 1, 1, RELU6))
 
-    def each(self, wide=()):
+    def each(self, wide: Any = ()) -> Any:
         depth = self.type.dimensions[3]
         return self._call(OperationCode.DEPTHWISE_CONV_2D, (1, 3, 3, depth), depth, wide, 3, (SAME, 1, 1, 1, RELU6))
 
-    def agrees(self, error):
+    def agrees(self, error: Any) -> Any:
         model = self.net.finished(self.x)
         (ours,), (theirs,) = both(model, self.random.integers(0, 256, self.first, np.uint8))
         return np.abs(ours.astype(int) - theirs).max() <= error
 
 
 @pytest.fixture
-def always(monkeypatch):
+def always(monkeypatch: Any) -> None:
     monkeypatch.setattr(cost_model, "estimate_branches", lambda operator, apart: -1.0)
 
 
-def graph_of(chain):
+def graph_of(chain: Chain) -> tuple[Any, ...]:
     graph = lower_model(chain.net.finished(chain.x)).graph
     return graph, split_depthwise(graph, Outliers())
 
 
-def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always):
+def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always: None) -> None:
     chain = Chain(np.random.default_rng(1)).dense(40).each(wide=[5]).dense(9)
     _, graph = graph_of(chain)
     kinds = [operator.kind for operator in graph.operators]
@@ -79,7 +81,7 @@ def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always):
     assert outliers.find_slices(slow, 3) == [0]
 
 
-def test_the_part_holds_what_the_convolutions_around_it_want_as_well(always):
+def test_the_part_holds_what_the_convolutions_around_it_want_as_well(always: None) -> None:
     chain = Chain(np.random.default_rng(2)).dense(48).each(wide=[5, 40]).dense(9, wide=[20])
     _, graph = graph_of(chain)
     outliers = Outliers()
@@ -90,19 +92,19 @@ def test_the_part_holds_what_the_convolutions_around_it_want_as_well(always):
     assert [tensor.shape[3] for tensor in again.inputs] == [32, 16, 16]
 
 
-def test_results_agree(always):
+def test_results_agree(always: None) -> None:
     chain = Chain(np.random.default_rng(3)).dense(40, wide=[2]).each(wide=[5, 39]).dense(9, wide=[5, 17])
     assert chain.agrees(4)
 
 
-def test_a_chain_of_them_agrees(always):
+def test_a_chain_of_them_agrees(always: None) -> None:
     chain = Chain(np.random.default_rng(4)).dense(33).each(wide=[0]).dense(40, wide=[0]).each(wide=[7]).dense(20)
     assert chain.agrees(6)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_random_chains_agree(seed):
+def test_random_chains_agree(seed: int) -> None:
     random = np.random.default_rng(seed)
     chain = Chain(random)
     some = lambda depth: random.choice(depth, int(random.integers(0, 4)), replace=False).tolist()  # noqa: E731
@@ -115,7 +117,7 @@ def test_random_chains_agree(seed):
         assert chain.agrees(8)
 
 
-def test_filters_of_the_model_stay_as_they_are(always):
+def test_filters_of_the_model_stay_as_they_are(always: None) -> None:
     chain = Chain(np.random.default_rng(7)).dense(40, wide=[2]).each(wide=[5, 39]).dense(20, wide=[5]).dense(9)
     model = chain.net.finished(chain.x)
     constants = [operand for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
@@ -126,12 +128,12 @@ def test_filters_of_the_model_stay_as_they_are(always):
 
 
 @pytest.mark.parametrize("depth", [16, 12])
-def test_a_single_tile_stays_whole(depth, always):
+def test_a_single_tile_stays_whole(depth: int, always: None) -> None:
     before, after = graph_of(Chain(np.random.default_rng(5)).dense(depth).each(wide=[3]).dense(9))
     assert before is after
 
 
-def test_a_result_of_the_model_stays_whole(always):
+def test_a_result_of_the_model_stays_whole(always: None) -> None:
     chain = Chain(np.random.default_rng(6)).dense(40).each(wide=[3])
     before, after = graph_of(chain)
     assert before is after

@@ -1,5 +1,7 @@
 """Convolutions of few channels, computed for two pixels as one."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,17 @@ SAME, VALID = 1, 2
 KINDS = [OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D]
 
 
-def convolution(random, kind, image, units, size, padding=SAME, stride=1, activation=0, dilation=1):
+def convolution(
+    random: Any,
+    kind: OperationCode,
+    image: tuple[int, ...],
+    units: int,
+    size: tuple[int, ...],
+    padding: int = SAME,
+    stride: int = 1,
+    activation: int = 0,
+    dilation: int = 1,
+) -> Any:
     """A model of one convolution whose filter has a scale for each channel; a depthwise one has the image's."""
     net, is_dense = Net(), kind == OperationCode.CONV_2D
     x = net.input(tensor("uint8", image, 0.05, 120))
@@ -38,17 +50,17 @@ def convolution(random, kind, image, units, size, padding=SAME, stride=1, activa
     return net.finished(net.call(kind, [x, w, b, *tail], out))
 
 
-def kinds(model):
+def kinds(model: Any) -> list[str]:
     return [operator.kind for operator in move_width_to_depth(lower_model(model).graph).operators]
 
 
-def test_the_filter_stands_twice_a_step_apart():
-    numbers = np.int8([7, 8, 9]).reshape(1, 1, 3, 1)
+def test_the_filter_stands_twice_a_step_apart() -> None:
+    numbers = np.array([7, 8, 9], np.int8).reshape(1, 1, 3, 1)
     assert _repeat_moved(numbers, 2)[:, 0, :, 0].tolist() == [[7, 8, 9, 0, 0], [0, 0, 7, 8, 9]]
 
 
-def test_a_depthwise_filter_is_dense_with_zeros():
-    filter = Tensor("i8", (1, 1, 2, 2), np.ones(2, np.float32), axis=3, data=np.int8([[[[1, 2], [3, 4]]]]))
+def test_a_depthwise_filter_is_dense_with_zeros() -> None:
+    filter = Tensor("i8", (1, 1, 2, 2), np.ones(2, np.float32), axis=3, data=np.array([[[[1, 2], [3, 4]]]], np.int8))
     first, second = _make_dense(Conv(Operator("DEPTHWISE_CONV_2D", [None, filter], [])))[:, 0].tolist()
     assert first == [[1, 0], [3, 0]]
     assert second == [[0, 2], [0, 4]]
@@ -56,7 +68,7 @@ def test_a_depthwise_filter_is_dense_with_zeros():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.sampled_from([SAME, VALID]))
-def test_results_agree(seed, kind, padding):
+def test_results_agree(seed: int, kind: OperationCode, padding: int) -> None:
     random = np.random.default_rng(seed)
     stride, size = int(random.integers(1, 3)), tuple(random.integers(1, 6, 2).tolist())
     image = int(random.integers(1, 3)), int(random.integers(6, 10)), int(random.integers(6, 20)), 8
@@ -68,7 +80,7 @@ def test_results_agree(seed, kind, padding):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("padding", "stride"), [(SAME, 1), (SAME, 2), (VALID, 1), (VALID, 2)])
-def test_two_pixels_are_made_at_once(kind, padding, stride):
+def test_two_pixels_are_made_at_once(kind: OperationCode, padding: int, stride: int) -> None:
     image = (1, 16, 18 if padding == VALID and stride == 1 else 17 if stride == 2 and padding == VALID else 16, 8)
     model = convolution(np.random.default_rng(1), kind, image, 8, (3, 3), padding, stride)
     assert kinds(model) == ["CONV_2D", "RESHAPE"]
@@ -78,6 +90,8 @@ def test_two_pixels_are_made_at_once(kind, padding, stride):
 @pytest.mark.parametrize(
     ("image", "size", "dilation"), [((1, 8, 8, 9), (3, 3), 1), ((1, 8, 7, 8), (3, 3), 1), ((1, 8, 8, 8), (3, 3), 2)]
 )
-def test_others_stay_as_they_are(kind, image, size, dilation):
+def test_others_stay_as_they_are(
+    kind: OperationCode, image: tuple[int, ...], size: tuple[int, ...], dilation: int
+) -> None:
     graph = lower_model(convolution(np.random.default_rng(1), kind, image, image[3], size, dilation=dilation)).graph
     assert move_width_to_depth(graph).operators == graph.operators
