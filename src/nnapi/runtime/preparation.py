@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
@@ -12,7 +13,8 @@ from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnexpectedNull
 from nnapi.model.model import Model
 from nnapi.model.nesting import nested
 from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
-from nnapi.runtime.costs.thread_choice import Pricing, price
+from nnapi.runtime.autotune.measurements import keep_measurements, make_key, recall_measurements
+from nnapi.runtime.costs.thread_choice import Pricing, known_tables, price
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -25,7 +27,7 @@ from nnapi.runtime.executors.parts import (
     run_on,
 )
 from nnapi.runtime.planning.plan import Plan, Run
-from nnapi.runtime.planning.planner import first_plan, make_plans, plan_whole
+from nnapi.runtime.planning.planner import first_plan, make_plans, plan_as_chosen, plan_whole
 from nnapi.runtime.settings import Partitioning, tunes
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.plan_cache import KeptPlans
@@ -63,7 +65,7 @@ def prepare(
 def _prepare_on_devices(
     model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard
 ) -> ReadyPlan:
-    """The walk of every compilation.
+    """The walk of every compilation: recall what the cache has, else what was chosen before, else choose; then store.
 
     A device that claims an operation and then fails to prepare it is not asked for it again: the model is planned anew.
     """
@@ -74,28 +76,73 @@ def _prepare_on_devices(
         plan, device, prepared = found
         return ReadyPlan(plan, guard(plan.only_run, run_on(device, plan.only_run, prepared, options)))
 
+    usable = [device for device in devices if not device.is_out]
+    key = make_key(model, usable, options) if compares and len(usable) > 1 else None
+    ready = _prepare_choice(model, devices, options, cache, guard, key) if key else None
+    if ready is None:
+        ready = _choose_and_prepare(model, devices, options, cache, guard, key, compares)
+
+    if kept is not None:
+        kept.store(ready, options._replace(threads=ready.plan.threads))
+    return ready
+
+
+def _choose_and_prepare(
+    model: Model,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    cache: Cache | None,
+    guard: Guard,
+    key: str | None,
+    compares: bool,
+) -> ReadyPlan:
+    """Price, plan, prepare and compare; what was chosen is kept under the ``key``, if there was a choice."""
     pricing = price(model, devices, options) if compares else Pricing()
     compares = compares and not pricing.is_tiny
     options = options._replace(threads=pricing.threads or options.threads)
+    make_ready = partial(prepare_plan, devices=devices, options=options, cache=cache, guard=guard)
 
     claims: list[ClaimedError] = []
     while True:
         plans = _make_plans(model, devices, options, pricing, claims, compares)
-        make_ready = partial(prepare_plan, devices=devices, options=options, cache=cache, guard=guard)
         try:
-            if compares and is_worthwhile(model, plans):
-                usable = [device for device in devices if not device.is_out]
-                ready = choose_fastest(model, plans, usable, options, make_ready, pricing.patience)
-            else:
-                ready = make_ready(plans[0])
-            break
+            if key and compares and is_worthwhile(model, plans):
+                return choose_fastest(model, plans, key, make_ready, pricing.patience)
+            ready = make_ready(plans[0])
         except ClaimedError as claim:
             log.warning("%s", claim)
             claims.append(claim)
+            continue
+        if key and compares and not claims:
+            keep_measurements(key, {}, 0, ready.plan)
+        return ready
 
-    if kept is not None:
-        kept.store(ready, options)
-    return ready
+
+def _prepare_choice(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard, key: str
+) -> ReadyPlan | None:
+    """What an earlier compilation chose, made ready; None where nothing is known, or cannot be made ready any more."""
+    plan = _recall_choice(model, devices, options, key)
+    if plan is None:
+        return None
+    try:
+        return prepare_plan(plan, devices, options._replace(threads=plan.threads), cache, guard)
+    except ClaimedError as claim:
+        log.warning("%s: the model is planned anew", claim)
+        return None
+
+
+def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOptions, key: str) -> Plan | None:
+    """The plan that earlier compilations chose, if it gives one device the whole model and is settled: no other device
+    is asked, or even loaded, and nothing is measured."""
+    known = recall_measurements(key)
+    names = [device.name for device in devices]
+    if known.choice is None or not known.is_settled or known.choice.device not in names:
+        return None
+    device, predicted, measured, alternatives = known.choice
+    tables = partial(known_tables, devices, known.threads or 1)
+    plan = plan_as_chosen(model, devices, names.index(device), options.preference, tables, predicted)
+    return replace(plan, measured=measured, alternatives=alternatives, threads=known.threads)
 
 
 def _make_plans(

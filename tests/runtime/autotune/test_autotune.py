@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from nnapi.drivers.base import Capabilities, Performance, PrepareOptions
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.autotune import autotune, plan_timing, timing
-from nnapi.runtime.autotune.autotune import ATTEMPTS, parse_measurements
+from nnapi.runtime.autotune.measurements import ATTEMPTS, make_key, parse_measurements
 from nnapi.runtime.autotune.plan_timing import SURE
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.explain import as_data, summary
@@ -117,8 +118,39 @@ def test_the_plan_that_was_chosen_is_chosen_again_whatever_else_was_faster() -> 
     times = kept["times"]
     chosen, other = times
     assert "nnapi-reference" in chosen
-    keep_record(RecordKind.PLANS, key, kept | {"times": {other: times[other], chosen: times[chosen]}})
+    keep_record(RecordKind.PLANS, key, kept | {"times": {other: times[other], chosen: times[chosen]}, "choice": None})
     assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
+
+
+def test_what_was_chosen_is_prepared_and_nobody_is_asked_before_somebody_wants_to_know() -> None:
+    measured = compiled(boaster()[0])
+    slow, driver = boaster()
+    with patch.object(Faulty, "verdicts", side_effect=Faulty.verdicts, autospec=True) as asked:
+        known = compiled(slow)
+        np.testing.assert_array_equal(known.run(X)[0], 2 * X)
+        assert not asked.called
+        assert summary(known.plan) == summary(measured.plan)
+        assert asked.called
+    assert driver.struck == 0
+    assert list(known.plan.decisions) == list(measured.plan.decisions)
+
+
+def test_without_a_choice_to_make_what_was_chosen_is_known_too() -> None:
+    refusing = Device(Limited(device("nnapi-reference").driver, "refusing", refuses=lambda *call: "it takes none"))
+    compiled(refusing)
+    with patch.object(Limited, "verdicts", side_effect=Limited.verdicts, autospec=True) as asked:
+        assert [chosen.name for chosen in compiled(refusing).devices] == ["nnapi-reference"]
+    assert not asked.called
+
+
+def test_a_choice_that_cannot_be_prepared_any_more_is_made_anew() -> None:
+    compiled(boaster()[0])
+    key, kept = kept_measurements()
+    keep_record(RecordKind.PLANS, key, kept | {"choice": ["boaster", 0.5, None, []]})
+    assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
+    failing, driver = boaster(Fault.FAILS, Phase.PREPARE)
+    assert [chosen.name for chosen in compiled(failing).devices] == ["nnapi-reference"]
+    assert driver.struck > 0
 
 
 def test_what_others_disturbed_is_measured_again_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +245,7 @@ def test_a_plan_that_was_not_compared_is_compared_with_what_was() -> None:
     key, kept = kept_measurements()
     times = kept["times"]
     del times[next(name for name in times if "boaster" in name)]
-    keep_record(RecordKind.PLANS, key, kept)
+    keep_record(RecordKind.PLANS, key, kept | {"choice": None})
     first, driver = boaster()
     compiled(first)
     assert driver.struck > 0
@@ -240,7 +272,8 @@ def test_no_candidate_is_made_ready_after_the_patience(patience: float, count: i
         made.append(plan)
         return ReadyPlan(plan, named[plan.devices[0]].driver.prepare(plan.model, PrepareOptions()))
 
-    chosen = autotune.choose_fastest(model(), plans, devices, PrepareOptions(), prepare, patience)
+    key = make_key(model(), devices, PrepareOptions())
+    chosen = autotune.choose_fastest(model(), plans, key, prepare, patience)
     assert len(plans) == 2
     assert len(made) == count
     assert chosen.plan.identity in {plan.identity for plan in made}
@@ -258,19 +291,26 @@ def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
     assert large.alternatives[0].measured is None
 
 
+GOOD = {"times": {"plan": 0.5}, "threads": 1, "disturbed": 1, "choice": ["here", 0.5, 0.25, [["there", 0.75, None]]]}
+
+
 @pytest.mark.parametrize(
     "data",
     [
         [],
         {},
         3,
-        {"times": {"plan": "soon"}, "disturbed": 0},
         {"times": {"plan": 0.5}},
-        {"times": [0.5], "disturbed": 0},
-        {"times": {"plan": 0.5}, "disturbed": "never"},
+        GOOD | {"times": {"plan": "soon"}},
+        GOOD | {"times": [0.5]},
+        GOOD | {"threads": "two"},
+        GOOD | {"disturbed": "never"},
+        GOOD | {"choice": ["xnnpack-cpu", 0.5, None]},
+        GOOD | {"choice": ["xnnpack-cpu", "soon", None, []]},
     ],
 )
 def test_what_is_no_measurement_is_refused(data: Any) -> None:
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         parse_measurements(data)
-    assert parse_measurements({"times": {"plan": 0.5}, "disturbed": 1}) == ({"plan": 0.5}, 1)
+    choice = ("here", 0.5, 0.25, (("there", 0.75, None),))
+    assert parse_measurements(GOOD) == ({"plan": 0.5}, 1, 1, choice)

@@ -1,33 +1,27 @@
 """Choice by measurement: the best candidate plans of a model, run for a moment, and the winner remembered.
 
 Predictions are rarely better than by a fifth. Where several plans are possible, a short comparison on inputs of zeros
-decides, dimensions that are open being 1. What was measured is kept by the model's content, the devices, their versions
-and the options, so that it is paid for once per machine; on a busy one, which engines with several threads suffer from
-most, up to :data:`ATTEMPTS` times, the best of all counting.
+decides, dimensions that are open being 1. What was measured is kept, so that it is paid for once per machine; on a busy
+one, which engines with several threads suffer from most, up to :data:`ATTEMPTS` times, the best of all counting.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.autotune.cpu_load import Watch
+from nnapi.runtime.autotune.measurements import Measurements, keep_measurements, recall_measurements
 from nnapi.runtime.autotune.plan_timing import BUDGET, MARGIN, PlanTiming, compare, rank
-from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Alternative, Plan
-from nnapi.runtime.store.digest import content_hash, digest
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.records import keep_record, recall_record
 from nnapi.trace import Layer, Phase, muted, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
@@ -39,21 +33,8 @@ HOPELESS = 2.0
 runner-up of a small model, where that takes next to no time and memory. Predictions are mostly within that."""
 SMALL = 1 << 19
 """Bytes of constants of such a model: the reference makes others of them, several times as large."""
-ATTEMPTS = 3
-"""Comparisons of a model, one in each compilation, while other processes disturb them."""
 
 Prepare = Callable[[Plan], ReadyPlan]
-
-
-class Measurements(NamedTuple):
-    """Seconds by the identity of the plan, the one chosen first, infinite for one that failed or had no chance; and how
-    many comparisons were disturbed, 0 where the last was not."""
-
-    times: Mapping[str, float]
-    disturbed: int
-
-
-NONE = Measurements({}, 0)
 
 
 def is_worthwhile(model: Model, plans: Sequence[Plan]) -> bool:
@@ -62,23 +43,17 @@ def is_worthwhile(model: Model, plans: Sequence[Plan]) -> bool:
 
 
 def choose_fastest(
-    model: Model,
-    plans: Sequence[Plan],
-    devices: Sequence[Device],
-    options: PrepareOptions,
-    prepare: Prepare,
-    patience: float = math.inf,
+    model: Model, plans: Sequence[Plan], key: str, prepare: Prepare, patience: float = math.inf
 ) -> ReadyPlan:
     """The plan that ran fastest, made ready, with the times of all in its alternatives.
 
     ``plans`` begin with the one that is predicted to be fastest; they are compared anew where that was not among those
-    that were, for at most ``patience`` seconds where runs are short. One that cannot be made ready or run is left out;
-    the error is raised where that leaves none.
+    that were measured, by what is kept under the ``key``, for at most ``patience`` seconds where runs are short. One
+    that cannot be made ready or run is left out; the error is raised where that leaves none.
     """
-    key = _make_key(model, devices, options)
-    known = recall_record(RecordKind.PLANS, key, parse_measurements) or NONE
-    times = known.times
-    if plans[0].identity in times and not 0 < known.disturbed < ATTEMPTS:
+    known = recall_measurements(key)
+    times = known.times if known.threads == plans[0].threads else {}
+    if plans[0].identity in times and known.is_settled:
         order = list(times)
         chosen = min((plan for plan in plans if plan.identity in times), key=lambda plan: order.index(plan.identity))
         return prepare(chosen)._replace(plan=_add_times(chosen, plans, times))
@@ -94,9 +69,9 @@ def choose_fastest(
         return best.ready
     times = {each.plan.identity: each.seconds for each in timings}
     times |= {plan.identity: math.inf for plan in plans if plan.identity not in times}
-    measured = Measurements(times, disturbed)._asdict()
-    keep_record(RecordKind.PLANS, key, measured, model=model.name, device=" ".join(best.plan.devices))
-    return best.ready._replace(plan=_add_times(best.plan, plans, times))
+    chosen = _add_times(best.plan, plans, times)
+    keep_measurements(key, times, disturbed, chosen)
+    return best.ready._replace(plan=chosen)
 
 
 def _order(plans: Sequence[Plan]) -> list[Plan]:
@@ -174,18 +149,3 @@ def _add_times(plan: Plan, plans: Sequence[Plan], times: Mapping[str, float]) ->
     others = [Alternative(other.name, other.predicted, find(other)) for other in plans if other is not plan]
     others.sort(key=lambda other: (other.measured is None, other.measured or other.seconds))
     return replace(plan, measured=find(plan), alternatives=tuple(others))
-
-
-def _make_key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> str:
-    versions = [(device.name, device.version) for device in devices]
-    cpus = len(os.sched_getaffinity(0))
-    others = repr((versions, int(options.preference), options.threads, cpus)).encode()
-    return digest(content_hash(model), others).hex()
-
-
-def parse_measurements(data: Any) -> Measurements:
-    """The opposite of what is kept; ValueError, KeyError, TypeError or AttributeError for anything else."""
-    times, disturbed = dict(data["times"].items()), data["disturbed"]
-    if not isinstance(disturbed, int) or not all(isinstance(each, float) for each in times.values()):
-        raise ValueError(f"{data!r} is no measurement of plans")
-    return Measurements(times, disturbed)

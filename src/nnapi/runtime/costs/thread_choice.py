@@ -79,14 +79,13 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> P
     budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
 
     def tables(threads: int) -> dict[str, Table]:
-        costs = known_costs()
         for device in measurable if may_measure else ():
             with _measuring:
                 start = time.perf_counter()
                 own, share = threads_of(device, threads), patience / len(measurable)
-                calibrate(costs, device, own, works, budgets[device.name], share)
+                calibrate(known_costs(), device, own, works, budgets[device.name], share)
                 budgets[device.name] -= time.perf_counter() - start
-        return {device.name: costs.table(device, threads_of(device, threads)) for device in measurable}
+        return known_tables(measurable, threads)
 
     single = tables(options.threads or 1)
     if options.threads is not None:
@@ -113,9 +112,13 @@ def _price_by_what_is_known(devices: Sequence[Device], options: PrepareOptions, 
     """What was measured before, for a model that is not worth measuring anything: others than one thread would not be
     worth waking for it."""
     threads = options.threads or 1
+    return Pricing(known_tables(devices, threads), threads, patience)
+
+
+def known_tables(devices: Sequence[Device], threads: int) -> dict[str, Table]:
+    """What was measured of the devices so far, on so many threads, by their names."""
     costs = known_costs()
-    tables = {device.name: costs.table(device, threads_of(device, threads)) for device in devices}
-    return Pricing(tables, threads, patience)
+    return {device.name: costs.table(device, threads_of(device, threads)) for device in devices}
 
 
 def threads_of(device: Device, threads: int) -> int:

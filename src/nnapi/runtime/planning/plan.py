@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from nnapi.drivers.base import Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
@@ -22,6 +22,27 @@ class Decision(NamedTuple):
     chosen: str
     verdicts: tuple[tuple[str, Verdict], ...]
     costs: tuple[tuple[str, float], ...]
+
+
+class Decisions(Sequence[Decision]):
+    """Decisions that are worked out when somebody asks for one."""
+
+    def __init__(self, work_out: Callable[[], Sequence[Decision]]) -> None:
+        self._work_out = work_out
+
+    @overload
+    def __getitem__(self, position: int) -> Decision: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Decision]: ...
+    def __getitem__(self, position: int | slice) -> Decision | Sequence[Decision]:
+        return self._all[position]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> Sequence[Decision]:
+        return self._work_out()
 
 
 class Run(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
@@ -19,6 +19,7 @@ from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.planning.plan import (
     Alternative,
     Decision,
+    Decisions,
     Figures,
     If,
     OnlyPlan,
@@ -151,6 +152,25 @@ def _asked_later(
 
     _tell(model, devices, assignment)
     return OnlyPlan(model, _everything(model, devices[place]), figures, ())
+
+
+def plan_as_chosen(
+    model: Model,
+    devices: Sequence[Device],
+    place: int,
+    preference: PreferenceCode,
+    tables: Callable[[], Tables],
+    predicted: float,
+) -> Plan:
+    """The plan that gives the whole model to a device that was chosen earlier. Nobody is asked for verdicts before
+    somebody wants to know the decisions; ``tables`` are what was measured by then."""
+
+    def decide() -> Sequence[Decision]:
+        verdicts = [_verdicts(model, device, {}) for device in devices]
+        problem = _problem(model, devices, verdicts, preference, tables())
+        return _decisions(model, devices, verdicts, problem, [place] * len(model.operations))
+
+    return Plan(model, (_everything(model, devices[place]),), Decisions(decide), predicted)
 
 
 def plan_whole(model: Model, device: Device) -> Plan:

@@ -10,14 +10,14 @@ import json
 import logging
 import os
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, overload
+from functools import partial
+from typing import Any
 
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
-from nnapi.runtime.planning.plan import Alternative, Decision, Plan, Run
+from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Plan, Run
 from nnapi.runtime.store.compilation_cache import Cache
 
 log = logging.getLogger("nnapi.CompilationCache")
@@ -49,7 +49,7 @@ class KeptPlans:
                 if found["conditions"] != self.conditions or found["device"] != device.name:
                     continue
                 names = [each.name for each in self._devices]
-                plan = _read_plan(self._model, found, Decisions(self._model, names, columns))
+                plan = _read_plan(self._model, found, Decisions(partial(_read_decisions, self._model, names, columns)))
             except (KeyError, TypeError, ValueError) as error:
                 log.debug("the plan kept for %s does not fit %s: %r", device, self._model.name, error)
                 continue
@@ -88,34 +88,17 @@ def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
     return b"\n".join([json.dumps(found).encode(), json.dumps(columns).encode()])
 
 
-class Decisions(Sequence[Decision]):
-    """Decisions that are read when somebody asks for one."""
-
-    def __init__(self, model: Model, devices: Sequence[str], columns: bytes) -> None:
-        self._model, self._devices, self._columns = model, devices, columns
-
-    @overload
-    def __getitem__(self, position: int) -> Decision: ...
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Decision, ...]: ...
-    def __getitem__(self, position: int | slice) -> Decision | tuple[Decision, ...]:
-        return self._read[position]
-
-    def __len__(self) -> int:
-        return len(self._read)
-
-    @cached_property
-    def _read(self) -> tuple[Decision, ...]:
-        return tuple(
-            Decision(
-                call.number,
-                call.name,
-                chosen,
-                tuple((name, Verdict(*verdict)) for name, verdict in zip(self._devices, verdicts, strict=True)),
-                tuple(zip(self._devices, costs, strict=True)),
-            )
-            for call, (chosen, verdicts, costs) in zip(self._model.operations, json.loads(self._columns), strict=True)
+def _read_decisions(model: Model, devices: Sequence[str], columns: bytes) -> Sequence[Decision]:
+    return [
+        Decision(
+            call.number,
+            call.name,
+            chosen,
+            tuple((name, Verdict(*verdict)) for name, verdict in zip(devices, verdicts, strict=True)),
+            tuple(zip(devices, costs, strict=True)),
         )
+        for call, (chosen, verdicts, costs) in zip(model.operations, json.loads(columns), strict=True)
+    ]
 
 
 def _read_plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Plan:

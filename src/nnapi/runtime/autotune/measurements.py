@@ -1,0 +1,81 @@
+"""What comparisons of plans measured and chose, kept for later processes by the model's content, the devices, their
+versions and the options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nnapi.drivers.base import PrepareOptions
+from nnapi.model.model import Model
+from nnapi.runtime.device import Device
+from nnapi.runtime.planning.plan import Alternative, Plan
+from nnapi.runtime.store.digest import content_hash, digest
+from nnapi.runtime.store.directories import RecordKind
+from nnapi.runtime.store.records import keep_record, recall_record
+
+ATTEMPTS = 3
+"""Comparisons of a model, one in each compilation, while other processes disturb them."""
+
+
+class Choice(NamedTuple):
+    """The device that was given a whole model, and what is said of it and of the other plans."""
+
+    device: str
+    predicted: float
+    measured: float | None
+    alternatives: tuple[Alternative, ...]
+
+
+class Measurements(NamedTuple):
+    """Seconds by the identity of the plan, the one chosen first, infinite for one that failed or had no chance; the
+    threads that they are for; how many comparisons were disturbed, 0 where the last was not; and what was chosen, if
+    that is one device."""
+
+    times: Mapping[str, float]
+    threads: int | None
+    disturbed: int
+    choice: Choice | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be compared again: it went undisturbed, or was tried often enough."""
+        return not 0 < self.disturbed < ATTEMPTS
+
+
+NONE = Measurements({}, None, 0)
+
+
+def make_key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> str:
+    """What measurements are kept by."""
+    versions = [(device.name, device.version) for device in devices]
+    cpus = len(os.sched_getaffinity(0))
+    others = repr((versions, int(options.preference), options.threads, cpus)).encode()
+    return digest(content_hash(model), others).hex()
+
+
+def recall_measurements(key: str) -> Measurements:
+    """What is known; NONE where nothing is."""
+    return recall_record(RecordKind.PLANS, key, parse_measurements) or NONE
+
+
+def keep_measurements(key: str, times: Mapping[str, float], disturbed: int, plan: Plan) -> None:
+    """Keep what was measured and chosen."""
+    choice = None
+    if plan.is_simple:
+        choice = Choice(plan.devices[0], plan.predicted, plan.measured, plan.alternatives)
+    content = Measurements(times, plan.threads, disturbed, choice)._asdict()
+    keep_record(RecordKind.PLANS, key, content, model=plan.model.name, device=" ".join(plan.devices))
+
+
+def parse_measurements(data: Any) -> Measurements:
+    """The opposite of what is kept; ValueError, KeyError, TypeError or AttributeError for anything else."""
+    times, threads, disturbed, choice = (data[name] for name in Measurements._fields)
+    counts = [disturbed] if threads is None else [disturbed, threads]
+    if not all(isinstance(each, int) for each in counts) or not all(isinstance(s, float) for s in times.values()):
+        raise ValueError(f"{data!r} is no measurement of plans")
+    if choice is not None:
+        device, predicted, measured, alternatives = choice
+        choice = Choice(device, float(predicted), measured, tuple(Alternative(*each) for each in alternatives))
+    return Measurements(times, threads, disturbed, choice)
