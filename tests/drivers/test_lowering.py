@@ -15,7 +15,7 @@ from nnapi import Builder, Device, NnapiError, OperandCode, OperationCode, compi
 from nnapi.codes import DeviceTypeCode, FuseCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Performance, PrepareOptions, Request, Verdict
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.lowering import Context, Lowering, Rules, assumed_shapes, need_supported, require
+from nnapi.drivers.lowering import Context, Lowering, Rules, assume_shapes, need_supported, require
 from nnapi.drivers.prepared import SHAPES_KEPT, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.call import Call
@@ -51,7 +51,7 @@ class NumpyContext(Context):
         self.steps.append((function, inputs, Value()))
         return self.steps[-1][2]
 
-    def activated(self, value: Value) -> Value:
+    def activate(self, value: Value) -> Value:
         if self.activation == FuseCode.FUSED_NONE:
             return value
         low, high = {1: (0, np.inf), 2: (-1, 1), 3: (0, 6)}[self.activation]
@@ -60,17 +60,17 @@ class NumpyContext(Context):
 
 @lower(OperationCode.ADD)
 def add(context: NumpyContext, lhs: Value, rhs: Value) -> Value:
-    return context.activated(context.emit(np.add, lhs, rhs))
+    return context.activate(context.emit(np.add, lhs, rhs))
 
 
 @lower(OperationCode.SUB)
 def subtract(context: NumpyContext, lhs: Value, rhs: Value) -> Value:
-    return context.activated(context.emit(np.subtract, lhs, rhs))
+    return context.activate(context.emit(np.subtract, lhs, rhs))
 
 
 @lower(OperationCode.MUL)
 def multiply(context: NumpyContext, lhs: Value, rhs: Value) -> Value:
-    return context.activated(context.emit(np.multiply, lhs, rhs))
+    return context.activate(context.emit(np.multiply, lhs, rhs))
 
 
 @lower(OperationCode.MAXIMUM)
@@ -91,7 +91,7 @@ def relu(context: NumpyContext, input: Value) -> Value:
 @lower(OperationCode.FULLY_CONNECTED)
 def fully_connected(context: NumpyContext, input: Value, weights: Value, bias: Value) -> Value:
     require(weights.array is not None, "weights is computed, the engine needs it constant")
-    return context.activated(context.emit(lambda x, w, b: x.reshape(-1, w.shape[1]) @ w.T + b, input, weights, bias))
+    return context.activate(context.emit(lambda x, w, b: x.reshape(-1, w.shape[1]) @ w.T + b, input, weights, bias))
 
 
 @lower(OperationCode.CONCATENATION)
@@ -126,7 +126,7 @@ class NumpyLowering(Lowering[Value, NumpyContext]):
         require(type and type.code == OperandCode.TENSOR_FLOAT32, f"{operand} is no float tensor")
         return Value(self.constants.get(operand.index))
 
-    def transposed(self, context: NumpyContext, value: Value, order: tuple[int, ...]) -> Value:
+    def transpose(self, context: NumpyContext, value: Value, order: tuple[int, ...]) -> Value:
         return context.emit(partial(np.transpose, axes=order), value)
 
     def keep(self, call: OperationCall, context: NumpyContext, results: list[Value]) -> list[Value]:
@@ -161,10 +161,10 @@ class NumpyDriver:
         return Capabilities(Performance(0.01, 0.01))
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        return NumpyLowering(model, tuple(assumed_shapes(model))).run().verdicts
+        return NumpyLowering(model, tuple(assume_shapes(model))).run().verdicts
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedPerShapes[PreparedNumpy]:
-        return PreparedPerShapes(partial(PreparedNumpy, model), tuple(assumed_shapes(model)))
+        return PreparedPerShapes(partial(PreparedNumpy, model), tuple(assume_shapes(model)))
 
 
 # The tests
@@ -303,17 +303,17 @@ def test_a_model_with_open_extents_is_prepared_once_for_each_shape() -> None:
     b = Builder("m")
     b.output(b.tanh(b.input(tensor("float32", (0, 3)), "x")))
     prepared = NumpyDriver().prepare(b.finish(), PrepareOptions())
-    assert prepared.prepared_for(((1, 3),)) is prepared.first
+    assert prepared.prepare_for(((1, 3),)) is prepared.first
     for rows in (5, 2, 5):
         x = np.ones((rows, 3), np.float32)
         np.testing.assert_array_equal(prepared.execute(Request([x])).outputs[0], np.tanh(x))
-    five = prepared.prepared_for(((5, 3),))
+    five = prepared.prepare_for(((5, 3),))
     for rows in range(10, 10 + SHAPES_KEPT - 1):
-        prepared.prepared_for(((rows, 3),))
-    assert prepared.prepared_for(((5, 3),)) is five
+        prepared.prepare_for(((rows, 3),))
+    assert prepared.prepare_for(((5, 3),)) is five
     for rows in range(10, 10 + SHAPES_KEPT):
-        prepared.prepared_for(((rows, 3),))
-    assert prepared.prepared_for(((5, 3),)) is not five
+        prepared.prepare_for(((rows, 3),))
+    assert prepared.prepare_for(((5, 3),)) is not five
 
 
 def test_a_run_whose_time_is_over_does_not_begin() -> None:

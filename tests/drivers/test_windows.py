@@ -1,6 +1,6 @@
 """What engines are handed of windows that slide."""
 
-from nnapi.drivers.windows import WIDEST, effective, too_wide
+from nnapi.drivers.windows import WIDEST, limit_steps, too_wide
 
 MOST = 2**31 - 1
 
@@ -11,6 +11,6 @@ def test_too_wide_says_how_wide() -> None:
 
 
 def test_numbers_that_mean_nothing_become_small() -> None:
-    stride, dilation = effective((5, 9), (3, 1), (MOST, 2), ((1, 1), (0, 0)), (2, MOST))
+    stride, dilation = limit_steps((5, 9), (3, 1), (MOST, 2), ((1, 1), (0, 0)), (2, MOST))
     assert stride == (7, 2)
     assert dilation == (2, 1)

@@ -38,13 +38,13 @@ def entries(group: str) -> list[Entry]:
         from importlib.metadata import entry_points
 
         return [Entry(entry.name, entry.value) for entry in entry_points(group=group)]
-    return [entry for folder in _folders().values() for entry in _read(folder, group)]
+    return [entry for folder in _find_folders().values() for entry in _read(folder, group)]
 
 
 def version(distribution: str) -> str:
     """The version of a distribution; ModuleNotFoundError where it is not installed."""
     if _is_plain():
-        folder = _folders().get(_normalised(distribution), "")
+        folder = _find_folders().get(_normalise(distribution), "")
         for line in (line for name in METADATA for line in _lines(os.path.join(folder, name))):
             if line.startswith("Version:"):
                 return line.partition(":")[2].strip()
@@ -60,7 +60,7 @@ def _is_plain() -> bool:
     return not archives and not any(hasattr(finder, "find_distributions") for finder in others)
 
 
-def _folders() -> dict[str, str]:
+def _find_folders() -> dict[str, str]:
     """The folders of metadata by the distributions' names; the first of a name is the one that is imported."""
     found: dict[str, str] = {}
     for path in sys.path:
@@ -71,11 +71,11 @@ def _folders() -> dict[str, str]:
         for name in names:
             if name.endswith(FOLDERS):
                 stem = name.rpartition(".")[0].partition("-")[0]
-                found.setdefault(_normalised(stem), os.path.join(path, name))
+                found.setdefault(_normalise(stem), os.path.join(path, name))
     return found
 
 
-def _normalised(name: str) -> str:
+def _normalise(name: str) -> str:
     return re.sub("[-_.]+", "-", name).lower()
 
 

@@ -90,7 +90,7 @@ class KnownTypes(dict[int, OperandType | None]):
         return KnownTypes(self._model, self)
 
 
-def normal_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
+def normalise_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
     """The call in normal form, by the types and values that are known so far; raises as :func:`normalise`."""
     assert call.match is not None
     declared = tuple([model.operands[index].type for index in call.outputs])
@@ -98,7 +98,7 @@ def normal_call(model: Model, call: OperationCall, types: KnownTypes, value_of: 
     return normalise(operation, call.match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
 
 
-def checked_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
+def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
     """The operands that keep a call's results, and their types, each once it is found to be as declared: with ``lax``
     the quantisation of model outputs alone."""
     for index, result in zip(call.outputs, call.kept_results(), strict=True):
@@ -160,7 +160,7 @@ class Lowering(ABC, Generic[V, C]):
         """The value of an operand that no rule has computed. May raise Unsupported."""
 
     @abstractmethod
-    def transposed(self, context: C, value: V, order: tuple[int, ...]) -> V:
+    def transpose(self, context: C, value: V, order: tuple[int, ...]) -> V:
         """A value of rank 4 with its axes in another order, NHWC_TO_NCHW or the opposite."""
 
     @abstractmethod
@@ -186,10 +186,10 @@ class Lowering(ABC, Generic[V, C]):
     def run(self) -> Self:
         for index in self.model.inputs:
             self.add_input(self.model.operands[index])
-        self.verdicts = tuple([self._verdict(call) for call in self.model.operations])
+        self.verdicts = tuple([self._judge(call) for call in self.model.operations])
         return self
 
-    def _verdict(self, call: OperationCall) -> Verdict:
+    def _judge(self, call: OperationCall) -> Verdict:
         """Lower a call, or say why not."""
         try:
             self._lower(call)
@@ -216,23 +216,23 @@ class Lowering(ABC, Generic[V, C]):
         if rule is None:
             raise Unsupported(self.no_rule)
         self.check_call(call)
-        context = self.context(self._normal(call))
-        results = rule(context, **self._arguments(context))
+        context = self.context(self._normalise(call))
+        results = rule(context, **self._make_arguments(context))
         results = list(results) if isinstance(results, list | tuple) else [results]
         if context.call.nchw:
-            results = self._as_stored(context, results)
+            results = self._transpose_back(context, results)
         self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
 
-    def _normal(self, call: OperationCall) -> Call:
+    def _normalise(self, call: OperationCall) -> Call:
         few = len(call.inputs) < MANY
-        normal = normal_call(self.model, call, self.types, self.constants.get) if few else self._repeated(call)
-        for operand, type in checked_results(self.model, normal):
+        normal = normalise_call(self.model, call, self.types, self.constants.get) if few else self._normalise_once(call)
+        for operand, type in check_results(self.model, normal):
             self.check_result(operand, type)
             if UNKNOWN not in type.dimensions:
                 self.types[operand.index] = type
         return normal
 
-    def _repeated(self, call: OperationCall) -> Call:
+    def _normalise_once(self, call: OperationCall) -> Call:
         """The normal call where another may have been the same but for the operands that are computed, as the steps of
         a recurrent cell are."""
         types, constants, inputs = self.types, self.constants, call.inputs
@@ -240,14 +240,14 @@ class Lowering(ABC, Generic[V, C]):
         key = call.code, declared, *[index if index in constants else types.get(index, index) for index in inputs]
         normal = self._repeatable.get(key)
         if normal is None:
-            normal = self._repeatable[key] = normal_call(self.model, call, types, constants.get)
+            normal = self._repeatable[key] = normalise_call(self.model, call, types, constants.get)
             return normal
         assert call.match is not None
         places = call.match.inputs
         operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
         return replace(normal, operands=operands, outputs=call.outputs)
 
-    def _arguments(self, context: C) -> dict[str, Any]:
+    def _make_arguments(self, context: C) -> dict[str, Any]:
         call = context.call
         images = call.images() if call.nchw else frozenset()
         arguments = dict(call.arguments)
@@ -258,20 +258,20 @@ class Lowering(ABC, Generic[V, C]):
                 if not argument.is_scalar:
                     value = self.value(call.operands[name][0])
                     turn = name in images and argument.rank == 4
-                    arguments[name] = self.transposed(context, value, NCHW_TO_NHWC) if turn else value
+                    arguments[name] = self.transpose(context, value, NCHW_TO_NHWC) if turn else value
             elif isinstance(argument, list) and argument and isinstance(argument[0], OperandType):
                 arguments[name] = [self.value(index) for index in call.operands[name]]
         return arguments
 
-    def _as_stored(self, context: C, results: list[V]) -> list[V]:
+    def _transpose_back(self, context: C, results: list[V]) -> list[V]:
         images, slots, types = context.call.images(), context.call.operation.outputs, context.call.results
         return [
-            self.transposed(context, result, NHWC_TO_NCHW) if slot.name in images and type.rank == 4 else result
+            self.transpose(context, result, NHWC_TO_NCHW) if slot.name in images and type.rank == 4 else result
             for slot, type, result in zip(slots, types, results, strict=False)
         ]
 
 
-def assumed_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | None]:
+def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | None]:
     """Extents of the inputs, with 1 for what the model leaves open: most are numbers of batches. None for open inputs
     that are among the ``omitted``."""
     operands = [model.operands[index] for index in model.inputs]
@@ -281,7 +281,7 @@ def assumed_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | N
     ]
 
 
-def may_be_omitted(model: Model) -> frozenset[int]:
+def find_omissible(model: Model) -> frozenset[int]:
     """Inputs that operations read only where an operand is optional. Not values that decide a shape: a call would be
     taken as if they were omitted, and refused once a run gives them."""
     inputs = set(model.inputs)

@@ -106,13 +106,13 @@ class PreparedPerShapes(Generic[P]):
         shapes, prepared = self._latest
         given = tuple([None if array is None else array.shape for array in request.inputs])
         if given != shapes:
-            prepared = self.prepared_for(given)
+            prepared = self.prepare_for(given)
             self._latest = given, prepared
         if None in given:
             request = replace(request, inputs=[array for array in request.inputs if array is not None])
         return prepared.execute(request)
 
-    def prepared_for(self, shapes: Shapes) -> P:
+    def prepare_for(self, shapes: Shapes) -> P:
         return self._prepared.get(shapes)
 
     def close(self) -> None:

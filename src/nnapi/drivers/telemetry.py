@@ -23,7 +23,7 @@ PACKAGE = "openvino_telemetry"
 
 def import_openvino(module: str = "openvino") -> Any:
     """A module of OpenVINO, imported so that it reports nothing; ModuleNotFoundError where it is not installed."""
-    with _missing(PACKAGE):
+    with _hide(PACKAGE):
         return import_module(module)
 
 
@@ -34,7 +34,7 @@ def import_onnxruntime() -> Any:
 
 
 @contextmanager
-def _missing(package: str) -> Iterator[None]:
+def _hide(package: str) -> Iterator[None]:
     """Have imports of a package fail, as if it were not installed. What was imported of it before comes back."""
     known: dict[str, ModuleType | None] = {
         name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package

@@ -20,9 +20,9 @@ def too_wide(padding: Padding) -> str:
     return f"{cells} cells of padding are more than the {WIDEST} that engines are given" if cells > WIDEST else ""
 
 
-def effective(extents: Pair, size: Pair, stride: Pair, padding: Padding, dilation: Pair = (1, 1)) -> tuple[Pair, Pair]:
+def limit_steps(shape: Pair, size: Pair, stride: Pair, padding: Padding, dilation: Pair = (1, 1)) -> tuple[Pair, Pair]:
     """The strides and dilations that mean the same and are no larger than they must be: a dilation of single cells
     says nothing, and no stride beyond the padded image does."""
-    steps = tuple(min(step, extent + sum(pair)) for step, extent, pair in zip(stride, extents, padding, strict=True))
+    steps = tuple(min(step, cells + sum(pair)) for step, cells, pair in zip(stride, shape, padding, strict=True))
     gaps = tuple(gap if cells > 1 else 1 for gap, cells in zip(dilation, size, strict=True))
     return (steps[0], steps[1]), (gaps[0], gaps[1])

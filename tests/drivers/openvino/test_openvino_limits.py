@@ -17,7 +17,7 @@ pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: 
 
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.api import ov
-from nnapi.drivers.openvino.engine import lowered
+from nnapi.drivers.openvino.engine import lower_model
 
 pytestmark = pytest.mark.engine
 
@@ -85,7 +85,7 @@ def convolution(taps: int, dilation: int) -> list[Any]:
 def test_dilations_that_no_engine_counts_with(dilation: int) -> None:
     out = tensor("float32", (1, 5, 5, 1))
     need_agreement(OperationCode.CONV_2D, convolution(1, dilation), [out], constant=True)
-    (verdict,) = lowered(single(OperationCode.CONV_2D, convolution(2, dilation), [out], constant=True)).verdicts
+    (verdict,) = lower_model(single(OperationCode.CONV_2D, convolution(2, dilation), [out], constant=True)).verdicts
     assert "cells of padding are more than the 65536 that engines are given" in verdict.reason
 
 

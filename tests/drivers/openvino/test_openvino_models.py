@@ -17,7 +17,7 @@ from tests.drivers.xnnpack.growing import GRAPHS, KINDS, judge
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
-from nnapi.drivers.openvino.engine import core, lowered
+from nnapi.drivers.openvino.engine import core, lower_model
 
 pytestmark = pytest.mark.engine
 
@@ -132,7 +132,7 @@ def test_the_first_convolution_computes_with_codes() -> None:
     filter = builder.constant(np.ones((8, 3, 3, 8), np.int8), tensor("int8", (8, 3, 3, 8), 0.003, 0))
     bias = builder.constant(np.ones(8, np.int32), tensor("int32", (8,), np.float32(0.05) * np.float32(0.003)))  # type: ignore[arg-type]
     builder.output(builder.conv_2d(x, filter, bias, "same", 1, 1, activation="none", scale=0.04, zero_point=-5))
-    graph = lowered(builder.finish()).graph()
+    graph = lower_model(builder.finish()).graph()
     options = {"PERF_COUNT": True, "INFERENCE_PRECISION_HINT": "f32"}
     request = core().compile_model(graph, "CPU", options).create_infer_request()
     request.infer()
@@ -148,7 +148,7 @@ def test_padding_between_convolutions_keeps_the_order_of_axes() -> None:
         x = builder.mirror_pad(filtered(builder, x, "conv", {}, random), [[0, 0], [1, 2], [2, 1], [0, 0]], 0)
     builder.output(x)
     model = builder.finish()
-    operations = [node.get_type_name() for node in lowered(model).graph().get_ordered_ops()]
+    operations = [node.get_type_name() for node in lower_model(model).graph().get_ordered_ops()]
     assert operations.count("Transpose") == 2
     for ours, right in agreement(model):
         np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-4)

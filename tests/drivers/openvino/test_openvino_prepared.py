@@ -139,7 +139,7 @@ def test_runs_take_turns_where_the_engine_makes_no_copy(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr("nnapi.drivers.openvino.engine._exported", lambda _: b"no model")
+    monkeypatch.setattr("nnapi.drivers.openvino.engine._export", lambda _: b"no model")
     ready = prepared(doubled(SMALL))
     for _ in range(3):
         ready._make_run()
@@ -158,10 +158,10 @@ def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch: pytest.M
 
 def test_threads_follow_the_preference() -> None:
     def threads(preference: Any, given: Any = None) -> Any:
-        chosen = engine.properties("CPU", PrepareOptions(preference=preference), given)
+        chosen = engine.choose_properties("CPU", PrepareOptions(preference=preference), given)
         return chosen["INFERENCE_NUM_THREADS"], chosen["NUM_STREAMS"]
 
     assert threads(PreferenceCode.PREFER_LOW_POWER) == (1, 1)
     assert threads(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, 3) == (3, 1)
     assert threads(PreferenceCode.PREFER_SUSTAINED_SPEED, 3) == (3, 3)
-    assert engine.properties("CPU", PrepareOptions(), 1)["INFERENCE_PRECISION_HINT"] == "f32"
+    assert engine.choose_properties("CPU", PrepareOptions(), 1)["INFERENCE_PRECISION_HINT"] == "f32"

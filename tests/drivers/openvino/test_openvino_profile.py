@@ -15,8 +15,8 @@ from tests.stacks import convolutions
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
-from nnapi.drivers.openvino.engine import lowered
-from nnapi.drivers.openvino.profile import MARK, _attributed, marked
+from nnapi.drivers.openvino.engine import lower_model
+from nnapi.drivers.openvino.profile import MARK, _attribute, mark_nodes
 
 pytestmark = pytest.mark.engine
 
@@ -35,7 +35,7 @@ def operations(spans: list[Any]) -> list[Any]:
 
 
 def test_nodes_are_named_after_the_operations_whose_results_they_give() -> None:
-    graph = marked(lowered(convolutions(IMAGE, 2)))
+    graph = mark_nodes(lower_model(convolutions(IMAGE, 2)))
     numbers = {}  # type: ignore[var-annotated]
     for node in graph.get_ops():
         mark = MARK.search(node.get_friendly_name())
@@ -46,8 +46,8 @@ def test_nodes_are_named_after_the_operations_whose_results_they_give() -> None:
 
 
 def test_what_the_engine_adds_belongs_to_what_follows() -> None:
-    assert _attributed([None, 0, None, None, 2, None]) == [0, 0, 2, 2, 2, 2]
-    assert _attributed([None]) == [0]
+    assert _attribute([None, 0, None, None, 2, None]) == [0, 0, 2, 2, 2, 2]
+    assert _attribute([None]) == [0]
 
 
 def test_every_operation_has_its_span() -> None:

@@ -20,7 +20,7 @@ pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: 
 
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.context import RULES
-from nnapi.drivers.openvino.engine import lowered
+from nnapi.drivers.openvino.engine import lower_model
 
 pytestmark = pytest.mark.engine
 
@@ -53,7 +53,7 @@ def need_close(pair: tuple[Any, ...], tolerance: int = 1) -> None:
 
 
 def refusal(code: OperationCode, inputs: list[Any], outputs: list[Any], **how: Any) -> str:
-    (verdict,) = lowered(single(code, inputs, outputs, **how)).verdicts
+    (verdict,) = lower_model(single(code, inputs, outputs, **how)).verdicts
     assert not verdict.supported
     return verdict.reason
 
@@ -130,7 +130,7 @@ def test_nearest_cells_are_the_specified_ones(type: Any, how: tuple[bool, ...]) 
 def test_repeated_cells_stay_in_the_order_of_axes_of_convolutions() -> None:
     builder = nnapi.Builder()
     builder.output(builder.resize_nearest_neighbor(builder.input(tensor("float32", (1, 4, 5, 8))), 10, 12))
-    kinds = {node.get_type_name() for node in lowered(builder.finish()).graph().get_ops()}
+    kinds = {node.get_type_name() for node in lower_model(builder.finish()).graph().get_ops()}
     assert "Interpolate" in kinds
     assert "Gather" not in kinds
 

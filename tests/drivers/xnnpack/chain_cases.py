@@ -122,7 +122,7 @@ def sequence(net: Any, kind: str, axis: int, steps: int = TIME, constant_states:
     return outputs, memory
 
 
-def packed(net: Any, outputs: list[int], axis: int) -> int:
+def pack(net: Any, outputs: list[int], axis: int) -> int:
     type = net.model.operands[outputs[0]].type
     shape = (*type.dimensions[:axis], len(outputs), *type.dimensions[axis:])
     return net.call(Op.PACK, [*net.numbers(axis), *outputs], type.with_dimensions(shape))

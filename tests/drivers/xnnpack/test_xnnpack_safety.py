@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE, complaint
+from nnapi.drivers.xnnpack.engine.limits import LARGEST_SCALE, SMALLEST_SCALE, find_violation
 from nnapi.formats.tflite.graph import Operator, Tensor
 
 SEEDS = 12
@@ -52,6 +52,6 @@ def test_odd_models_leave_the_process_alive() -> None:
     [(2.0**-41, False), (SMALLEST_SCALE, True), (2.0**20, True), (LARGEST_SCALE, True), (2.0**41, False)],
 )
 def test_scales_of_the_engine_s_fixed_point(scale: float, is_taken: bool) -> None:
-    reason = complaint(Operator("DEQUANTIZE", [Tensor("i8", (2,), scale)], [Tensor("f32", (2,))], {}), set())
+    reason = find_violation(Operator("DEQUANTIZE", [Tensor("i8", (2,), scale)], [Tensor("f32", (2,))], {}), set())
     assert (reason is None) == is_taken
     assert is_taken or "has scales" in reason

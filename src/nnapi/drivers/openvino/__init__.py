@@ -77,5 +77,5 @@ def driver() -> list[OpenVinoDriver]:
     """A driver for each device that the engine has; ModuleNotFoundError where it is not installed."""
     if find_spec("openvino") is None:
         raise ModuleNotFoundError("no module openvino: install nnapi[openvino]")
-    more = [name for name in _engine().available() if name in TYPES] if any(map(glob, ACCELERATORS)) else []
+    more = [name for name in _engine().list_devices() if name in TYPES] if any(map(glob, ACCELERATORS)) else []
     return [OpenVinoDriver(device) for device in dict.fromkeys(["CPU", *more])]

@@ -11,7 +11,7 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers import lowering
 from nnapi.drivers.lowering import NHWC_TO_NCHW, Rules, Unsupported, require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.value import Node, Value, encoded, number
+from nnapi.drivers.openvino.value import Node, Value, encode, number
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, code_bounds
@@ -66,7 +66,7 @@ class Context(lowering.Context):
         """The result with these numbers: activated, and rounded to codes where it is quantised."""
         type = self.type(position)
         if position == 0:
-            real = activated(real, self.activation, type)
+            real = activate(real, self.activation, type)
         return Value.of(real, type, "raw" if type.is_quantized else "real", first=first)
 
     def result_by_codes(self, real: Node, *, first: bool) -> Value:
@@ -78,16 +78,16 @@ class Context(lowering.Context):
         if not type.is_quantized or code_bounds(type, self.activation) == code_bounds(type, FuseCode.FUSED_NONE):
             return self.result(real, first=first)
         low, high = code_bounds(type, self.activation)
-        codes = op.maximum(encoded(real, type), op.constant(type.dtype.type(low)))
+        codes = op.maximum(encode(real, type), op.constant(type.dtype.type(low)))
         return Value.of(op.minimum(codes, op.constant(type.dtype.type(high))), type, "stored", first=first)
 
-    def moved(self, value: Value, move: Callable[[Node], Node], position: int = 0) -> Value:
+    def move(self, value: Value, move: Callable[[Node], Node], position: int = 0) -> Value:
         """The result of an operation that only moves, drops or repeats elements, in the model's own order of axes."""
         kind = value.is_moved_as
         return Value.of(move(value.node(kind)), self.type(position), kind)
 
 
-def activated(real: Node, activation: FuseCode, type: OperandType) -> Node:
+def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
     """Numbers under a fused activation; nothing where the range of the codes does the same."""
     low, high = BOUNDS[activation]
     if type.is_quantized:
@@ -98,11 +98,11 @@ def activated(real: Node, activation: FuseCode, type: OperandType) -> Node:
     if low == 0 and high == np.inf:
         return op.relu(real)
     if high < np.inf or low > -np.inf:
-        return clamped(real, low, high)
+        return clamp(real, low, high)
     return real
 
 
-def clamped(real: Node, low: float, high: float) -> Node:
+def clamp(real: Node, low: float, high: float) -> Node:
     """Limited on one side or both."""
     if low == -np.inf:
         return op.minimum(real, number(high))

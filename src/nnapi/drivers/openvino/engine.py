@@ -11,13 +11,13 @@ from typing import Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
-from nnapi.drivers.lowering import assumed_shapes, need_supported
+from nnapi.drivers.lowering import assume_shapes, need_supported
 from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import LOST, engine_threads
-from nnapi.drivers.openvino.lowering import lowered
+from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenVino
-from nnapi.drivers.openvino.profile import Inputs, marked, profile
+from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
 from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import mappings
@@ -25,7 +25,7 @@ from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
 from nnapi.trace.profile import Profile
 
-__all__ = ["available", "dump", "load", "lowered", "prepare", "verdicts"]
+__all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "verdicts"]
 
 
 @cache
@@ -39,10 +39,10 @@ def verdicts(model: Model) -> Sequence[Verdict]:
     """Whether each operation would be prepared: none where the engine can not be used."""
     if engine_threads.are_lost:
         return [Verdict(False, f"{call}: {LOST}") for call in model.operations]
-    return lowered(model).verdicts
+    return lower_model(model).verdicts
 
 
-def available() -> list[str]:
+def list_devices() -> list[str]:
     """The kinds of device that the engine finds: CPU, GPU, NPU."""
     return sorted({name.partition(".")[0] for name in core().available_devices})
 
@@ -51,21 +51,21 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
     engine_threads.need()
 
-    def compiled(shapes: Sequence[Shape | None]) -> PreparedOpenVino:
+    def compile_for(shapes: Sequence[Shape | None]) -> PreparedOpenVino:
         engine_threads.need()
         given = [shape for shape in shapes if shape is not None]
         need(len(given) == len(shapes), "an input is omitted")
-        return _compiled(model, given, device, properties(device, options, threads))
+        return _compile(model, given, device, choose_properties(device, options, threads))
 
-    shapes = assumed_shapes(model)
+    shapes = assume_shapes(model)
     if all(model.operands[index].type.is_known for index in model.inputs):
-        return compiled(shapes)
-    return PreparedPerShapes(compiled, tuple(shapes))
+        return compile_for(shapes)
+    return PreparedPerShapes(compile_for, tuple(shapes))
 
 
-def _compiled(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
+def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
     model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
-    result = lowered(model, shapes)
+    result = lower_model(model, shapes)
     need_supported(result.verdicts)
     try:
         alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
@@ -76,12 +76,12 @@ def _compiled(model: Model, shapes: Sequence[Shape], device: str, properties: Ma
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
-    prepared = _prepared(model, shapes, device, properties, compiled, bounds)
+    prepared = _make_prepared(model, shapes, device, properties, compiled, bounds)
     prepared.mapped = mappings(constants(model))
     return prepared
 
 
-def _prepared(
+def _make_prepared(
     model: Model,
     shapes: Sequence[Shape],
     device: str,
@@ -90,13 +90,13 @@ def _prepared(
     bounds: Sequence[Bounds],
 ) -> PreparedOpenVino:
     def copy(compiled: Any) -> Any:
-        return core().import_model(io.BytesIO(_exported(compiled)), device, properties)
+        return core().import_model(io.BytesIO(_export(compiled)), device, properties)
 
-    traced = _profile(model, shapes, device, properties)
-    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _most_copies(device, properties))
+    traced = _make_profile(model, shapes, device, properties)
+    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties))
 
 
-def _most_copies(device: str, properties: Mapping[str, Any]) -> int:
+def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
     """How many of the model the machine has threads for, where each has the threads of one run."""
     if device != "CPU" or properties["NUM_STREAMS"] > 1:
         return 1
@@ -104,20 +104,20 @@ def _most_copies(device: str, properties: Mapping[str, Any]) -> int:
     return max(len(os.sched_getaffinity(0)) // threads, 1)
 
 
-def _profile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> Profile[Inputs]:
+def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> Profile[Inputs]:
     """What tells the operations of traced runs apart: the model lowered and compiled anew, with counters."""
     counting = {**properties, "PERF_COUNT": True}
-    return profile(model, lambda: core().compile_model(marked(lowered(model, shapes)), device, counting))
+    return profile(model, lambda: core().compile_model(mark_nodes(lower_model(model, shapes)), device, counting))
 
 
 def dump(prepared: Prepared) -> bytes | None:
     """The compiled model, headed by a line with what the engine does not keep; None where inputs have open extents."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
-    return json.dumps(prepared.bounds).encode() + b"\n" + _exported(prepared.compiled)
+    return json.dumps(prepared.bounds).encode() + b"\n" + _export(prepared.compiled)
 
 
-def _exported(compiled: Any) -> bytes:
+def _export(compiled: Any) -> bytes:
     exported = compiled.export_model()
     content: bytes = exported if isinstance(exported, bytes) else exported.read()
     return content
@@ -127,14 +127,14 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     """The opposite of :func:`dump`."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
-    chosen = properties(device, options, threads)
+    chosen = choose_properties(device, options, threads)
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
     shapes = [model.operands[index].type.dimensions for index in model.inputs]
     bounds = [Bounds(*values) for values in json.loads(head)]
-    return _prepared(model, shapes, device, chosen, compiled, bounds)
+    return _make_prepared(model, shapes, device, chosen, compiled, bounds)
 
 
-def properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:
+def choose_properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:
     """How to compile: float32 always, the engine's own choice being less precise than NNAPI allows.
 
     One answer at a time uses every processor, many in succession use one each, and saving power uses one. Threads are

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.lowering import NHWC_TO_NCHW, Lowering, Unsupported, assumed_shapes, name_of, require
+from nnapi.drivers.lowering import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range
 from nnapi.drivers.openvino.value import ELEMENTS, Value
@@ -22,9 +22,9 @@ ELEMENTWISE = (".elementwise", ".pairwise")
 """The modules of the rules of those."""
 
 
-def lowered(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
+def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
     """Lower what can be lowered for inputs of these shapes, by default the assumed ones; what cannot has its reason."""
-    return Lowered(model, shapes or assumed_shapes(model)).run()
+    return Lowered(model, shapes or assume_shapes(model)).run()
 
 
 class Lowered(Lowering[Value, Context]):
@@ -49,9 +49,9 @@ class Lowered(Lowering[Value, Context]):
     def is_large(self) -> bool:
         """Whether the graph is one whose elementwise operations the engine had better not join into kernels: its search
         for such groups takes the square of their number, or worse."""
-        return len(self.model.operations) > LARGE and self._longest_chain() > LARGE
+        return len(self.model.operations) > LARGE and self._measure_chains() > LARGE
 
-    def _longest_chain(self) -> int:
+    def _measure_chains(self) -> int:
         """How many elementwise operations follow each other, or else read one value, at most."""
         depths: dict[int, int] = {}
         readers: Counter[int] = Counter()
@@ -80,8 +80,8 @@ class Lowered(Lowering[Value, Context]):
         require(operand.lifetime is Lifetime.CONSTANT, f"{name_of(operand)} has extents that are not known: {type}")
         return Value(type, name_of(operand), operand.value)
 
-    def transposed(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
-        return value.stored_as_nchw() if order == NHWC_TO_NCHW else value.seen_as_image()
+    def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
+        return value.store_as_nchw() if order == NHWC_TO_NCHW else value.seen_as_image()
 
     def keep(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
         types = context.call.kept_results()
@@ -89,7 +89,7 @@ class Lowered(Lowering[Value, Context]):
             not context.activation or all(map(same_quantization, context.call.stored_results(), types)),
             "the result is kept in another scale than the activation's limits are rounded to",
         )
-        kept = [result.requantised(type) for result, type in zip(results, types, strict=True)]
+        kept = [result.requantise(type) for result, type in zip(results, types, strict=True)]
         for index, result in zip(call.outputs, kept, strict=True):
             result.name = name_of(self.model.operands[index])
         self.ranges += context.ranges

@@ -13,7 +13,7 @@ from nnapi.drivers.base import Outcome, Request
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.profile import Inputs
-from nnapi.drivers.openvino.value import shareable
+from nnapi.drivers.openvino.value import make_shareable
 from nnapi.drivers.prepared import Pool, check_deadline
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Mapping, need_whole
@@ -137,7 +137,7 @@ class _Run:
 
     def _lend(self, position: int, array: Array) -> None:
         """Let the engine read an array. It keeps none alive; one that is handed over again is known by itself."""
-        shared = shareable(array)
+        shared = make_shareable(array)
         self._request.set_input_tensor(position, ov.Tensor(shared, shared_memory=True))
         self._lent[position] = array if array.flags.c_contiguous else None
         self._kept[position] = shared

@@ -15,7 +15,7 @@ import numpy as np
 
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.lowering import Lowered
-from nnapi.drivers.openvino.value import Node, shareable
+from nnapi.drivers.openvino.value import Node, make_shareable
 from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -27,11 +27,11 @@ MARK = re.compile(r"#(\d+)\.")
 
 
 def profile(model: Model, compiled: Callable[[], Any]) -> Profile[Inputs]:
-    """What a trace says of the engine's calls; ``compiled`` compiles the graph that :func:`marked` gives."""
+    """What a trace says of the engine's calls; ``compiled`` compiles the graph that :func:`mark_nodes` gives."""
     return profile_engine(model, "OpenVINO", partial(_measure, model, compiled))
 
 
-def marked(lowered: Lowered) -> ov.Model:
+def mark_nodes(lowered: Lowered) -> ov.Model:
     """The engine's graph, its nodes named after the operations whose results they give, in whatever form.
 
     What only converts an input of the model belongs to its reader.
@@ -58,7 +58,7 @@ def _measure(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs
     """The nodes that the engine made of the graph's, in the order in which it runs them."""
     request = compiled().create_infer_request()
     for position, array in enumerate(inputs):
-        np.copyto(request.get_input_tensor(position).data, shareable(array))
+        np.copyto(request.get_input_tensor(position).data, make_shareable(array))
     request.infer()  # allocates
     names = [_name(node) for node in request.get_profiling_info()]
 
@@ -68,7 +68,7 @@ def _measure(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs
 
     nodes = zip(names, typical(run), strict=True)
     ran = [(name, seconds) for name, seconds in nodes if seconds]
-    numbers = _attributed([number for (number, _), _ in ran])
+    numbers = _attribute([number for (number, _), _ in ran])
     return [
         (operation_section(model, number, engine), seconds)
         for number, ((_, engine), seconds) in zip(numbers, ran, strict=True)
@@ -87,7 +87,7 @@ def _name(node: Any) -> tuple[int | None, str]:
     return int(mark[1]) if mark else None, f"{node.node_type} {node.exec_type}"
 
 
-def _attributed(numbers: Sequence[int | None]) -> list[int]:
+def _attribute(numbers: Sequence[int | None]) -> list[int]:
     """What the engine has added without a number prepares the operation after it."""
     found: list[int] = []
     after = next((number for number in reversed(numbers) if number is not None), 0)

@@ -44,7 +44,7 @@ class _Shown:
         self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
 
 
-def shareable(array: Array) -> Array:
+def make_shareable(array: Array) -> Array:
     """The array itself, or a view of it, or where its elements do not lie in order a copy, that the engine takes."""
     array = np.asarray(array, order="C")
     return array if array.flags.writeable else np.asarray(_Shown(array))
@@ -52,7 +52,7 @@ def shareable(array: Array) -> Array:
 
 def constant(array: Array) -> Node:
     """A constant that shares the array's memory, if it is worth it."""
-    return op.constant(shareable(array), shared_memory=array.size > 1)
+    return op.constant(make_shareable(array), shared_memory=array.size > 1)
 
 
 def number(value: float) -> Node:
@@ -101,7 +101,7 @@ class Value:
         """The value under a face."""
         face = kind, first
         if face not in self._faces:
-            self._faces[face] = self._constant(kind, first) if self.array is not None else self._derived(kind, first)
+            self._faces[face] = self._constant(kind, first) if self.array is not None else self._derive(kind, first)
         return self._faces[face]
 
     def real(self, first: bool = False) -> Node:
@@ -114,12 +114,12 @@ class Value:
             return Value(type, self.name, self.array.transpose(NCHW_TO_NHWC))
         return Value.of(self.node(self.kind), type, self.kind, first=True, name=self.name)
 
-    def stored_as_nchw(self) -> Value:
+    def store_as_nchw(self) -> Value:
         """The opposite: an NHWC image as the operand that stores it as NCHW."""
         type = self.type.with_dimensions(nhwc_to_nchw(self.type.dimensions))
         return Value.of(self.node(self.kind, first=True), type, self.kind, name=self.name)
 
-    def requantised(self, type: OperandType) -> Value:
+    def requantise(self, type: OperandType) -> Value:
         """The same numbers in the scale and zero point of another type."""
         if same_quantization(self.type, type):
             return self
@@ -143,25 +143,25 @@ class Value:
             array = array.astype(np.float32)
         return constant(array)
 
-    def _derived(self, kind: Kind, first: bool) -> Node:
+    def _derive(self, kind: Kind, first: bool) -> Node:
         """From the face it was made as: the kind first, then the order, so that codes are made where numbers are."""
         (native, order), node = next(iter(self._faces.items()))
         if (kind, order) not in self._faces:
-            self._faces[kind, order] = _converted(node, native, kind, self.type)
+            self._faces[kind, order] = _convert(node, native, kind, self.type)
         node = self._faces[kind, order]
         return node if order == first else op.transpose(node, list(NHWC_TO_NCHW if first else NCHW_TO_NHWC))
 
 
-def _converted(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
+def _convert(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
     if type.is_quantized:
         if native == "stored":
-            real = decoded(node, type)
+            real = decode(node, type)
             if isinstance(node, ov.op.Parameter) and not type.channel:
-                return rounded(real, type)  # which changes nothing, but has the engine compute with the codes of inputs
+                return round_codes(real, type)  # no change, but the engine computes with the codes of inputs
             return real
         if kind == "raw":
             return node
-        return rounded(node, type) if kind == "real" else encoded(node, type)
+        return round_codes(node, type) if kind == "real" else encode(node, type)
     if kind == native or type.code == OperandCode.TENSOR_INT32:
         return node
     if kind == "stored":
@@ -178,7 +178,7 @@ def _differs(type: OperandType) -> bool:
     return type.code in (OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_BOOL8)
 
 
-def decoded(codes: Node, type: OperandType) -> Node:
+def decode(codes: Node, type: OperandType) -> Node:
     """The numbers behind codes, in the form that the engine knows for dequantisation."""
     real = op.convert(codes, "f32")
     if type.channel:
@@ -188,24 +188,24 @@ def decoded(codes: Node, type: OperandType) -> Node:
     return op.multiply(real, number(type.scale))
 
 
-def decoded_exactly(codes: Node, type: OperandType) -> Node:
+def decode_exactly(codes: Node, type: OperandType) -> Node:
     """The same, where what is computed from them can tell the last place: the code that means 0 gives 0.
 
     The form above the engine computes as a product and a sum, rounded once, of what was rounded before.
     """
     if not type.zero_point:
-        return decoded(codes, type)
+        return decode(codes, type)
     difference = op.subtract(op.convert(codes, "i32"), op.constant(np.int32(type.zero_point)))
     return op.multiply(op.convert(difference, "f32"), number(type.scale))
 
 
-def rounded(real: Node, type: OperandType) -> Node:
+def round_codes(real: Node, type: OperandType) -> Node:
     """The nearest numbers that have codes."""
     low, high = _reach(type)
     return op.fake_quantize(real, low, high, low, high, _levels(type))
 
 
-def encoded(real: Node, type: OperandType) -> Node:
+def encode(real: Node, type: OperandType) -> Node:
     """The codes nearest to numbers."""
     limits = np.iinfo(type.dtype)
     bounds = number(limits.min), number(limits.max)

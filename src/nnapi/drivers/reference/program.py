@@ -18,7 +18,7 @@ import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.drivers.base import Outcome, Request
-from nnapi.drivers.lowering import KnownTypes, checked_results, normal_call
+from nnapi.drivers.lowering import KnownTypes, check_results, normalise_call
 from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Limits, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
@@ -51,13 +51,13 @@ class Program:
         known = {index: value for index, value in enumerate(self.constants) if value is not None}
         self._mapped = mappings(known.values())
         need_whole(self._mapped)
-        self.steps = [(call, self._early(call, known)) for call in model.operations]
+        self.steps = [(call, self._specialise_early(call, known)) for call in model.operations]
         self.dead = _last_uses(model)
         self._sections: dict[int, Section] = {}
         ahead = sum(step is not None for _, step in self.steps)
         log.debug("%s: %d of %d operations are specialised ahead of the run", model.name, ahead, len(self.steps))
 
-    def _early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
+    def _specialise_early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
         """The step, if everything it needs is known before the run."""
         if call.code in CONTROL_FLOW:
             declared = {index: self.model.operands[index].type for index in call.outputs}
@@ -74,15 +74,16 @@ class Program:
 
     def _specialise(self, call: OperationCall, types: KnownTypes, known: dict[int, Array]) -> Step:
         try:
-            normal = normal_call(self.model, call, types, known.get)
-            for _ in checked_results(self.model, normal, lax=True):
+            normal = normalise_call(self.model, call, types, known.get)
+            for _ in check_results(self.model, normal, lax=True):
                 pass
             step = specialise(normal, known)
-            return self._checked(step, call) if any(UNKNOWN in type.dimensions for type in normal.results) else step
+            is_known = all(UNKNOWN not in type.dimensions for type in normal.results)
+            return step if is_known else self._check_results(step, call)
         except NnapiError as error:
             raise error.at(str(call)) from None
 
-    def _checked(self, step: Step, call: OperationCall) -> Step:
+    def _check_results(self, step: Step, call: OperationCall) -> Step:
         """The step, with extents that only the data decide tested against the declared ones."""
         declared = [self.model.operands[index].type for index in call.outputs]
 
@@ -162,7 +163,7 @@ class Program:
 
     def _control_flow(self, call: OperationCall, values: list[Array | None], limits: Limits) -> Computation:
         references = [
-            self.prepared.referenced(self.model.operands[i].value)
+            self.prepared.prepare_nested(self.model.operands[i].value)
             for i in call.inputs
             if self.model.operands[i].lifetime == Lifetime.SUBGRAPH
         ]
@@ -216,7 +217,7 @@ class PreparedReference:
         with np.errstate(all="ignore"):
             outputs = self.run(request.inputs, Limits(request.deadline, request.loop_timeout))
         taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
-        return Outcome([_owned(array, taken) for array in outputs])
+        return Outcome([_own(array, taken) for array in outputs])
 
     def run(self, inputs: Sequence[Array | None], limits: Limits) -> list[Array]:
         """The outputs, which may still be views of inputs or constants."""
@@ -229,7 +230,7 @@ class PreparedReference:
             raise copy.copy(program)  # raised as it is, it would collect the frames of every run
         return (yield from program.compute(inputs, limits))
 
-    def referenced(self, model: Model) -> PreparedReference:
+    def prepare_nested(self, model: Model) -> PreparedReference:
         """The prepared form of a model that this one refers to."""
         with self._lock:
             if id(model) not in self._references:
@@ -243,13 +244,13 @@ class PreparedReference:
         operands = [self.model.operands[index] for index in self.model.inputs]
         try:
             with np.errstate(all="ignore"):
-                types = [_given(operand, shape) for operand, shape in zip(operands, shapes, strict=True)]
+                types = [_find_type(operand, shape) for operand, shape in zip(operands, shapes, strict=True)]
                 return Program(self.model, types, self)
         except NnapiError as error:
             return error.with_traceback(None)
 
 
-def _given(operand: Operand, shape: Shape | None) -> OperandType | None:
+def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
     """The type of a model input that is given an array of that shape; a caller of a branch or body may misfit."""
     if shape is None:
         return None
@@ -270,7 +271,7 @@ def _keep_freed_memory() -> None:
     np.empty((32 << 20) - 8192, np.uint8)
 
 
-def _owned(array: Array, taken: set[int]) -> Array:
+def _own(array: Array, taken: set[int]) -> Array:
     """The array itself if it is plain memory of its own and not taken, else a copy; taken from then on."""
     plain = array.base is None and array.flags.c_contiguous and array.flags.writeable
     owned = array if plain and id(array) not in taken else array.copy("C")

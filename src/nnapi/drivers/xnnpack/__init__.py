@@ -19,7 +19,7 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
-from nnapi.drivers.xnnpack.engine.artifact import packed, unpacked
+from nnapi.drivers.xnnpack.engine.artifact import pack, unpack
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model
@@ -66,28 +66,28 @@ class XnnpackDriver(HostMemory):
 
         shapes = assume_shapes(model)
         if is_closed(model):
-            return self._prepared(model, shapes, shapes, options)
-        return OpenGraph(lambda given: self._prepared(model, given, shapes, options), tuple(shapes))
+            return self._prepare_graph(model, shapes, shapes, options)
+        return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed extents where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
-        return packed(graph.compiled) if isinstance(graph, PreparedGraph) else None
+        return pack(graph.compiled) if isinstance(graph, PreparedGraph) else None
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | OpenGraph:
         """Hand the engine a graph that was serialised before, without a look at the model."""
-        found = unpacked(entry)
-        graph = PreparedGraph(model, found, self._threads_for(options, found.work))
+        found = unpack(entry)
+        graph = PreparedGraph(model, found, self._choose_threads(options, found.work))
         if found.assumed is None:
             return graph
         shapes = tuple(found.assumed)
-        return OpenGraph(lambda given: self._prepared(model, given, shapes, options), shapes, graph)
+        return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), shapes, graph)
 
-    def _prepared(
+    def _prepare_graph(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
         from nnapi.drivers.lowering import need_supported
-        from nnapi.drivers.xnnpack.compile import compile_graph, large_constants, lower_model
+        from nnapi.drivers.xnnpack.compile import compile_graph, find_large_constants, lower_model
 
         model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None
@@ -96,11 +96,11 @@ class XnnpackDriver(HostMemory):
         del asked
         need_supported(result.verdicts)
         found = compile_graph(model, result.graph, shapes, assumed)
-        give_back(large_constants(model))
+        give_back(find_large_constants(model))
         del result  # and with it what was made of the constants
-        return PreparedGraph(model, found, self._threads_for(options, found.work))
+        return PreparedGraph(model, found, self._choose_threads(options, found.work))
 
-    def _threads_for(self, options: PrepareOptions, work: int) -> int:
+    def _choose_threads(self, options: PrepareOptions, work: int) -> int:
         """Threads for one run of a graph of so many MACs."""
         chosen = self._threads or options.threads
         if chosen is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.lowering import may_be_omitted
+from nnapi.drivers.lowering import find_omissible
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, lower_model
@@ -22,7 +22,7 @@ from nnapi.formats.tflite.writer import serialised
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
-__all__ = ["PASSES", "Lowered", "assume_shapes", "compile_graph", "is_closed", "large_constants", "lower_model"]
+__all__ = ["PASSES", "Lowered", "assume_shapes", "compile_graph", "find_large_constants", "is_closed", "lower_model"]
 
 LARGE = 1024
 """Bytes from which the value of a constant is not small."""
@@ -43,7 +43,7 @@ PASSES: tuple[Pass, ...] = (
 
 def is_closed(model: Model) -> bool:
     """Whether one graph is enough for every run."""
-    return all(model.operands[index].type.is_known for index in model.inputs) and not may_be_omitted(model)
+    return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)
 
 
 def compile_graph(
@@ -78,7 +78,7 @@ def find_origins(graph: Graph) -> list[int | None]:
     return found[::-1]
 
 
-def large_constants(model: Model) -> list[Array]:
+def find_large_constants(model: Model) -> list[Array]:
     """The values of a model that are not small."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if value.nbytes >= LARGE]

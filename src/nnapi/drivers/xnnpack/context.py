@@ -48,7 +48,7 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
         raise Unsupported(f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
     shift = SHIFT if type.code in UNSIGNED else 0
     if value is not None:
-        value = signed(value) if shift else value.astype(DTYPES[element], copy=False)
+        value = flip_codes(value) if shift else value.astype(DTYPES[element], copy=False)
     if element not in ("i8", "i16"):
         return Tensor(element, shape, 0.0, type.zero_point - shift, data=value, name=name)
     if type.channel:
@@ -57,13 +57,13 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
     return Tensor(element, shape, type.scale, type.zero_point - shift, 0, value, name)
 
 
-def signed(codes: Array) -> Array:
+def flip_codes(codes: Array) -> Array:
     """Unsigned codes less 128, as signed ones: the highest bit turned over."""
     return np.bitwise_xor(codes, np.uint8(SHIFT)).view(np.int8)
 
 
 class Context(lowering.Context):
-    """One call being lowered. ``findings`` are what rules found out at other calls of the model, too: :meth:`found`."""
+    """One call being lowered. ``findings`` are what rules found out at other calls of the model, too: :meth:`find`."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Context(lowering.Context):
 
     # What the rule is given
 
-    def found(self, look: Callable[..., T], *tensors: Tensor) -> T:
+    def find(self, look: Callable[..., T], *tensors: Tensor) -> T:
         """What a look at tensors says, which is taken once for all calls that share them."""
         key = (look, *tensors)
         result: T | None = self._findings.get(key)
@@ -138,15 +138,15 @@ class Context(lowering.Context):
         return self._reals[tensor]
 
     def real_result(self, position: int = 0) -> Tensor:
-        """A float32 tensor of a result's extents, for :meth:`stored`."""
+        """A float32 tensor of a result's extents, for :meth:`store`."""
         return self.result(position, type="f32", scale=0.0, zero_point=0)
 
-    def stored(self, real: Tensor, position: int = 0) -> Tensor:
+    def store(self, real: Tensor, position: int = 0) -> Tensor:
         """A float32 result as the result's own type, quantised where that is."""
         result = self.result(position)
         return self.emit("QUANTIZE", [real], result) if result.type == "i8" else real
 
-    def requantised(self, tensor: Tensor, like: Tensor) -> Tensor:
+    def requantise(self, tensor: Tensor, like: Tensor) -> Tensor:
         """The same numbers in the scale and zero point of ``like``."""
         if tensor.type != "i8" or tensor.same_codes(like):
             return tensor
@@ -157,7 +157,7 @@ class Context(lowering.Context):
         output = tensor.like(scale=like.scale, zero_point=like.zero_point)
         return self.emit("QUANTIZE", [tensor], output)
 
-    def kept(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
+    def keep(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
         """A result as its operand keeps it, which may be in another scale and zero point than it is made with."""
         if same_quantization(made, kept):
             return tensor
@@ -167,15 +167,15 @@ class Context(lowering.Context):
             not any(facts(operator.kind).rounds for operator in self.operators) or made.scale <= kept.scale,
             f"the result is kept in steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
         )
-        return self.requantised(tensor, tensor_of(kept, tensor.name))
+        return self.requantise(tensor, tensor_of(kept, tensor.name))
 
-    def reshaped(self, tensor: Tensor, shape: Shape) -> Tensor:
+    def reshape(self, tensor: Tensor, shape: Shape) -> Tensor:
         """The same elements under other extents."""
         if tensor.shape == shape:
             return tensor
         return self.emit("RESHAPE", [tensor, constant(shape)], tensor.like(shape=shape))
 
-    def transposed(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
+    def transpose(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
         """The axes in another order."""
         if list(order) == list(range(len(tensor.shape))):
             return tensor
@@ -184,14 +184,14 @@ class Context(lowering.Context):
             return tensor.like(shape=shape, data=np.ascontiguousarray(tensor.data.transpose(order)))
         return self.emit("TRANSPOSE", [tensor, constant(order)], tensor.like(shape=shape))
 
-    def padded(self, tensor: Tensor, paddings: Sequence[Sequence[int]]) -> Tensor:
+    def pad(self, tensor: Tensor, paddings: Sequence[Sequence[int]]) -> Tensor:
         """Surrounded by zeros, before and after along each axis."""
         if not any(any(pair) for pair in paddings):
             return tensor
         shape = tuple(extent + sum(pair) for extent, pair in zip(tensor.shape, paddings, strict=True))
         return self.emit("PAD", [tensor, constant(paddings)], tensor.like(shape=shape))
 
-    def filled(self, tensor: Tensor, value: float) -> Tensor:
+    def fill(self, tensor: Tensor, value: float) -> Tensor:
         """A constant of one element that is added to, or compared with, a float tensor."""
         return Tensor(tensor.type, (1,), data=np.full(1, value, DTYPES[tensor.type]))
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers import lowering
 from nnapi.drivers.base import Verdict
-from nnapi.drivers.lowering import Lowering, Unsupported, assumed_shapes, may_be_omitted, name_of, require
+from nnapi.drivers.lowering import Lowering, Unsupported, find_omissible, name_of, require
 from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
-from nnapi.drivers.xnnpack.engine.limits import complaint
+from nnapi.drivers.xnnpack.engine.limits import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.model.call import Call
@@ -35,16 +36,16 @@ def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> L
     ``shapes`` are the extents of the inputs where the model leaves some open, None for one that is omitted; by default
     they are :func:`assume_shapes`.
     """
-    lowering = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
+    work = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
-        lowering.when = "with 1 for each extent that the model leaves open"
-    lowering.run()
-    return Lowered(lowering.finish(), lowering.verdicts)
+        work.when = "with 1 for each extent that the model leaves open"
+    work.run()
+    return Lowered(work.finish(), work.verdicts)
 
 
 def assume_shapes(model: Model) -> list[Shape | None]:
     """Extents of the inputs with 1 for those that the model leaves open; None for what is open and may be omitted."""
-    return assumed_shapes(model, may_be_omitted(model))
+    return lowering.assume_shapes(model, find_omissible(model))
 
 
 class _Lowering(Lowering[Tensor, Context]):
@@ -93,16 +94,16 @@ class _Lowering(Lowering[Tensor, Context]):
             may_be_given = operand.lifetime is Lifetime.INPUT and self.types.get(index, operand.type) is None
             require(not may_be_given, f"{operand} is computed, the engine needs it constant")
 
-    def transposed(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
-        return context.transposed(value, order)
+    def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
+        return context.transpose(value, order)
 
     def keep(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
         normal = context.call
         kept = normal.kept_results()
         if kept is not normal.results:
-            results = [context.kept(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)]
+            results = [context.keep(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)]
         for operator in context.operators:
-            reason = complaint(operator, self._sound)
+            reason = find_violation(operator, self._sound)
             if reason is not None:
                 raise Unsupported(reason)
             for output in operator.outputs:

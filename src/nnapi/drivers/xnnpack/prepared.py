@@ -59,7 +59,7 @@ class OpenGraph(PreparedPerShapes[PreparedGraph]):
     """A model whose inputs have extents, or are omitted, as only a run decides: a graph for each case."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        return self.prepared_for(tuple(shapes)).direct(shapes, borrow)
+        return self.prepare_for(tuple(shapes)).direct(shapes, borrow)
 
 
 class Session:
@@ -88,4 +88,4 @@ class Session:
 def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:
     check_deadline(request)
     instance.run(request.inputs)
-    return Outcome(instance.borrowed() if borrow else instance.results())
+    return Outcome(instance.borrow_results() if borrow else instance.results())

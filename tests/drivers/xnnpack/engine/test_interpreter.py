@@ -136,7 +136,7 @@ def test_a_pool_makes_as_many_instances_as_are_in_use() -> None:
 def test_threads_follow_the_driver_then_the_caller_then_preference_and_work(
     driver: XnnpackDriver, options: PrepareOptions, work: int, threads: int
 ) -> None:
-    assert driver._threads_for(options, work) == threads
+    assert driver._choose_threads(options, work) == threads
 
 
 def test_extents_that_only_the_run_decides() -> None:

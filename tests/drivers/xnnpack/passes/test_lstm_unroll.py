@@ -27,8 +27,7 @@ from tests.drivers.xnnpack.cell_cases import (
     reals,
     shapes,
 )
-from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, sequence
-from tests.drivers.xnnpack.chain_cases import packed as pack
+from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, pack, sequence
 from tests.drivers.xnnpack.engine_cases import Net, both
 
 CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}

@@ -21,7 +21,7 @@ from tests.drivers.xnnpack.chain_cases import (
     Cell,
     agree,
     float_cell,
-    packed,
+    pack,
     sequence,
 )
 from tests.drivers.xnnpack.engine_cases import Net, both
@@ -38,7 +38,7 @@ def kinds(model: Any) -> list[str]:
 def test_chains_become_one_operator(kind: str, axis: int, steps: int) -> None:
     net = Net()
     outputs, memory = sequence(net, kind, axis, steps)
-    model = net.finished(packed(net, outputs, axis), memory)
+    model = net.finished(pack(net, outputs, axis), memory)
     assert kinds(model) == ["SLICE", "SLICE", "UNIDIRECTIONAL_SEQUENCE_LSTM"]
     agree(model)
 
@@ -47,14 +47,14 @@ def test_chains_become_one_operator(kind: str, axis: int, steps: int) -> None:
 def test_each_run_begins_with_the_constant_states(kind: str) -> None:
     net = Net()
     outputs, _ = sequence(net, kind, 1, constant_states=True)
-    agree(net.finished(packed(net, outputs, 1)), off=1)
+    agree(net.finished(pack(net, outputs, 1)), off=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_that_others_read_are_cut_out(kind: str) -> None:
     net = Net()
     outputs, _ = sequence(net, kind, 1)
-    model = net.finished(packed(net, outputs, 0), outputs[2])
+    model = net.finished(pack(net, outputs, 0), outputs[2])
     assert kinds(model).count("UNIDIRECTIONAL_SEQUENCE_LSTM") == 1
     agree(model, off=1)
 

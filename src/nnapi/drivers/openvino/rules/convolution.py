@@ -15,7 +15,7 @@ from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, number
-from nnapi.drivers.windows import effective, too_wide
+from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.model.operand import Shape
 from nnapi.ops.batch_matmul import BATCH_MATMUL
 from nnapi.ops.conv_2d import CONV_2D
@@ -36,7 +36,7 @@ def conv_2d(
     weights = _weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
     x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
     y = op.convolution(x, weights, *windows)
-    return _biased(context, y, input, filter, bias)
+    return _add_bias(context, y, input, filter, bias)
 
 
 @lower(DEPTHWISE_CONV_2D)
@@ -55,7 +55,7 @@ def depthwise_conv_2d(
     weights = _weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
     x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
-    return _biased(context, y, input, filter, bias)
+    return _add_bias(context, y, input, filter, bias)
 
 
 @lower(GROUPED_CONV_2D)
@@ -73,7 +73,7 @@ def grouped_conv_2d(
     weights = _weights(filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
     x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
-    return _biased(context, y, input, filter, bias)
+    return _add_bias(context, y, input, filter, bias)
 
 
 @lower(TRANSPOSE_CONV_2D)
@@ -127,7 +127,7 @@ def _windows(
     """
     extents = input.type.dimensions[1:3]
     require(not too_wide(padding), too_wide(padding))
-    stride, dilation = effective((extents[0], extents[1]), (size[0], size[1]), stride, padding, dilation)
+    stride, dilation = limit_steps((extents[0], extents[1]), (size[0], size[1]), stride, padding, dilation)
     steps, behind, kept = list(stride), [after for _, after in padding], list(extents)
     for axis, (before, _) in enumerate(padding):
         if context.type().dimensions[1 + axis] == 1 and stride[axis] > 1:
@@ -139,7 +139,7 @@ def _windows(
     return x, steps, [before for before, _ in padding], behind, list(dilation)
 
 
-def _biased(context: Context, y: Node, input: Value, filter: Value, bias: Value) -> Value:
+def _add_bias(context: Context, y: Node, input: Value, filter: Value, bias: Value) -> Value:
     channels = bias.type.size
     return context.result(op.add(y, _bias(input, filter, bias, (1, channels, 1, 1))), first=True)
 

@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode
 from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
-from nnapi.drivers.openvino.value import Node, Value, decoded_exactly, number
+from nnapi.drivers.openvino.value import Node, Value, decode_exactly, number
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
 from nnapi.ops.types import INT32
@@ -52,7 +52,7 @@ def exp(context: Context, input: Value) -> Value:
 def dequantize(context: Context, input: Value) -> Value:
     """From the codes themselves: numbers that the engine has rounded to codes are a little off, also those of 0."""
     first = input.is_channels_first
-    return context.result(decoded_exactly(input.node("stored", first), input.type), first=first)
+    return context.result(decode_exactly(input.node("stored", first), input.type), first=first)
 
 
 @lower(elementwise.RSQRT)
@@ -79,7 +79,7 @@ def cast_to(context: Context, input: Value) -> Value:
     if source.code == target.code:
         if source.is_quantized:
             return Value.of(input.node("stored"), target, "stored")
-        return context.moved(input, lambda x: x)
+        return context.move(input, lambda x: x)
     if source.dtype.kind == "f" and target.dtype.kind == "f":
         return Value.of(input.real(), target, "real")
     if source.dtype.kind != "f" and target.dtype.kind == "f":

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activated, computes_first, integers, lower
+from nnapi.drivers.openvino.context import Context, activate, computes_first, integers, lower
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.model.operation import Operation
 from nnapi.ops import broadcast, comparisons, pairwise, prelu, select
@@ -21,7 +21,7 @@ SMALL = 2.0**-100
 """What is below may have no finite reciprocal."""
 
 
-def aligned(values: Sequence[Value]) -> tuple[list[Node], bool]:
+def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
     """Nodes of one rank that broadcast, and whether they are NCHW.
 
     The engine stretches lower ranks too, but may then forget the axes of extent 1 of the others.
@@ -44,7 +44,7 @@ def _of_rank(value: Value, rank: int, first: bool) -> Node:
 def _pair(operation: Operation, function: Function) -> None:
     @lower(operation)
     def rule(context: Context, **operands: Value) -> Value:
-        (x, y), first = aligned(list(operands.values()))
+        (x, y), first = align(list(operands.values()))
         return context.result(function(x, y), first=first)
 
 
@@ -64,7 +64,7 @@ def _scaling(operation: Operation, function: Function) -> None:
 
     @lower(operation)
     def rule(context: Context, lhs: Value, rhs: Value) -> Value:
-        (x, y), first = aligned([lhs, rhs])
+        (x, y), first = align([lhs, rhs])
         return context.result_by_codes(function(x, y), first=first)
 
 
@@ -76,11 +76,11 @@ _scaling(broadcast.SUB, op.subtract)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
     """What is not a number stays so under an activation, too: 0 / 0 is none."""
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
-    (x, y), first = aligned([lhs, rhs])
+    (x, y), first = align([lhs, rhs])
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)
     quotient = _quotient(x, y)
-    limited = activated(quotient, context.activation, context.type())
+    limited = activate(quotient, context.activation, context.type())
     if context.activation != FuseCode.FUSED_NONE:
         limited = op.select(op.is_nan(quotient), quotient, limited)
     return Value.of(limited, context.type(), "real", first=first)
@@ -97,7 +97,7 @@ def _comparison(operation: Operation, function: Function) -> None:
     @lower(operation)
     def rule(context: Context, x: Value, y: Value) -> Value:
         if not x.type.is_quantized:
-            nodes, first = aligned([x, y])
+            nodes, first = align([x, y])
             return context.result(function(*nodes), first=first)
         require(
             same_quantization(x.type, y.type),
@@ -119,7 +119,7 @@ for _operation, _function in (
 
 @lower(prelu.PRELU)
 def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
-    (x, slope), first = aligned([input, alpha])
+    (x, slope), first = align([input, alpha])
     if context.type().dimensions == input.type.dimensions and alpha.array is not None:
         return context.result(op.prelu(x, slope), first=first)
     return context.result(op.select(op.greater_equal(x, number(0)), x, op.multiply(slope, x)), first=first)
@@ -127,7 +127,7 @@ def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
 
 @lower(select.SELECT)
 def select_by(context: Context, condition: Value, a: Value, b: Value) -> Value:
-    (truth, x, y), first = aligned([condition, a, b])
+    (truth, x, y), first = align([condition, a, b])
     same = all(same_quantization(value.type, context.type()) for value in (a, b))
     if not same or a.type.code in (OperandCode.TENSOR_FLOAT16,):
         return context.result(op.select(truth, x, y), first=first)

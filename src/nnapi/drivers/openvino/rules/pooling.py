@@ -7,7 +7,7 @@ from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.value import Node, Value, number
-from nnapi.drivers.windows import effective, too_wide
+from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
 from nnapi.ops.shapes import Padding, Pair
 
@@ -51,5 +51,5 @@ def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[
     """Strides, padding before and behind for the engine."""
     require(not too_wide(padding), too_wide(padding))
     height, width = input.type.dimensions[1:3]
-    steps, _ = effective((height, width), size, stride, padding)
+    steps, _ = limit_steps((height, width), size, stride, padding)
     return list(steps), [before for before, _ in padding], [after for _, after in padding]

@@ -23,7 +23,7 @@ from nnapi.ops.types import INT32
 def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
     """Of codes it is the highest one not above the mean: rounded to the nearest after less than half a code is taken
     away, so that no multiple of one over the count lies on a border."""
-    y, first = _reduced(context, input, axes, op.reduce_mean)
+    y, first = _reduce(context, input, axes, op.reduce_mean)
     type = context.type()
     if type.is_quantized:
         count = math.prod(input.type.dimensions[axis] for axis in _axes(input, axes))
@@ -34,7 +34,7 @@ def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
 def _reduction(operation: Operation, function: Callable[..., Node]) -> None:
     @lower(operation)
     def rule(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
-        y, first = _reduced(context, input, axes, function)
+        y, first = _reduce(context, input, axes, function)
         return Value.of(y, context.type(), "real", first=first)
 
 
@@ -50,7 +50,7 @@ def _extreme(operation: Operation, function: Callable[..., Node]) -> None:
     @lower(operation)
     def rule(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
         if not input.type.is_quantized:
-            y, first = _reduced(context, input, axes, function)
+            y, first = _reduce(context, input, axes, function)
             return Value.of(y, context.type(), "real", first=first)
         codes = op.convert(input.node("stored"), "f32")
         y = op.reshape(function(codes, integers(_axes(input, axes)), True), integers(context.type().dimensions), False)
@@ -65,7 +65,7 @@ def _axes(input: Value, axes: Array) -> list[int]:
     return sorted({axis_of(int(axis), input.type.rank) for axis in axes})
 
 
-def _reduced(context: Context, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
+def _reduce(context: Context, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
     """The reduction of the numbers, and whether it is NCHW: where no axis is dropped, it is as the input."""
     first, along = input.is_channels_first, _axes(input, axes)
     y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), True)

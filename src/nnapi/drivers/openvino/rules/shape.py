@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, axis_in, computes_first, integers, lower
-from nnapi.drivers.openvino.value import Kind, Node, Value, number, rounded
+from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_codes
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops import (
     batch_space,
@@ -32,29 +32,29 @@ from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 
 
-def _reshaped(context: Context, input: Value) -> Value:
-    return context.moved(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
+def _reshape(context: Context, input: Value) -> Value:
+    return context.move(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
 
 
 @lower(reshape.RESHAPE)
 def reshape_to(context: Context, input: Value, shape: Array) -> Value:
-    return _reshaped(context, input)
+    return _reshape(context, input)
 
 
 @lower(reshape.SQUEEZE)
 def squeeze(context: Context, input: Value, dims: Array | None) -> Value:
-    return _reshaped(context, input)
+    return _reshape(context, input)
 
 
 @lower(reshape.EXPAND_DIMS)
 def expand_dims(context: Context, input: Value, axis: int) -> Value:
-    return _reshaped(context, input)
+    return _reshape(context, input)
 
 
 @lower(transpose.TRANSPOSE)
 def transpose_by(context: Context, input: Value, perm: Array | None) -> Value:
     order = range(input.type.rank)[::-1] if perm is None else perm.tolist()
-    return context.moved(input, lambda x: op.transpose(x, integers(order)))
+    return context.move(input, lambda x: op.transpose(x, integers(order)))
 
 
 @lower(concatenation.CONCATENATION)
@@ -73,7 +73,7 @@ def _alike(value: Value, type: OperandType, first: bool) -> Node:
     """What is joined, rounded to the result's codes before. The engine would give inputs that differ in scale a common
     one, coarser than theirs, for all who use them."""
     real = value.real(first)
-    return real if same_quantization(value.type, type) else rounded(real, type)
+    return real if same_quantization(value.type, type) else round_codes(real, type)
 
 
 @lower(pack.PACK)
@@ -94,7 +94,7 @@ def split_along(context: Context, input: Value, axis: int, num_splits: int) -> l
 @lower(slices.SLICE)
 def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
     end = [start + extent for start, extent in zip(begin.tolist(), context.type().dimensions, strict=True)]
-    return context.moved(input, lambda x: _sliced(x, begin.tolist(), end, [1] * len(end)))
+    return context.move(input, lambda x: _slice(x, begin.tolist(), end, [1] * len(end)))
 
 
 @lower(slices.STRIDED_SLICE)
@@ -122,39 +122,39 @@ def strided_slice(
     strides_taken = [min(max(taken.step, -extent), extent) for taken, extent in zip(steps, extents, strict=True)]
 
     def cut(x: Node) -> Node:
-        return op.reshape(_sliced(x, starts, ends, strides_taken), integers(context.type().dimensions), False)
+        return op.reshape(_slice(x, starts, ends, strides_taken), integers(context.type().dimensions), False)
 
-    return context.moved(input, cut)
+    return context.move(input, cut)
 
 
-def _sliced(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
+def _slice(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
     return op.slice(x, integers(begin), integers(end), integers(step))
 
 
 @lower(reverse.REVERSE)
 def reverse_along(context: Context, input: Value, axis: Array) -> Value:
     extent = input.type.dimensions[int(axis[0])]
-    return context.moved(
+    return context.move(
         input, lambda x: op.slice(x, integers([-1]), integers([-extent - 1]), integers([-1]), integers(axis))
     )
 
 
 @lower(tile.TILE)
 def tile_by(context: Context, input: Value, multiples: Array) -> Value:
-    return context.moved(input, lambda x: op.tile(x, integers(multiples)))
+    return context.move(input, lambda x: op.tile(x, integers(multiples)))
 
 
 @lower(gather.GATHER)
 def gather_along(context: Context, input: Value, axis: int, indices: Value) -> Value:
     axis = axis_of(axis, input.type.rank)
     context.require_range("indices", indices, input.type.dimensions[axis])
-    return context.moved(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
+    return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
 
 
 @lower(embedding_lookup.EMBEDDING_LOOKUP)
 def look_up(context: Context, lookups: Value, values: Value) -> Value:
     context.require_range("lookups", lookups, values.type.dimensions[0])
-    return context.moved(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
+    return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
 
 
 @lower(channel_shuffle.CHANNEL_SHUFFLE)
@@ -168,7 +168,7 @@ def shuffle_channels(context: Context, input: Value, num_groups: int, axis: int)
         turned = op.transpose(op.reshape(x, integers(groups), False), integers(order))
         return op.reshape(turned, integers(input.type.dimensions), False)
 
-    return context.moved(input, shuffle)
+    return context.move(input, shuffle)
 
 
 @lower(depth_space.DEPTH_TO_SPACE)

@@ -37,8 +37,8 @@ class Compiled(NamedTuple):
     file: Memory | None = None
 
 
-def packed(compiled: Compiled) -> bytes:
-    """What :func:`unpacked` reads."""
+def pack(compiled: Compiled) -> bytes:
+    """What :func:`unpack` reads."""
     told = json.dumps(
         {
             "flipped": compiled.flipped,
@@ -51,7 +51,7 @@ def packed(compiled: Compiled) -> bytes:
     return b"".join([compiled.content, told, TAIL.pack(VERSION, len(told))])
 
 
-def unpacked(entry: CacheEntry) -> Compiled:
+def unpack(entry: CacheEntry) -> Compiled:
     """The graph of an entry; ValueError where it is none of this version."""
     content = memoryview(entry.content)
     end = len(content) - TAIL.size

@@ -17,7 +17,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Inference
 from nnapi.drivers.xnnpack.engine.profiler import Engine
-from nnapi.drivers.xnnpack.engine.quiet import without_greeting
+from nnapi.drivers.xnnpack.engine.quiet import hide_greeting
 from nnapi.drivers.xnnpack.operators import facts
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory
@@ -75,18 +75,18 @@ class Instance:
     @cached_property
     def direct(self) -> Inference:
         """Run and copies of the results in one call."""
-        return self._resolved(borrow=False)
+        return self._resolve(borrow=False)
 
     @cached_property
     def borrowing(self) -> Inference:
         """Run and results that are valid until the next run in one call."""
-        return self._resolved(borrow=True)
+        return self._resolve(borrow=True)
 
     def run(self, inputs: Sequence[Array | None]) -> None:
         """Copy the inputs in and compute."""
         for (view, flip), array in zip(self._inputs, inputs, strict=True):
             if array is None or array.shape != view.shape:
-                raise OpFailedError(f"an input is {_said(array)}, the graph was made for {list(view.shape)}")
+                raise OpFailedError(f"an input is {_describe(array)}, the graph was made for {list(view.shape)}")
             if flip:
                 np.bitwise_xor(array, FLIP, out=view)
             else:
@@ -102,7 +102,7 @@ class Instance:
         profile = self._program.profile if spans.active else None
         return profile.of(self._engine) if profile else spans.NOTHING
 
-    def _resolved(self, borrow: bool) -> Inference:
+    def _resolve(self, borrow: bool) -> Inference:
         """Run and results as one function of arrays that fit, resolved down to NumPy's and LiteRT's own."""
         puts = [partial(_put_flipped, view) if flip else partial(view.__setitem__, ...) for view, flip in self._inputs]
         gets = [_getter(view, flip, borrow) for view, flip in self._outputs]
@@ -129,7 +129,7 @@ class Instance:
         """Copies of the outputs."""
         return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
 
-    def borrowed(self) -> list[Array]:
+    def borrow_results(self) -> list[Array]:
         """The outputs without a copy where the engine's codes are the caller's: valid until the next run."""
         return [view ^ FLIP if flip else view for view, flip in self._outputs]
 
@@ -151,7 +151,7 @@ def _interpreter(program: Program, threads: int) -> Interpreter:
     path = program.file.path if program.file and len(program.content) >= WORTH_MAPPING else None
     content = None if path else bytes(program.content)
     try:
-        with nullcontext() if _greeted.is_set() else without_greeting():
+        with nullcontext() if _greeted.is_set() else hide_greeting():
             interpreter = Interpreter(path, content, num_threads=threads)
             interpreter.allocate_tensors()
         _greeted.set()
@@ -185,5 +185,5 @@ def _caller_view(view: Array, flip: bool) -> Array:
     return view.view(np.uint8) if flip or view.dtype == np.bool_ else view
 
 
-def _said(array: Array | None) -> str:
+def _describe(array: Array | None) -> str:
     return "omitted" if array is None else f"of shape {list(array.shape)}"

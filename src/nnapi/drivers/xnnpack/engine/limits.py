@@ -12,7 +12,7 @@ SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
 """Beyond these the engine's fixed-point multipliers overflow."""
 
 
-def complaint(operator: Operator, sound: set[Tensor]) -> str | None:
+def find_violation(operator: Operator, sound: set[Tensor]) -> str | None:
     """Why an operator cannot be handed over; None where it can.
 
     ``sound`` are tensors that have been looked at before; those of the operator join them.
@@ -20,14 +20,14 @@ def complaint(operator: Operator, sound: set[Tensor]) -> str | None:
     for tensor in (*operator.inputs, *operator.outputs):
         if tensor is None or tensor in sound:
             continue
-        reason = _tensor_complaint(tensor)
+        reason = _find_tensor_violation(tensor)
         if reason:
             return reason
         sound.add(tensor)
     return None
 
 
-def _tensor_complaint(tensor: Tensor) -> str | None:
+def _find_tensor_violation(tensor: Tensor) -> str | None:
     data, scale = tensor.data, tensor.scale
     if data is not None and data.shape != tensor.shape:
         return f"{tensor} has a value of shape {list(data.shape)}"

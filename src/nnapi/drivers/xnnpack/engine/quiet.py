@@ -12,7 +12,7 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def without_greeting() -> Iterator[None]:
+def hide_greeting() -> Iterator[None]:
     """Pass on what is written to stderr, whoever writes it, but for the greeting."""
     with _lock, open(os.memfd_create("nnapi-stderr"), "w+b") as held:
         try:

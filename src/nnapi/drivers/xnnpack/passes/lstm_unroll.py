@@ -82,7 +82,7 @@ class _Cell:
         self.is_integer = self.out.type == "i8"
         x, hidden, memory = (operator.input(i) for i in (0, HIDDEN, MEMORY))
         self.x, self.batch, self.units = x, memory.shape[0], memory.shape[1]
-        self.hidden, self.memory = self._known(hidden), self._known(memory)
+        self.hidden, self.memory = self._read_state(hidden), self._read_state(memory)
         self.swaps = operator.kind == SEQUENCE and not operator.options["time_major"] and min(x.shape[:2]) > 1
         self.reach = np.inf if memory.data is None else float(np.abs(_real(memory)).max())
         self.limit = operator.options["cell_clip"] or np.inf
@@ -103,7 +103,7 @@ class _Cell:
         summed = self._sum_inputs()
         self._deliver([self._step(self._add_recurrent(summed, time)) for time in range(self.length)])
         if not self.is_integer:
-            self._finish("RESHAPE", [self._computed(self.memory), constant(self.after.shape)], self.after)
+            self._finish("RESHAPE", [self._emit_state(self.memory), constant(self.after.shape)], self.after)
         return self.written
 
     def _forgets_nothing(self) -> bool:
@@ -180,7 +180,7 @@ class _Cell:
             seen["input"] = self._pair("SUB", self.one, seen["forget"])
         memory = self._pair("MUL", seen["input"], seen["cell"])
         if not isinstance(self.memory, np.ndarray) or self.memory.any():
-            memory = self._pair("ADD", memory, self._pair("MUL", seen["forget"], self._computed(self.memory)))
+            memory = self._pair("ADD", memory, self._pair("MUL", seen["forget"], self._emit_state(self.memory)))
         self.memory = memory = self._clip(memory)
         hidden = self._pair("MUL", seen["output"], self._squash(self.squash, memory))
         if not self.is_integer:
@@ -252,13 +252,13 @@ class _Cell:
     def _number(self, values: Array) -> Tensor:
         return constant(values, "f32")
 
-    def _known(self, state: Tensor) -> Tensor | Array:
+    def _read_state(self, state: Tensor) -> Tensor | Array:
         """A state in real numbers: an array where it is constant."""
         if state.data is not None:
             return _real(state)
         return self._emit("DEQUANTIZE", [state], state.shape) if self.is_integer else state
 
-    def _computed(self, state: Tensor | Array) -> Tensor:
+    def _emit_state(self, state: Tensor | Array) -> Tensor:
         return self._number(state) if isinstance(state, np.ndarray) else state
 
 

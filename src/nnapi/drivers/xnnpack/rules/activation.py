@@ -33,7 +33,7 @@ def logistic(context: Context, input: Tensor) -> Tensor:
 @lower(Op.HARD_SWISH)
 def hard_swish(context: Context, input: Tensor) -> Tensor:
     """In float32 also for codes, which the engine has no fast kernel for."""
-    return context.stored(context.emit("HARD_SWISH", [context.real(input)], context.real_result()))
+    return context.store(context.emit("HARD_SWISH", [context.real(input)], context.real_result()))
 
 
 @lower(Op.ELU)
@@ -42,9 +42,9 @@ def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
     require(alpha > 0, f"alpha is {alpha}: not above 0 it would act above zero as well")
     if alpha == 1:
         return context.emit("ELU", [input], context.result())
-    below = context.emit("MINIMUM", [input, context.filled(input, 0)], input.like())
+    below = context.emit("MINIMUM", [input, context.fill(input, 0)], input.like())
     below = context.emit("ELU", [below], input.like())
-    below = context.emit("MUL", [below, context.filled(input, alpha)], input.like(), activation=0)
+    below = context.emit("MUL", [below, context.fill(input, alpha)], input.like(), activation=0)
     above = context.emit("RELU", [input], input.like())
     return context.emit("ADD", [above, below], context.result(), activation=0)
 
@@ -54,14 +54,14 @@ def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
     """One slope for all, one for each channel, or, in four operators, any other."""
     x, slope, out = context.real(input), context.real(alpha), context.real_result()
     if slope.data is not None and slope.size == 1 and x.shape == out.shape and np.isfinite(slope.data).all():
-        return context.stored(context.emit("LEAKY_RELU", [x], out, alpha=slope.data.item()))
+        return context.store(context.emit("LEAKY_RELU", [x], out, alpha=slope.data.item()))
     if slope.data is not None and slope.size == slope.shape[-1] == x.shape[-1] and len(x.shape) == 4:
         slope = slope.like(shape=(1, 1, slope.size), data=slope.data.reshape(1, 1, -1))
-        return context.stored(context.emit("PRELU", [x, slope], out))
-    below = context.emit("MINIMUM", [x, context.filled(x, 0)], x.like())
+        return context.store(context.emit("PRELU", [x, slope], out))
+    below = context.emit("MINIMUM", [x, context.fill(x, 0)], x.like())
     below = context.emit("MUL", [below, slope], out.like(), activation=0)
     above = context.emit("RELU", [x], x.like())
-    return context.stored(context.emit("ADD", [above, below], out, activation=0))
+    return context.store(context.emit("ADD", [above, below], out, activation=0))
 
 
 @lower(Op.ABS, Op.NEG)

@@ -31,7 +31,7 @@ def _binary(context: Context, x: Tensor, y: Tensor, limits: tuple[float, float])
         real = context.emit(
             kind, [context.real(x), context.real(y)], context.real_result(), activation=context.activation
         )
-        return context.stored(real)
+        return context.store(real)
     return context.emit(kind, [x, y], out, activation=context.activation)
 
 
@@ -82,7 +82,7 @@ def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
 def extreme(context: Context, a: Tensor, b: Tensor) -> Tensor:
     """Codes of different scales are brought to the result's first, which does not change their order."""
     out = context.result()
-    return context.emit(context.operation_name, [context.requantised(a, out), context.requantised(b, out)], out)
+    return context.emit(context.operation_name, [context.requantise(a, out), context.requantise(b, out)], out)
 
 
 @lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
@@ -107,4 +107,4 @@ def logical_not(context: Context, x: Tensor) -> Tensor:
 @lower(Op.SELECT)
 def select(context: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     out = context.result()
-    return context.emit("SELECT", [condition, context.requantised(a, out), context.requantised(b, out)], out)
+    return context.emit("SELECT", [condition, context.requantise(a, out), context.requantise(b, out)], out)

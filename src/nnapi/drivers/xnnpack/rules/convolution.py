@@ -7,9 +7,9 @@ from typing import Any
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
-from nnapi.drivers.windows import effective, too_wide
+from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.filters import computed, learnt
+from nnapi.drivers.xnnpack.rules.filters import computed, make_constant_filter
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import OperandType
@@ -121,13 +121,13 @@ def transpose_conv_2d(
 @lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
     out = context.result()
-    x = context.reshaped(input, (out.shape[0], weights.shape[1]))
+    x = context.reshape(input, (out.shape[0], weights.shape[1]))
     if context.is_computed("weights") and not weights.is_quantized:
-        return _multiplied(context, x, out)
+        return _multiply(context, x, out)
     return _sum(context, "FULLY_CONNECTED", x, "weights", 0, out)
 
 
-def _multiplied(context: Context, x: Tensor, out: Tensor) -> Tensor:
+def _multiply(context: Context, x: Tensor, out: Tensor) -> Tensor:
     """By computed weights, as matrices: the engine's own gives the largest float where a sum is infinite."""
     sums = context.emit("BATCH_MATMUL", [x, context.stored_tensor("weights")], out.like(), adj_x=False, adj_y=True)
     return context.emit("ADD", [sums, context.stored_tensor("bias")], out, activation=context.activation)
@@ -138,7 +138,7 @@ def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
     require(lhs.type != "i32", "the engine multiplies no matrices of TENSOR_INT32")
     product = context.real_result()
     context.emit("BATCH_MATMUL", [context.real(lhs), context.real(rhs)], product, adj_x=adj_x, adj_y=adj_y)
-    return context.stored(product)
+    return context.store(product)
 
 
 def in_scheme(
@@ -146,12 +146,12 @@ def in_scheme(
 ) -> tuple[Tensor, int, Pair, Pair]:
     """The input, padded where it must be, the engine's scheme for the rest, and the strides and dilations for it."""
     require(not too_wide(padding), too_wide(padding))
-    stride, dilation = effective((x.shape[1], x.shape[2]), (size[0], size[1]), stride, padding, dilation)
+    stride, dilation = limit_steps((x.shape[1], x.shape[2]), (size[0], size[1]), stride, padding, dilation)
     if padding == NO_PADDING:
         return x, VALID, stride, dilation
     if tuple(padding) == same(x, size, stride, dilation):
         return x, SAME, stride, dilation
-    return context.padded(x, [(0, 0), *padding, (0, 0)]), VALID, stride, dilation
+    return context.pad(x, [(0, 0), *padding, (0, 0)]), VALID, stride, dilation
 
 
 def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) -> Padding:
@@ -167,7 +167,7 @@ def _sum(context: Context, kind: str, x: Tensor, name: str, channel: int, out: T
     if in_float:
         x, w, b = context.real(x), *computed(context, name, channel)
     else:
-        w, b = learnt(context, name, channel)
+        w, b = make_constant_filter(context, name, channel)
     inputs = [constant(out.shape), w, x, b] if kind == "TRANSPOSE_CONV" else [x, w, b]
     if not in_float:
         return context.emit(kind, inputs, out, activation=context.activation, **options)

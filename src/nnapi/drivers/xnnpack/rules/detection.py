@@ -66,7 +66,7 @@ def detection_postprocessing(
     _where_found(context, raw_boxes, raw_count, boxes)
     named = _where_found(context, raw_labels, raw_count, raw_labels.like())
     if background_in_labels:
-        named = context.emit("ADD", [named, context.filled(named, 1)], named.like(), activation=0)
+        named = context.emit("ADD", [named, context.fill(named, 1)], named.like(), activation=0)
         named = _where_found(context, named, raw_count, named.like())
     for source, target in ((named, labels), (raw_count, count)):
         context.emit("CAST", [source], target, source=ELEMENTS["f32"], target=ELEMENTS["i32"])

@@ -25,7 +25,7 @@ def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     return context.emit("RESHAPE", [step, constant(state)], sequence.like(shape=state))
 
 
-def linked(
+def link(
     context: Context, input: Tensor, aux: Tensor | None, weighted: bool, time_major: bool
 ) -> tuple[Tensor, Tensor]:
     """What each direction reads, in the order of its time.
@@ -34,25 +34,25 @@ def linked(
     """
     backward = input
     if aux is not None and weighted:
-        input = backward = joined(context, [input, aux], 2)
+        input = backward = join(context, [input, aux], 2)
     elif aux is not None:
         backward = aux
-    return input, reversed_in_time(context, backward, time_major)
+    return input, reverse_in_time(context, backward, time_major)
 
 
-def reversed_in_time(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
+def reverse_in_time(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     return context.emit("REVERSE_V2", [sequence, constant([_time(time_major)])], sequence.like())
 
 
 def both_outputs(context: Context, outputs: Sequence[Tensor], merge: bool, time_major: bool) -> list[Tensor]:
     """The outputs of the two directions, the backward one's by its own time; one tensor where they are merged."""
-    forward, backward = outputs[0], reversed_in_time(context, outputs[1], time_major)
+    forward, backward = outputs[0], reverse_in_time(context, outputs[1], time_major)
     if not merge:
         return [forward, backward]
     return [context.emit("CONCATENATION", [forward, backward], context.result(), axis=2, activation=0)]
 
 
-def joined(context: Context, parts: Sequence[Tensor], axis: int) -> Tensor:
+def join(context: Context, parts: Sequence[Tensor], axis: int) -> Tensor:
     """Tensors side by side along an axis."""
     shape = list(parts[0].shape)
     shape[axis] = sum(part.shape[axis] for part in parts)

@@ -26,7 +26,7 @@ MOST_PRODUCTS = 2.0**20
 """Codes that the largest products of a sum make together, up to which roundings of float32 stay far below one."""
 
 
-def learnt(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
+def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """A constant filter, the argument ``name`` with its units along the axis ``channel``, and the bias, as the engine
     is given them.
 
@@ -39,7 +39,7 @@ def learnt(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
         return context.stored_tensor(name), _offsets(context, type.scale, NO_CHANNELS)
     codes = context.value(name)
     if type.channel:
-        filter, faint = _without_faint(context, type, codes, name)
+        filter, faint = _drop_faint(context, type, codes, name)
         return filter, _offsets(context, filter.scale, faint)
     outliers = find_outliers(codes, type.zero_point)
     if len(outliers):
@@ -52,7 +52,7 @@ def learnt(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
-def _without_faint(context: Context, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
+def _drop_faint(context: Context, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
     """A filter with a scale per channel, less what is faint, and which channels are: those with scales that the engine
     does not take of which no sum of products and bias can reach half a code. They have another scale."""
     assert type.channel
@@ -65,14 +65,14 @@ def _without_faint(context: Context, type: OperandType, codes: Array, name: str)
         weights = np.abs(np.moveaxis(codes, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
         sums = WIDEST * weights + np.abs(context.value("bias")[faint].astype(np.int64))
         faint = faint[sums * scales[faint].astype(np.float64) * per_code < HALF]
-        codes = _zeroed(codes, faint, axis)
+        codes = _zero(codes, faint, axis)
         scales[faint] = 1 / per_code
     else:
         faint = NO_CHANNELS
     return Tensor("i8", type.dimensions, scales, axis=axis, data=codes, name=name), faint
 
 
-def _zeroed(codes: Array, slices: Array, axis: int) -> Array:
+def _zero(codes: Array, slices: Array, axis: int) -> Array:
     """A copy with those slices along an axis zero."""
     result = codes.copy()
     np.moveaxis(result, axis, 0)[slices] = 0
@@ -94,7 +94,7 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
         return context.stored_tensor("bias")
     bias = context.value("bias")
     if len(faint):
-        bias = _zeroed(bias, faint, 0)
+        bias = _zero(bias, faint, 0)
     low, high = (scales, scales) if isinstance(scales, float) else (float(scales.min()), float(scales.max()))
     low, high = low * input.scale / out.scale, high * input.scale / out.scale
     if not (low >= SMALLEST_FACTOR and high <= LARGEST_FACTOR):

@@ -32,7 +32,7 @@ def resize_nearest(
 ) -> Tensor:
     is_plain = not (align_corners or half_pixel_centers)
     if is_plain and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
-        return _gathered(context, input, size)
+        return _gather(context, input, size)
     return context.emit(
         "RESIZE_NEAREST_NEIGHBOR",
         [input, constant(size)],
@@ -42,7 +42,7 @@ def resize_nearest(
     )
 
 
-def _gathered(context: Context, image: Tensor, size: Pair) -> Tensor:
+def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:
     """The image's rows and columns by their numbers, whatever steps the engine would take."""
     rows, columns = (constant(_sources(*pair)) for pair in zip(image.shape[1:3], size, strict=True))
     higher = image.like(shape=(image.shape[0], size[0], *image.shape[2:]))
@@ -86,6 +86,6 @@ def channel_shuffle(context: Context, input: Tensor, num_groups: int, axis: int)
     axis = axis_of(axis, len(input.shape))
     before, after = input.shape[:axis], input.shape[axis + 1 :]
     rows = prod(before), num_groups, input.shape[axis] // num_groups, prod(after)
-    turned = context.transposed(context.reshaped(input, rows), (0, 2, 1, 3))
+    turned = context.transpose(context.reshape(input, rows), (0, 2, 1, 3))
     out = context.result()
     return context.emit("RESHAPE", [turned, constant(out.shape)], out)

@@ -11,7 +11,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import Unsupported, require
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
+from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
@@ -82,12 +82,12 @@ def both_directions_lstm(
 ) -> Sequence[Tensor]:
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
     cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
-    inputs = linked(context, input, aux_input, bool(cells[0].aux), time_major)
+    inputs = link(context, input, aux_input, bool(cells[0].aux), time_major)
     outputs, states = [], []
     for way, cell, x in zip(("fw", "bw"), cells, inputs, strict=True):
         own = {name.removeprefix(f"{way}_"): operand for name, operand in operands.items()}
         for gate, weights in cell.aux.items():
-            own[operand_name("input", gate)] = joined(context, [cell.input[gate], weights], 1)
+            own[operand_name("input", gate)] = join(context, [cell.input[gate], weights], 1)
         hidden, state = own["activation_state_in"], own["cell_state_in"]
         assert hidden is not None
         assert state is not None
@@ -182,7 +182,7 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
             raise Unsupported(f"bias of the {gate} gate is computed, the engine needs it constant")
         factor = source.unit * weights.unit / scale
         shift = max(0, math.frexp(factor)[1])
-        if not context.found(_largest, weights, bias) * 2.0**shift < LARGEST_SUM:
+        if not context.find(_largest, weights, bias) * 2.0**shift < LARGEST_SUM:
             raise Unsupported(f"sums of the {gate} gate may overflow")
 
 

@@ -44,7 +44,7 @@ def transpose(context: Context, input: Tensor, perm: Array | None) -> Tensor:
 @lower(Op.CONCATENATION)
 def concatenation(context: Context, inputs: Sequence[Tensor], axis: int) -> Tensor:
     out = context.result()
-    return context.emit("CONCATENATION", [context.requantised(x, out) for x in inputs], out, axis=axis)
+    return context.emit("CONCATENATION", [context.requantise(x, out) for x in inputs], out, axis=axis)
 
 
 @lower(Op.SPLIT)
@@ -67,7 +67,7 @@ def pad_v2(context: Context, input: Tensor, paddings: Array, pad_value: float) -
         require(-128 <= shifted <= 127, f"pad_value is {pad_value}, which is no code")
         value = input.like(shape=(1,), data=np.array([shifted], np.int8))
     else:
-        value = context.filled(input, pad_value)
+        value = context.fill(input, pad_value)
     return context.emit("PADV2", [input, constant(paddings), value], context.result())
 
 
@@ -129,5 +129,5 @@ def tile(context: Context, input: Tensor, multiples: Array) -> Tensor:
 @lower(Op.PACK)
 def pack(context: Context, inputs: Sequence[Tensor], axis: int) -> Tensor:
     out = context.result()
-    given = [context.requantised(x, out) for x in inputs]
+    given = [context.requantise(x, out) for x in inputs]
     return context.emit("PACK", given, out, count=len(given), axis=axis_of(axis, len(out.shape)))

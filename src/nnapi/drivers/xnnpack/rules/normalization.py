@@ -20,7 +20,7 @@ SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 @lower(Op.SOFTMAX)
 def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
     """In float32 also for codes: the engine's kernel for those is slow, and aborts on some scales."""
-    return context.stored(
+    return context.store(
         _along_last(context, context.real(input), axis, lambda x: _emit(context, "SOFTMAX", x, beta=beta))
     )
 
@@ -28,17 +28,17 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
 @lower(Op.LOG_SOFTMAX)
 def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
     require(beta > 0, f"beta is {beta}, the engine needs it above 0")
-    return _along_last(context, input, axis, lambda x: _emit(context, "LOG_SOFTMAX", _sharpened(context, x, beta)))
+    return _along_last(context, input, axis, lambda x: _emit(context, "LOG_SOFTMAX", _sharpen(context, x, beta)))
 
 
-def _sharpened(context: Context, x: Tensor, beta: float) -> Tensor:
+def _sharpen(context: Context, x: Tensor, beta: float) -> Tensor:
     """Numbers less the largest of their row, which is what is multiplied by beta, as the product may be infinite."""
     if beta == 1:
         return x
     last = len(x.shape) - 1
     largest = context.emit("REDUCE_MAX", [x, constant([last])], x.like(shape=(*x.shape[:-1], 1)), keep_dims=1)
     below = context.emit("SUB", [x, largest], x.like(), activation=0)
-    return context.emit("MUL", [below, context.filled(x, beta)], x.like(), activation=0)
+    return context.emit("MUL", [below, context.fill(x, beta)], x.like(), activation=0)
 
 
 @lower(Op.L2_NORMALIZATION)
@@ -46,7 +46,7 @@ def l2_normalization(context: Context, input: Tensor, axis: int) -> Tensor:
     real = _along_last(
         context, context.real(input), axis, lambda x: _emit(context, "L2_NORMALIZATION", x, activation=0)
     )
-    return context.stored(real)
+    return context.store(real)
 
 
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
@@ -59,11 +59,11 @@ def local_response_normalization(
     def normalise(x: Tensor) -> Tensor:
         reach = min(radius, x.shape[-1] - 1)
         squares = context.emit("MUL", [x, x], x.like(), activation=0)
-        around = context.padded(squares, [*[(0, 0)] * (len(x.shape) - 1), (reach, reach)])
+        around = context.pad(squares, [*[(0, 0)] * (len(x.shape) - 1), (reach, reach)])
         sums = _in_windows(context, around, 2 * reach + 1)
-        sums = context.emit("MUL", [sums, context.filled(x, alpha)], x.like(), activation=0)
-        sums = context.emit("ADD", [sums, context.filled(x, bias)], x.like(), activation=0)
-        factors = whole_range.power(context, sums, context.filled(x, -beta), x.like())
+        sums = context.emit("MUL", [sums, context.fill(x, alpha)], x.like(), activation=0)
+        sums = context.emit("ADD", [sums, context.fill(x, bias)], x.like(), activation=0)
+        factors = whole_range.power(context, sums, context.fill(x, -beta), x.like())
         return context.emit("MUL", [x, factors], x.like(), activation=0)
 
     require(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")
@@ -106,10 +106,10 @@ def instance_normalization(context: Context, input: Tensor, gamma: float, beta: 
     centred = binary("SUB", input, context.emit("MEAN", [input, image], means, keep_dims=1), input)
     squares = binary("MUL", centred, centred, input)
     variance = context.emit("MEAN", [squares, image], means.like(), keep_dims=1)
-    spread = binary("ADD", variance, context.filled(input, epsilon), means)
+    spread = binary("ADD", variance, context.fill(input, epsilon), means)
     factor = whole_range.one_by_one(context, "RSQRT", spread, means.like())
-    factor = binary("MUL", factor, context.filled(input, gamma), means)
-    return binary("ADD", binary("MUL", centred, factor, input), context.filled(input, beta), input)
+    factor = binary("MUL", factor, context.fill(input, gamma), means)
+    return binary("ADD", binary("MUL", centred, factor, input), context.fill(input, beta), input)
 
 
 def _emit(context: Context, kind: str, x: Tensor, **options: Any) -> Tensor:
@@ -121,4 +121,4 @@ def _along_last(context: Context, x: Tensor, axis: int, compute: Callable[[Tenso
     rank = len(x.shape)
     order = list(range(rank))
     order[axis_of(axis, rank)], order[-1] = order[-1], order[axis_of(axis, rank)]
-    return context.transposed(compute(context.transposed(x, order)), order)
+    return context.transpose(compute(context.transpose(x, order)), order)

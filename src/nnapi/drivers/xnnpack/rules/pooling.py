@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
-from nnapi.drivers.windows import effective
+from nnapi.drivers.windows import limit_steps
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
@@ -24,21 +24,21 @@ FAR = 256
 @lower(Op.AVERAGE_POOL_2D)
 def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """In float32 also for codes: the engine's own kernel for those is ten times slower."""
-    return context.stored(
-        _averaged(context, context.real(input), context.real_result(), padding, stride, size, context.activation)
+    return context.store(
+        _average(context, context.real(input), context.real_result(), padding, stride, size, context.activation)
     )
 
 
-def _averaged(
+def _average(
     context: Context, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
 ) -> Tensor:
     image = x.shape[1:3]
     stride = _steps(x, padding, stride, size)
     if not any(map(any, padding)) or tuple(padding) == same(x, size, stride):
         scheme = SAME if any(map(any, padding)) else VALID
-        return _pooled(context, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
-    x = context.padded(x, [(0, 0), *padding, (0, 0)])
-    mean = _pooled(context, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
+        return _pool(context, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
+    x = context.pad(x, [(0, 0), *padding, (0, 0)])
+    mean = _pool(context, "AVERAGE_POOL_2D", x, out.like(), VALID, stride, size, FuseCode.FUSED_NONE)
     share = _shares(image, out.shape[1:3], padding, stride, size)
     return context.emit("MUL", [mean, share], out, activation=activation)
 
@@ -49,7 +49,7 @@ def _steps(x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Pair:
     for extent, pair in zip((height, width), padding, strict=True):
         most = max(extent, FAR)
         require(max(pair) <= most, f"{max(pair)} cells of padding beside {extent}, the engine takes at most {most}")
-    steps, _ = effective((height, width), size, stride, padding)
+    steps, _ = limit_steps((height, width), size, stride, padding)
     return steps
 
 
@@ -68,17 +68,17 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
     """Written out: the engine's own gives the largest float where a square is infinite."""
     squares = context.emit("MUL", [input, input], input.like(), activation=0)
     if size == (1, 1) and not any(map(any, padding)):
-        means = _picked(context, squares, context.result(), _steps(input, padding, stride, size))
+        means = _pick(context, squares, context.result(), _steps(input, padding, stride, size))
     else:
         require(
             all(step <= window for step, window in zip(stride, size, strict=True)),
             f"steps of {stride} leave gaps between windows of {size}, whose means the engine never lets be infinite",
         )
-        means = _averaged(context, squares, context.result(), padding, stride, size, FuseCode.FUSED_NONE)
+        means = _average(context, squares, context.result(), padding, stride, size, FuseCode.FUSED_NONE)
     return whole_range.root(context, means, context.result(), context.activation)
 
 
-def _picked(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
+def _pick(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
     """Windows of one cell."""
     steps = constant([1, *stride, 1])
     return context.emit("STRIDED_SLICE", [x, constant([0] * 4), constant(x.shape), steps], out)
@@ -96,10 +96,10 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
         around = [(0, 0), *padding, (0, 0)]
         shape = tuple(extent + sum(pair) for extent, pair in zip(input.shape, around, strict=True))
         x = context.emit("PADV2", [input, constant(around), lowest], input.like(shape=shape))
-    return _pooled(context, "MAX_POOL_2D", x, context.result(), scheme, stride, size)
+    return _pool(context, "MAX_POOL_2D", x, context.result(), scheme, stride, size)
 
 
-def _pooled(
+def _pool(
     context: Context,
     kind: str,
     x: Tensor,

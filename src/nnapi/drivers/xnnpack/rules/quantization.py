@@ -32,11 +32,11 @@ def cast(context: Context, input: Tensor) -> Tensor:
         context.call.results[0].code == OperandCode.TENSOR_FLOAT16
         and context.type("input").code != OperandCode.TENSOR_FLOAT16
     ):
-        return _rounded(context, _number(context, input, out.like()), out)
+        return _round(context, _number(context, input, out.like()), out)
     return _number(context, input, out)
 
 
-def _rounded(context: Context, single: Tensor, out: Tensor) -> Tensor:
+def _round(context: Context, single: Tensor, out: Tensor) -> Tensor:
     half = context.emit("CAST", [single], single.like(type="f16"), source=ELEMENTS["f32"], target=ELEMENTS["f16"])
     return context.emit("CAST", [half], out, source=ELEMENTS["f16"], target=ELEMENTS["f32"])
 
@@ -49,5 +49,5 @@ def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
         return context.emit("CAST", [input], out, source=ELEMENTS[input.type], target=ELEMENTS[out.type])
     plain = context.emit("CAST", [input], out.like(), source=ELEMENTS["i8"], target=ELEMENTS[out.type])
     return context.emit(
-        "ADD", [plain, context.filled(plain, SHIFT)], out, activation=0
+        "ADD", [plain, context.fill(plain, SHIFT)], out, activation=0
     )  # codes are unsigned in the model

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.directions import both_outputs, joined, linked, step_of
+from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import OperandType
 
@@ -58,7 +58,7 @@ def both_directions_rnn(
     merge_outputs: bool,
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:
-    inputs = linked(context, input, aux_input, operands["fw_aux_weights"] is not None, time_major)
+    inputs = link(context, input, aux_input, operands["fw_aux_weights"] is not None, time_major)
     outputs, states = [], []
     for way, x in zip(("fw", "bw"), inputs, strict=True):
         weights, aux_weights, recurrent_weights, bias, hidden = (
@@ -67,7 +67,7 @@ def both_directions_rnn(
         assert weights is not None
         assert hidden is not None
         if aux_weights is not None:
-            weights = joined(context, [weights, aux_weights], 1)
+            weights = join(context, [weights, aux_weights], 1)
         out = input.like(shape=(*input.shape[:2], hidden.shape[1]))
         known = [x, weights, recurrent_weights, bias, hidden]
         context.emit("UNIDIRECTIONAL_SEQUENCE_RNN", known, out, time_major=time_major, activation=activation)
@@ -94,24 +94,22 @@ def svdf(
     features = context.emit(
         "FULLY_CONNECTED", [input, weights_feature, None], input.like(shape=(batch, filters)), activation=0
     )
-    state = context.reshaped(features, (batch, filters, 1))
+    state = context.reshape(features, (batch, filters, 1))
     if memory > 1:
-        earlier = _columns(context, context.reshaped(state_in, (batch, filters, memory)), 0, memory - 1)
+        earlier = _columns(context, context.reshape(state_in, (batch, filters, memory)), 0, memory - 1)
         state = context.emit(
             "CONCATENATION", [earlier, state], state.like(shape=(batch, filters, memory)), axis=2, activation=0
         )
     weighted = context.emit("MUL", [state, weights_time], state.like(), activation=0)
     sums = context.emit("SUM", [weighted, constant([2])], state.like(shape=(batch, filters, 1)), keep_dims=1)
-    ranks = context.reshaped(sums, (batch, filters // rank, rank))
+    ranks = context.reshape(sums, (batch, filters // rank, rank))
     total = context.emit("SUM", [ranks, constant([2])], state.like(shape=(batch, filters // rank, 1)), keep_dims=1)
-    flat = context.reshaped(total, out.shape)
-    offset = context.filled(flat, 0) if bias is None else context.stored_tensor("bias")
+    flat = context.reshape(total, out.shape)
+    offset = context.fill(flat, 0) if bias is None else context.stored_tensor("bias")
     context.emit("ADD", [flat, offset], out, activation=activation)
-    moved = context.padded(_columns(context, state, 1, memory), [(0, 0), (0, 0), (0, 1)]) if memory > 1 else None
+    moved = context.pad(_columns(context, state, 1, memory), [(0, 0), (0, 0), (0, 1)]) if memory > 1 else None
     if moved is None:
-        context.emit(
-            "MUL", [context.reshaped(state, state_out.shape), context.filled(state, 0)], state_out, activation=0
-        )
+        context.emit("MUL", [context.reshape(state, state_out.shape), context.fill(state, 0)], state_out, activation=0)
     else:
         context.emit("RESHAPE", [moved, constant(state_out.shape)], state_out)
     return state_out, out

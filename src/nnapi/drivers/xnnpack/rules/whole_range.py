@@ -29,31 +29,31 @@ MULTIPLIED = (2, 3, 4)
 def one_by_one(context: Context, kind: str, x: Tensor, out: Tensor) -> Tensor:
     """By the C library: right for all numbers and a hundred times as slow, which rare operations can bear."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
-    flat = context.emit(kind, [context.reshaped(x, shape)], x.like(shape=shape))
+    flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
     return context.emit("RESHAPE", [flat, constant(out.shape)], out)
 
 
 def root(context: Context, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUSED_NONE) -> Tensor:
     """The square root of what is not below 0: negative numbers next to it become -0."""
-    small = context.emit("MUL", [x, context.filled(x, SHRUNK)], x.like(), activation=0)
+    small = context.emit("MUL", [x, context.fill(x, SHRUNK)], x.like(), activation=0)
     small = context.emit("SQRT", [small], x.like())
-    return context.emit("MUL", [small, context.filled(x, SHRUNK**-0.5)], out, activation=activation)
+    return context.emit("MUL", [small, context.fill(x, SHRUNK**-0.5)], out, activation=activation)
 
 
 def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
     """The square root of any number, as the product of that up to LARGE and that of what is beyond it."""
-    usual = context.emit("MINIMUM", [x, context.filled(x, LARGE)], x.like())
+    usual = context.emit("MINIMUM", [x, context.fill(x, LARGE)], x.like())
     usual = context.emit("SQRT", [usual], x.like())
-    beyond = context.emit("MUL", [x, context.filled(x, 1 / LARGE)], x.like(), activation=0)
-    beyond = context.emit("MAXIMUM", [beyond, context.filled(x, 1)], x.like())
+    beyond = context.emit("MUL", [x, context.fill(x, 1 / LARGE)], x.like(), activation=0)
+    beyond = context.emit("MAXIMUM", [beyond, context.fill(x, 1)], x.like())
     beyond = context.emit("SQRT", [beyond], x.like())
     return context.emit("MUL", [usual, beyond], out, activation=0)
 
 
 def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
     """1 / (1 + exp(-x)), of numbers brought near to 0 first; NaN stays NaN where the processor's minimum lets it."""
-    x = context.emit("MINIMUM", [x, context.filled(x, SATURATED)], x.like())
-    x = context.emit("MAXIMUM", [x, context.filled(x, -SATURATED)], x.like())
+    x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
+    x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
     return context.emit("LOGISTIC", [x], out)
 
 
@@ -63,9 +63,9 @@ def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor) -> Tens
     if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
         return context.emit("POW", [base, exponent], out)
     if exponent.data is not None and exponent.data.item() in MULTIPLIED:
-        return _multiplied(context, context.reshaped(base, out.shape), int(exponent.data.item()), out)
+        return _multiply(context, context.reshape(base, out.shape), int(exponent.data.item()), out)
     if base.size == 1:  # of one shape, they are not taken for a tensor and a number
-        return context.emit("POW", [context.reshaped(base, out.shape), context.reshaped(exponent, out.shape)], out)
+        return context.emit("POW", [context.reshape(base, out.shape), context.reshape(exponent, out.shape)], out)
     longest = int(np.argmax(out.shape))
     shape = tuple(extent if axis == longest else 1 for axis, extent in enumerate(out.shape))
     if exponent.data is not None:
@@ -80,7 +80,7 @@ def _is_whole(number: Any) -> bool:
     return bool(number >= 1 and number == np.floor(number))
 
 
-def _multiplied(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor:
+def _multiply(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor:
     square = base.like() if times > 2 else out
     context.emit("MUL", [base, base], square, activation=0)
     return square if square is out else context.emit("MUL", [square, base if times == 3 else square], out, activation=0)

@@ -17,7 +17,7 @@ from tests.stacks import convolutions
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
 from nnapi.drivers.xnnpack.compile import find_origins, lower_model
-from nnapi.drivers.xnnpack.engine.profiler.align import Node, aligned, fits, owners
+from nnapi.drivers.xnnpack.engine.profiler.align import Node, align, find_owners, fits
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine
@@ -61,16 +61,16 @@ def test_names() -> None:
     ],
 )
 def test_events_find_their_operators(kinds: str, names: str, expected: list[int]) -> None:
-    assert aligned(kinds.split(), names.split(";")) == expected
+    assert align(kinds.split(), names.split(";")) == expected
 
 
 def test_delegates_run_what_has_its_inputs() -> None:
     """The second ADD waits for the kernel, the third operator does not."""
     nodes = [Node("GATHER", (0, -1), (1,)), Node("ADD", (1, 1), (2,)), Node("MUL", (0, 0), (3,))]
     before = [Event("Multiply (ND)", None, 1e-6), Event("GATHER", 0, 1e-6), Event("Add (ND)", None, 1e-6)]
-    assert owners(nodes, before) == [2, 0, 1]
+    assert find_owners(nodes, before) == [2, 0, 1]
     with pytest.raises(ValueError, match="no inputs"):
-        owners(nodes[:2], before[:2])
+        find_owners(nodes[:2], before[:2])
 
 
 def test_operators_know_the_operation_whose_result_they_give() -> None:

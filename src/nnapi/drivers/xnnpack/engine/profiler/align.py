@@ -36,7 +36,7 @@ def fits(kind: str, name: str) -> bool:
     return name.startswith(names or kind[:3].capitalize())
 
 
-def owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
+def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
     """For each event the number of its operator."""
     left = dict.fromkeys(range(len(nodes)))
     for event in events:
@@ -59,11 +59,11 @@ def owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
                 del left[number]
         if not part:
             raise ValueError("XNNPACK runs operators of which there are no inputs yet")
-        found += [part[at] for at in aligned([nodes[number].kind for number in part], [e.name for e in names])]
+        found += [part[at] for at in align([nodes[number].kind for number in part], [e.name for e in names])]
     return found
 
 
-def aligned(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
+def align(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
     """For each name the place of its kind, both in order: the assignment that needs the fewest exceptions."""
     if len(kinds) == len(names) and all(map(fits, kinds, names)):
         return list(range(len(kinds)))
@@ -74,10 +74,10 @@ def aligned(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
             same = above[j - 1] + (0 if fits(kind, name) else MISNAMED)
             row.append(min(same, above[j] + FUSED, row[j - 1] + ALONE))
         costs.append(row)
-    return _traced_back(kinds, names, costs)
+    return _trace_back(kinds, names, costs)
 
 
-def _traced_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[int]]) -> list[int]:
+def _trace_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[int]]) -> list[int]:
     """The cheapest assignment, from the end, where single events are taken as late as may be."""
     found = [0] * len(names)
     i, j = len(kinds), len(names)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.engine.quiet import without_greeting
+from nnapi.drivers.xnnpack.engine.quiet import hide_greeting
 from nnapi.model.operand import Array
 
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
@@ -105,7 +105,7 @@ def _call(name: str, *arguments: Any) -> None:
         raise RuntimeError(f"LiteRt{name} fails: {STATUS.get(status, f'status {status}')}")
 
 
-def _made(name: str, *arguments: Any) -> c_void_p:
+def _make(name: str, *arguments: Any) -> c_void_p:
     """The handle that a function gives by its last argument."""
     handle = c_void_p()
     _call(name, *arguments, byref(handle))
@@ -116,7 +116,7 @@ def _made(name: str, *arguments: Any) -> c_void_p:
 def _environment() -> c_void_p:
     """One for the process: it only knows the CPU, and says nothing by itself."""
     options = (_Option * 2)(_Option(SEVERITY, INTEGER, SILENT), _Option(ACCELERATORS, INTEGER, CPU))
-    return _made("CreateEnvironment", len(options), options)
+    return _make("CreateEnvironment", len(options), options)
 
 
 class Profiled:
@@ -126,19 +126,19 @@ class Profiled:
         self._content = content
         self._owned: list[tuple[str, c_void_p]] = []
         try:
-            model = self._own("Model", _made("CreateModelFromBuffer", _environment(), content, len(content)))
+            model = self._own("Model", _make("CreateModelFromBuffer", _environment(), content, len(content)))
             self._texts = {
                 b"runtime_options_string": b"enable_profiling = true\n",
                 b"xnnpack": b"num_threads = %d\n" % threads,
             }
-            options = self._own("Options", _made("CreateOptions"))
+            options = self._own("Options", _make("CreateOptions"))
             _call("SetOptionsHardwareAccelerators", options, CPU)
             for name, text in self._texts.items():
-                _call("AddOpaqueOptions", options, _made("CreateOpaqueOptions", name, text, _keeps))
-            with without_greeting():
-                compiled = _made("CreateCompiledModel", _environment(), model, options)
+                _call("AddOpaqueOptions", options, _make("CreateOpaqueOptions", name, text, _keeps))
+            with hide_greeting():
+                compiled = _make("CreateCompiledModel", _environment(), model, options)
             self._model = self._own("CompiledModel", compiled)
-            self._profiler = _made("CompiledModelGetProfiler", self._model)
+            self._profiler = _make("CompiledModelGetProfiler", self._model)
             self._memory: list[Array] = []
             self._ends = [(c_void_p * len(side))(*map(self._buffer, side)) for side in (inputs, outputs)]
         except BaseException:
@@ -186,7 +186,7 @@ class Profiled:
         memory[:size] = np.ascontiguousarray(view).reshape(-1).view(np.uint8)
         self._memory.append(memory)
         type = _TensorType(ELEMENTS[view.dtype.name], view.ndim, (c_int32 * 8)(*view.shape))
-        made = _made("CreateTensorBufferFromHostMemory", byref(type), memory.ctypes.data, size, None)
+        made = _make("CreateTensorBufferFromHostMemory", byref(type), memory.ctypes.data, size, None)
         handle = self._own("TensorBuffer", made).value
         assert handle is not None
         return handle

@@ -12,7 +12,7 @@ from typing import Any
 
 from nnapi.drivers.profiling import correct_seconds, operation_section
 from nnapi.drivers.xnnpack.engine.profiler import Engine
-from nnapi.drivers.xnnpack.engine.profiler.align import Node, owners
+from nnapi.drivers.xnnpack.engine.profiler.align import Node, find_owners
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
@@ -22,7 +22,7 @@ from nnapi.trace.profile import Costs, typical
 def measure_operators(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
     """The operators that the engine made of the graph's, in the order in which it runs them."""
     events, seconds = _measure(engine)
-    operators = owners(_nodes(engine.native, len(origins)), events)
+    operators = find_owners(_nodes(engine.native, len(origins)), events)
     return [
         (_section(model, origins[operator], event.name), cost)
         for event, operator, cost in zip(events, operators, seconds, strict=True)

@@ -28,12 +28,12 @@ def map_channels(
 ) -> dict[Tensor, Order]:
     """For each tensor that should carry copies: the channel of the original that each of its channels holds."""
     orders: dict[Tensor, Order] = {}
-    for family in _families(graph):
+    for family in _find_families(graph):
         if not family.is_closed:
             continue
         readers = [op for op in family.readers if op in splits and splits[op].channels]
         wanted = _unite(splits[op].channels for op in readers)
-        free = [channel for channel in family.free(dead) if channel not in wanted]
+        free = [channel for channel in family.find_free(dead) if channel not in wanted]
         more = max(len(wanted) - len(free), 0)
         if more and family.estimate_seconds(more, splits) >= sum(
             estimate_alone(op, splits[op].channels) for op in readers
@@ -41,7 +41,7 @@ def map_channels(
             wanted = []
         depth = family.tensors[0].shape[3]
         behind = wanted[len(free) :]
-        behind += [0] * family.missing(depth + len(behind), outliers)
+        behind += [0] * family.count_missing(depth + len(behind), outliers)
         if wanted or behind:
             order = Order(range(depth), dict(zip(free, wanted, strict=False)), behind)
             orders.update(dict.fromkeys(family.tensors, order))
@@ -58,13 +58,13 @@ class _Family:
         self.inner: list[Operator] = []
         self.is_closed = True
 
-    def free(self, dead: Mapping[Tensor, Array]) -> list[int]:
+    def find_free(self, dead: Mapping[Tensor, Array]) -> list[int]:
         """Channels that are zero wherever a convolution reads them."""
         ends = [dead.get(op.input(0)) for op in self.readers]
         known = [channels for channels in ends if channels is not None]
         return np.flatnonzero(np.logical_and.reduce(known)).tolist() if known and len(known) == len(ends) else []
 
-    def missing(self, depth: int, outliers: Outliers) -> int:
+    def count_missing(self, depth: int, outliers: Outliers) -> int:
         """How many channels more make depthwise filters in float32 faster, which are so in full tiles."""
         is_float = any(op.kind == "DEPTHWISE_CONV_2D" and outliers.find_slices(op, 3) for op in self.inner)
         return cost_model.round_up(depth, cost_model.TILE) - depth if is_float and depth > cost_model.TILE else 0
@@ -108,7 +108,7 @@ def _estimate_writing(operator: Operator, count: int, splits: Mapping[Operator, 
     return cost_model.estimate_writing(operator, count)
 
 
-def _families(graph: Graph) -> Iterable[_Family]:
+def _find_families(graph: Graph) -> Iterable[_Family]:
     leader: dict[Tensor, Tensor] = {}
 
     def find(tensor: Tensor) -> Tensor:

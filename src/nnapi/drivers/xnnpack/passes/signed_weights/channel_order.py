@@ -37,7 +37,7 @@ class Order:
         """Place and channel wherever the order is not that of ``span``."""
         return [*self.instead.items(), *enumerate(self.behind, len(self.span))]
 
-    def displaced(self) -> dict[int, list[int]]:
+    def find_displaced(self) -> dict[int, list[int]]:
         """For each channel at such a place: all its places, in rising order."""
         found: dict[int, list[int]] = {}
         for place, channel in self.departures():

@@ -72,7 +72,7 @@ class Split:
 
     def _move(self, result: Array, order: Order) -> None:
         """Let the first places of channels have their numbers where those are not at home, and no others."""
-        for channel, (first, *again) in order.displaced().items():
+        for channel, (first, *again) in order.find_displaced().items():
             if first in order.instead or first >= len(order.span):
                 numbers = np.subtract(self.filter.value[..., channel], np.uint8(self.filter.zero_point))
                 result[..., first] = numbers.view(np.int8)

@@ -126,7 +126,7 @@ class _Rewriting:
         if order is None:
             return filter
         result = gather(filter, order, 3)
-        for _, *again in order.displaced().values():
+        for _, *again in order.find_displaced().values():
             result.value[..., again] = result.zero_point
         return result
 
