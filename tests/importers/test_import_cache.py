@@ -11,7 +11,7 @@ import nnapi
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.store import records
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 from nnapi.runtime.store.directories import RecordKind
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
@@ -64,7 +64,7 @@ def test_what_is_known_is_what_the_file_says(path: Path) -> None:
     found, read = nnapi.load(path), nnapi.load(FILE)
     assert isinstance(found, LazyModel)
     assert not isinstance(read, LazyModel)
-    assert content_hash(found) == content_hash(read)
+    assert hash_content(found) == hash_content(read)
     assert (found.inputs, found.outputs) == (read.inputs, read.outputs)
     for index in (*read.inputs, *read.outputs):
         assert found.operands[index] == read.operands[index]

@@ -8,7 +8,7 @@ import pytest
 
 from nnapi import BadDataError, BadStateError, Builder, Model, compile, load, tensor
 from nnapi.model.pickling import build, describe
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 X = np.array([[1, -2], [3, -4]], np.float32)
@@ -34,7 +34,7 @@ def answers(model: Model, *inputs: object) -> list[object]:
 
 def test_models_that_refer_to_models_come_back() -> None:
     again = pickle.loads(pickle.dumps(branching()))
-    assert content_hash(again) == content_hash(branching())
+    assert hash_content(again) == hash_content(branching())
     assert answers(again, np.array([True]), X) == [(X + 1).tolist()]
     assert answers(again, np.array([False]), X) == [(X + 2).tolist()]
 
@@ -43,13 +43,13 @@ def test_a_model_of_a_file_comes_back_by_its_path() -> None:
     model = load(FILE)
     pickled = pickle.dumps(model)
     assert len(pickled) < 1000 < FILE.stat().st_size
-    assert content_hash(pickle.loads(pickled)) == content_hash(model)
+    assert hash_content(pickle.loads(pickled)) == hash_content(model)
 
 
 def test_a_model_of_bytes_takes_them_along() -> None:
     model = load(FILE.read_bytes())
     again = pickle.loads(pickle.dumps(model))
-    assert content_hash(again) == content_hash(model)
+    assert hash_content(again) == hash_content(model)
     assert [call.number for call in again.operations] == [call.number for call in model.operations]
 
 

@@ -53,7 +53,7 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.report.operations import section
-from nnapi.runtime.costs.workload import work_of
+from nnapi.runtime.costs.workload import find_work
 from nnapi.testing.fuzz import random_call
 from nnapi.testing.random.graphs import CALLABLE
 from nnapi.testing.random.kinds import CHOOSING
@@ -66,7 +66,7 @@ model = b.finish()
 found["described"] = [call.name for call in model.operations]
 found["run"] = nnapi.compile(model, "nnapi-reference").run(np.log([[1, 2, 3, 4]]).astype(np.float32))[0].tolist()
 found["default devices"] = nnapi.compile(model).run(np.log([[1, 2, 3, 4]]).astype(np.float32))[0].tolist()
-found["priced"] = str(work_of(model, model.operations[-1]).kind)
+found["priced"] = str(find_work(model, model.operations[-1]).kind)
 found["read"] = OperationCode(producer(model)).name
 type = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
 graph, out = Graph(Allowance(0)), Value(type, "out")

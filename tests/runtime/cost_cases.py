@@ -9,7 +9,7 @@ from nnapi import Device, DeviceTypeCode, Model
 from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.errors import OpFailedError
 from nnapi.runtime.costs.cost_tables import Cost
-from nnapi.runtime.costs.workload import Kind, work_of
+from nnapi.runtime.costs.workload import Kind, find_work
 
 LAUNCH, BYTE = 3e-6, 2e-11
 
@@ -52,7 +52,7 @@ class Exact:
         return Capabilities()
 
     def verdicts(self, model: Model) -> list[Verdict]:
-        kinds = [work_of(model, call).kind for call in model.operations]
+        kinds = [find_work(model, call).kind for call in model.operations]
         return [Verdict(False, f"no {kind}") if kind in self.refused else Verdict(True) for kind in kinds]
 
     def prepare(self, model: Model, options: PrepareOptions) -> "_Prepared":
@@ -68,7 +68,7 @@ class _Prepared:
     def execute(self, request: Request) -> Outcome:
         driver, model = self._driver, self._model
         driver.runs += 1
-        works = [work_of(model, call) for call in model.operations]
+        works = [find_work(model, call) for call in model.operations]
         if any(work.kind in driver.broken for work in works):
             raise OpFailedError("out of order")
         seconds = sum(driver.costs.get(work.kind, Cost(1e-6, 1e-11, 1e-11)).seconds(work) for work in works)

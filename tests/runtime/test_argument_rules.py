@@ -56,7 +56,7 @@ def test_rule_098_index_then_type_then_memory_then_already_set_then_length() -> 
     for index, type, offset, length, error, sentence in (
         (2, wrong, 0, 99, BadDataError, "input 2 does not exist, the model has 2"),
         (-1, wrong, 0, 99, BadDataError, "input -1 does not exist"),
-        (1, wrong, 0, 99, BadDataError, r"cannot be given extents \[3, 3\]"),
+        (1, wrong, 0, 99, BadDataError, r"cannot be given dimensions \[3, 3\]"),
         (1, None, 0, 99, BadDataError, "region of 99 bytes at offset 0 is not inside"),
         (1, None, 0, 0, BadDataError, "offset and length are both 0"),
         (1, None, 0, 12, BadStateError, "input 1 has been set already"),
@@ -65,7 +65,7 @@ def test_rule_098_index_then_type_then_memory_then_already_set_then_length() -> 
             execution.set_input_from_memory(index, memory, offset, length, type)
     for index, type, length, error, sentence in (
         (2, wrong, 1 << 32, BadDataError, "input 2 does not exist"),
-        (1, wrong, 1 << 32, BadDataError, r"cannot be given extents \[3, 3\]"),
+        (1, wrong, 1 << 32, BadDataError, r"cannot be given dimensions \[3, 3\]"),
         (1, None, 1 << 32, BadDataError, "length 4294967296 for input 1 is above 4294967295"),
         (1, None, 12, BadStateError, "input 1 has been set already"),
         (1, None, 0, BadStateError, "input 1 has been set already"),
@@ -79,10 +79,10 @@ def test_rule_098_index_then_type_then_memory_then_already_set_then_length() -> 
     [
         (OperandType(16, (2, 2)), "operand type 16 is not one of NeuralNetworks.h"),
         (tensor("uint8", (2, 2)), "TENSOR_QUANT8_ASYMM needs a scale above 0"),
-        (tensor("float32", (4,)), r"cannot be given extents \[4\]"),
-        (tensor("float32"), r"cannot be given extents \[\]"),
-        (tensor("float32", (2, 3)), r"cannot be given extents \[2, 3\]"),
-        (tensor("float32", (0, 2)), r"cannot be given extents \[0, 2\]"),
+        (tensor("float32", (4,)), r"cannot be given dimensions \[4\]"),
+        (tensor("float32"), r"cannot be given dimensions \[\]"),
+        (tensor("float32", (2, 3)), r"cannot be given dimensions \[2, 3\]"),
+        (tensor("float32", (0, 2)), r"cannot be given dimensions \[0, 2\]"),
     ],
 )
 def test_rule_099_a_type_replaces_only_what_is_not_known(type: OperandType, sentence: str) -> None:
@@ -108,11 +108,11 @@ def test_rule_100_without_a_type_the_model_s_shape_is_used() -> None:
 
 def test_rule_101_the_shape_of_an_input_is_known() -> None:
     execution = slicing()
-    with pytest.raises(BadDataError, match=r"extents must be known, got \[0, 2\]"):
+    with pytest.raises(BadDataError, match=r"dimensions must be known, got \[0, 2\]"):
         execution.set_input(0, ONES.tobytes())
-    with pytest.raises(BadDataError, match=r"extents must be known, got \[0, 2\]"):
+    with pytest.raises(BadDataError, match=r"dimensions must be known, got \[0, 2\]"):
         execution.set_input_from_memory(0, Memory.from_array(ONES), 0, 16)
-    with pytest.raises(BadDataError, match=r"extents must be known, got \[0, 2\]"):
+    with pytest.raises(BadDataError, match=r"dimensions must be known, got \[0, 2\]"):
         execution.set_input(0, ONES, tensor("float32", (0, 2)))
     execution.set_input(0, None, tensor("float32", (0, 2)))  # an omitted one needs no shape
     slicing().set_input(0, ONES.tobytes(), tensor("float32", (2, 2)))
@@ -123,7 +123,7 @@ def test_rule_101_the_shape_of_an_input_is_known() -> None:
 def test_rule_102_zero_extents_count_as_unknown() -> None:
     execution = slicing()
     for given in (np.ones((0, 2), np.float32), np.ones((0, 2), np.float32).tobytes()):
-        with pytest.raises(BadDataError, match=r"extents must be known, got \[0, 2\]"):
+        with pytest.raises(BadDataError, match=r"dimensions must be known, got \[0, 2\]"):
             execution.set_input(0, given)
 
 

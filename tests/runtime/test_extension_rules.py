@@ -23,7 +23,7 @@ from nnapi.drivers.installed import Entry
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
 from nnapi.model.extension import Extensions
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 
 numbered = itertools.count()
 
@@ -276,7 +276,7 @@ def test_support_is_asked_by_name() -> None:
 
 def test_the_digest_of_a_model_does_not_depend_on_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
     name, _chosen = described()
-    before = content_hash(turning(name))
+    before = hash_content(turning(name))
     table = Extensions()
     table.type("com.example.another", 0)
     table.describe("vendor", pairs(name))
@@ -284,4 +284,4 @@ def test_the_digest_of_a_model_does_not_depend_on_prefixes(monkeypatch: pytest.M
         monkeypatch.setattr(f"nnapi.model.{place}.EXTENSIONS", table)
     monkeypatch.setattr("nnapi.runtime.store.digest.EXTENSIONS", table)
     assert turning(name).operations[0].code >> 16 == 2
-    assert content_hash(turning(name)) == before
+    assert hash_content(turning(name)) == before

@@ -327,7 +327,7 @@ def test_rule_153_descriptions_of_opaque_memories_must_agree() -> None:
     with pytest.raises(BadDataError, match="cannot be copied into"):
         copy_memory(source, opaque((coded, "input", 0)))
     longer = on_reference(finished_sum(tensor("float32", (3, 2))))
-    with pytest.raises(BadDataError, match=r"extents \[2, 2\] do not fit \[3, 2\]"):
+    with pytest.raises(BadDataError, match=r"dimensions \[2, 2\] do not fit \[3, 2\]"):
         copy_memory(source, opaque((longer, "input", 0)))
 
 

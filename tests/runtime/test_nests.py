@@ -12,7 +12,7 @@ from nnapi.drivers.reference import ReferenceDriver
 from nnapi.runtime.costs.prices import MOST, Prices
 from nnapi.runtime.planning.plan import If, Plan
 from nnapi.runtime.planning.planner import DIVIDED, make_plan
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 from nnapi.testing.record import example_of
 from tests.nest_cases import DEEP, nest
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, limited
@@ -58,7 +58,7 @@ def test_costs_of_a_nest_of_shared_models_are_finite() -> None:
 
 
 def test_deep_nests_that_differ_inside_have_different_digests() -> None:
-    assert content_hash(nest(DEEP)) != content_hash(nest(DEEP, is_shared=True))
+    assert hash_content(nest(DEEP)) != hash_content(nest(DEEP, is_shared=True))
 
 
 def test_a_deep_nest_becomes_an_example() -> None:

@@ -55,7 +55,7 @@ def test_rule_110_an_opaque_memory_is_used_as_a_whole_in_its_roles() -> None:
 def test_rule_110_extents_of_an_opaque_memory_are_compatible() -> None:
     compilation = slicing().compilation
     memory = opaque((compilation, "input", 0), dimensions=(3, 2))
-    with pytest.raises(BadDataError, match=r"with extents \[4, 2\] cannot live in"):
+    with pytest.raises(BadDataError, match=r"with dimensions \[4, 2\] cannot live in"):
         Execution(compilation).set_input_from_memory(0, memory, type=tensor("float32", (4, 2)))
     Execution(compilation).set_input_from_memory(0, memory, type=tensor("float32", (3, 2)))
 
@@ -85,7 +85,7 @@ def test_rule_115_an_input_without_data_is_refused_at_once(run: Any) -> None:
 
 
 class Roomy(type(device("nnapi-reference").driver)):  # type: ignore[misc]
-    """The reference, allocating memory of unknown extents as well."""
+    """The reference, allocating memory of unknown dimensions as well."""
 
     def allocate(self, type: OperandType) -> HostBuffer:
         return HostBuffer()
@@ -107,7 +107,7 @@ def test_rule_115_an_input_of_other_extents_than_were_bound(rows: int) -> None:
     if rows == 3:
         second.compute()
         return
-    with pytest.raises(OpFailedError, match=r"the memory holds extents \[3, 2\], bound are \[4, 2\]"):
+    with pytest.raises(OpFailedError, match=r"the memory holds \[3, 2\], bound are \[4, 2\]"):
         second.start_compute()
 
 

@@ -247,7 +247,7 @@ def test_rule_121_a_fenced_computation_knows_its_outputs_and_has_one_device_for_
     execution.set_input(0, ONES)
     execution.set_input(1, np.array([1, 2], np.int32))
     execution.set_output(0, bytearray(100))
-    with pytest.raises(BadDataError, match="has unknown extents, a fenced computation needs them"):
+    with pytest.raises(BadDataError, match="has unknown dimensions, a fenced computation needs them"):
         execution.start_compute_with_dependencies([])
     with pytest.raises(BadStateError, match="the execution failed"):
         execution.output_operand_rank(0)

@@ -76,7 +76,7 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rule_059_control_flow_on_unknown_extents_runs_on_the_cpu() -> None:
     model = branch(tensor("float32", (0,)))
-    with pytest.raises(BadDataError, match=r"IF \(#0\): control flow on unknown extents runs on the CPU only"):
+    with pytest.raises(BadDataError, match=r"IF \(#0\): control flow on unknown dimensions runs on the CPU only"):
         compile(model, limited())
     compilation = compile(model, [limited(), REFERENCE])
     assert compilation.plan.devices == ("nnapi-reference",)
@@ -396,5 +396,5 @@ def test_rule_140_old_devices_get_known_shapes(dimensions: tuple[int, ...]) -> N
     for level, devices in ((2, "nnapi-reference"), (3, "old")):
         compilation = compile(model, [limited("old", level=level), REFERENCE])
         assert compilation.plan.devices == (devices,)
-    with pytest.raises(BadDataError, match="unknown extents, which a device of level 1 or 2 does not understand"):
+    with pytest.raises(BadDataError, match="unknown dimensions, which a device of level 1 or 2 does not understand"):
         compile(model, limited("old", level=2))

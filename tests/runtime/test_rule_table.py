@@ -8,7 +8,7 @@ COUNT = 184
 
 NOT_APPLICABLE = {
     86: "a tensor without elements between two steps is handed on like any other; a driver that fails at it falls back",
-    88: "a repetition on the CPU hands its arrays to whatever memory is bound, also to one made for unknown extents",
+    88: "a repetition on the CPU hands its arrays to whatever memory is bound, also to one made for unknown dimensions",
 }
 """Rules of the runtime that cannot be broken here, and why. Those of the other tables are in RULES_NOT_APPLICABLE."""
 

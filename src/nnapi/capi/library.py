@@ -159,7 +159,7 @@ def timing(nanoseconds: int | None) -> int:
 
 
 def need_idle(execution: Execution) -> None:
-    running = execution._state == "computation"
+    running = execution.state.value == "computation"
     need(not running, "the execution is running, wait for its event first; it is not freed", BadStateError)
 
 

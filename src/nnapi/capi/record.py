@@ -22,7 +22,7 @@ from nnapi.model.operand import Array
 from nnapi.runtime.binding import Argument
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.execution import Execution
-from nnapi.runtime.store.files import PUBLIC, replacing
+from nnapi.runtime.store.files import PUBLIC, replace_file
 from nnapi.testing.corpus import write_to
 from nnapi.testing.example import Example
 from nnapi.testing.record import example_of
@@ -65,7 +65,7 @@ class Recorder:
         with self._lock:
             begin = time.monotonic()
             try:
-                with replacing(self._path, PUBLIC) as file:
+                with replace_file(self._path, PUBLIC) as file:
                     write_to(file, self._examples())
             except OSError as error:
                 self._say(f"NNAPI_RECORD: {self._path} not written: {error}")

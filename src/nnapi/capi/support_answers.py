@@ -18,7 +18,7 @@ RELAXED_SCALAR, RELAXED_TENSOR, IF, WHILE = range(4)
 
 def cache_in_descriptors(compilation: Compilation, count: int) -> None:
     """Check that as many are given as the devices want: none."""
-    compilation._need_preparing("set caching")
+    compilation.state.need("preparing", to="set caching")
     need(not count, f"{count} files are given for the cache, the devices want none", BadDataError)
 
 

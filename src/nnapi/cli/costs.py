@@ -14,8 +14,8 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, counted, duration, indented, table
 from nnapi.runtime.costs.calibration import measure_all
 from nnapi.runtime.costs.cost_tables import Table as Measured
-from nnapi.runtime.costs.cost_tables import known_costs
-from nnapi.runtime.costs.thread_choice import threads_of
+from nnapi.runtime.costs.cost_tables import open_costs
+from nnapi.runtime.costs.thread_choice import count_threads
 
 
 def measure() -> None:
@@ -24,7 +24,7 @@ def measure() -> None:
     with progress(console(), len(devices)) as step:
         for device, threads in devices:
             step(f"measuring {device.name}")
-            measure_all(known_costs(), device, threads)
+            measure_all(open_costs(), device, threads)
 
 
 def listed() -> RenderableType:
@@ -32,7 +32,7 @@ def listed() -> RenderableType:
     parts: list[RenderableType] = []
     for device in nnapi.devices():
         for threads in _threads(device):
-            known = known_costs().table(device, threads)
+            known = open_costs().table(device, threads)
             heading = f"[bold]{escape(device.name)}[/] on {counted(threads, 'thread')}"
             if known.launch is None:
                 parts += [f"{heading}: not measured", ""]
@@ -44,7 +44,7 @@ def listed() -> RenderableType:
 
 def data() -> dict[str, Any]:
     """The tables by device and number of threads, ready for JSON."""
-    costs = known_costs()
+    costs = open_costs()
     return {
         device.name: {str(threads): costs.table(device, threads).as_data() for threads in _threads(device)}
         for device in nnapi.devices()
@@ -53,15 +53,13 @@ def data() -> dict[str, Any]:
 
 def _threads(device: nnapi.Device) -> list[int]:
     """The numbers of threads that a device is measured for."""
-    return sorted({threads_of(device, count) for count in (1, len(os.sched_getaffinity(0)))})
+    return sorted({count_threads(device, count) for count in (1, len(os.sched_getaffinity(0)))})
 
 
 def _figures(known: Measured) -> Table:
-    rows = table("operations", "operands", "each", "a product", "a byte", right=["each", "a product", "a byte"])
+    rows = table("operations", "operands", "each", "a MAC", "a byte", right=["each", "a MAC", "a byte"])
     for (kind, element), cost in sorted(known.costs.items()):
         if cost is not None:
-            each, product, byte = (
-                f"{seconds:.3g}" for seconds in (1e6 * cost.operation, 1e9 * cost.product, 1e9 * cost.byte)
-            )
-            rows.add_row(kind, element, f"{each} µs", f"{product} ns", f"{byte} ns")
+            each, mac, byte = (f"{seconds:.3g}" for seconds in (1e6 * cost.operation, 1e9 * cost.mac, 1e9 * cost.byte))
+            rows.add_row(kind, element, f"{each} µs", f"{mac} ns", f"{byte} ns")
     return rows

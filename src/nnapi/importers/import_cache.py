@@ -21,7 +21,7 @@ from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
-from nnapi.runtime.store.digest import content_hash, take_for
+from nnapi.runtime.store.digest import hash_content, set_content_hash
 from nnapi.runtime.store.directories import RecordKind
 from nnapi.runtime.store.records import keep_record, recall_record
 
@@ -70,7 +70,7 @@ class Origin:
 
     def pickled(self, model: Model) -> tuple[Any, ...] | None:
         """By path and digest, where the file is still there."""
-        return (_loaded, (self._path, content_hash(model))) if self._now() == self.file else None
+        return (_loaded, (self._path, hash_content(model))) if self._now() == self.file else None
 
     def _now(self) -> Identity | None:
         try:
@@ -86,14 +86,14 @@ class Origin:
         if time.time_ns() - max(file.changed, file.modified) < SETTLED:
             return
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
-        known = {"file": file, "digest": content_hash(model).hex(), "ends": ends}
+        known = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
         keep_record(RecordKind.MODELS, file.key, known, model=model.name)
 
 
 def _loaded(path: str, digest: bytes) -> Model:
     """The model of a file, elsewhere: BadDataError where that is another one there."""
     model = load(Memory.from_file(path), path)
-    need(content_hash(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
+    need(hash_content(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
     return model
 
 
@@ -140,7 +140,7 @@ def recalled(file: Identity, memory: Memory, path: str) -> Model | None:
     describe = partial(_read, origin, memory, path, known.digest)
     model = LazyModel(os.path.splitext(name)[0], *known.ends, describe)
     model.origin = origin
-    take_for(model, known.digest)
+    set_content_hash(model, known.digest)
     return model
 
 
@@ -162,7 +162,7 @@ def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
     model = file_formats.read(memory, path)
     now = identity(memory)
     if now != origin.file:
-        if now is None or content_hash(model) != digest:
+        if now is None or hash_content(model) != digest:
             raise BadDataError(f"{os.path.basename(path)} has changed since it was loaded: load it again")
         origin.file = now  # the same content, which counts from now on
     return model

@@ -21,7 +21,7 @@ from nnapi.runtime.memory import DeviceMemory, ImageMemory
 
 @dataclass(slots=True)
 class Argument:
-    """An input or output as bound: bytes or a region of a memory (nothing when omitted), and the extents known."""
+    """An input or output as bound: bytes or a region of a memory (nothing when omitted), and the dimensions known."""
 
     type: OperandType
     buffer: Array | None = None
@@ -58,7 +58,7 @@ class Argument:
         contents = memory.load()
         fits = self.type.is_scalar or contents.shape == self.dimensions
         if not fits:
-            raise OpFailedError(f"the memory holds extents {list(contents.shape)}, bound are {list(self.dimensions)}")
+            raise OpFailedError(f"the memory holds {list(contents.shape)}, bound are {list(self.dimensions)}")
         return contents
 
     def fill(self, array: Array) -> bool:
@@ -100,7 +100,7 @@ class Binding:
         return self.operands[index]
 
     def missing(self) -> str | None:
-        """A sentence about an argument that has not been set."""
+        """A message about an argument that has not been set."""
         for index, argument in enumerate(self.arguments):
             if argument is None:
                 return f"{self.role} {index} ({self.operands[index]}) has not been set"
@@ -110,12 +110,12 @@ class Binding:
         """Bind a buffer; None omits the argument."""
         operand = self.operand(index)
         if buffer is None:
-            dimensions = self._dimensions(operand, type)
+            dimensions = self._combine_dimensions(operand, type)
             self._need_unset(index)
             self.arguments[index] = Argument(operand.type.with_dimensions(dimensions))
             return
         data, shape = as_bytes(operand, buffer, writable=self.role == "output")
-        dimensions = self._dimensions(operand, type, shape)
+        dimensions = self._combine_dimensions(operand, type, shape)
         if self.role == "output" and type is None:
             dimensions = operand.type.dimensions  # an array may be larger than what comes out
         self._need_known(operand, dimensions)
@@ -135,7 +135,7 @@ class Binding:
         if memory is None:
             raise UnexpectedNullError(f"memory for {self.role} {index} is None")
         operand = self.operand(index)
-        dimensions = self._dimensions(operand, type)
+        dimensions = self._combine_dimensions(operand, type)
         if isinstance(memory, DeviceMemory):
             self._set_opaque(index, operand, memory, offset, length, dimensions)
             return
@@ -160,7 +160,7 @@ class Binding:
         )
         both = combine(dimensions, memory.declared.dimensions)
         if both is None and not operand.type.is_scalar:
-            raise BadDataError(f"{operand} with extents {list(dimensions)} cannot live in {memory!r}")
+            raise BadDataError(f"{operand} with dimensions {list(dimensions)} cannot live in {memory!r}")
         self._need_known(operand, both or memory.dimensions)
         self._need_unset(index)
         self.arguments[index] = Argument(operand.type.with_dimensions(both or ()), opaque=memory)
@@ -173,7 +173,7 @@ class Binding:
     def _need_known(self, operand: Operand, dimensions: Shape) -> None:
         known = operand.type.is_scalar or (dimensions and 0 not in dimensions)
         if not known and self.role == "input":
-            raise BadDataError(f"{operand}: extents must be known, got {list(dimensions)}")
+            raise BadDataError(f"{operand}: dimensions must be known, got {list(dimensions)}")
 
     def _need_length(self, operand: Operand, dimensions: Shape, length: int) -> OperandType:
         type = operand.type.with_dimensions(dimensions)
@@ -184,7 +184,7 @@ class Binding:
                 raise BadDataError(f"{operand} takes {least}{type.nbytes} bytes, got {length}")
         return type
 
-    def _dimensions(self, operand: Operand, type: OperandType | None, shape: Shape | None = None) -> Shape:
+    def _combine_dimensions(self, operand: Operand, type: OperandType | None, shape: Shape | None = None) -> Shape:
         """Extents of an argument: the model's, completed by the caller's."""
         if type is not None:
             check_type(type)
@@ -193,7 +193,7 @@ class Binding:
         given = type.dimensions if type is not None else shape or ()
         legal = not operand.type.dimensions or combine(operand.type.dimensions, given) == given
         if not legal:
-            raise BadDataError(f"{operand} cannot be given extents {list(given)}")
+            raise BadDataError(f"{operand} cannot be given dimensions {list(given)}")
         return given
 
 

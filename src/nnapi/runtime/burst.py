@@ -5,21 +5,31 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from nnapi.drivers.base import Request
+from nnapi.drivers.base import Prepared, Request
 from nnapi.errors import BadStateError, UnexpectedNullError, need
+from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.compilation import Compilation, execute
-from nnapi.runtime.executors.executors import session_of
+from nnapi.runtime.executors.executors import execute, open_session
 from nnapi.runtime.executors.fast_path import is_open, shortcut
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
 
 log = logging.getLogger("nnapi.BurstBuilder")
 
-IN_USE = "the burst is in use by another thread"
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burstCompute")
+
+
+class Runnable(Protocol):
+    """What a burst needs of a compilation."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """What runs the plan; BadStateError until there is one."""
+        ...
+
+    model: Model
 
 
 class Burst:
@@ -29,11 +39,11 @@ class Burst:
     copy less, for callers who are done with them by then.
     """
 
-    def __init__(self, compilation: Compilation, *, borrow: bool = False) -> None:
+    def __init__(self, compilation: Runnable, *, borrow: bool = False) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
         self.compilation = compilation
         self._shared = compilation.prepared
-        self._prepared = session_of(self._shared)
+        self._prepared = open_session(self._shared)
         self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
@@ -44,11 +54,10 @@ class Burst:
 
     def run(self, *inputs: Any) -> list[Array]:
         """As :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
-        if not self._lock.acquire(False):
-            raise BadStateError(IN_USE)
+        self.take()
         try:
             if spans.active:
-                return self._traced(inputs)
+                return self._run_traced(inputs)
             if self._shortcut is not None:
                 outputs = self._shortcut(inputs)
                 if outputs is not None:
@@ -62,13 +71,13 @@ class Burst:
             self._lock.release()
 
     @COMPUTE
-    def _traced(self, inputs: Sequence[Any]) -> list[Array]:
+    def _run_traced(self, inputs: Sequence[Any]) -> list[Array]:
         return list(execute(self._prepared, Request(check_inputs(self._model, inputs), borrow=self._borrow)).outputs)
 
     def take(self) -> None:
         """Use the burst until :meth:`release`; BadStateError while another thread uses it."""
-        if not self._lock.acquire(blocking=False):
-            raise BadStateError(IN_USE)
+        if not self._lock.acquire(False):
+            raise BadStateError("the burst is in use by another thread")
 
     def release(self) -> None:
         """End what :meth:`take` began."""

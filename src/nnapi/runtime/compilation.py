@@ -6,15 +6,14 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from nnapi.codes import PreferenceCode, PriorityCode
-from nnapi.drivers.base import Attribute, Outcome, Prepared, PrepareOptions, Request
+from nnapi.drivers.base import Attribute, Prepared, PrepareOptions, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,
     MissedDeadlinePersistentError,
-    NnapiError,
     UnexpectedNullError,
     need,
     translated,
@@ -22,24 +21,23 @@ from nnapi.errors import (
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.attributes import Attributes
+from nnapi.runtime.burst import Burst
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after
-from nnapi.runtime.executors.executors import wrap_error
+from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
+from nnapi.runtime.lifecycle import State
 from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preparation import prepare
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 from nnapi.trace import Layer, Phase, Section, spans
-
-if TYPE_CHECKING:
-    from nnapi.runtime.burst import Burst
 
 log = logging.getLogger("nnapi.CompilationBuilder")
 
@@ -78,7 +76,7 @@ class Compilation:
         self._threads: int | None = None
         self._cache: Cache | None = None
         self._attributes = Attributes(f"{model.name}'s compilation")
-        self._state = "preparing"
+        self.state = State("the compilation is", "preparing")
         self._ready: ReadyPlan | None = None
         self.shortcut: Shortcut | None = None
         """The short way to run, once finished, where the plan has one."""
@@ -88,21 +86,21 @@ class Compilation:
 
     def set_preference(self, preference: PreferenceCode) -> None:
         """Low power, fast single answer (the default) or sustained speed (``..._setPreference``)."""
-        self._need_preparing("set the preference")
+        self.state.need("preparing", to="set the preference")
         legal = preference in PreferenceCode.__members__.values()
         need(legal, f"preference is {preference}, must be 0..2", BadDataError)
         self._preference = PreferenceCode(preference)
 
     def set_priority(self, priority: PriorityCode) -> None:
         """Low, medium (the default) or high among what waits for the same device (``..._setPriority``)."""
-        self._need_preparing("set the priority")
+        self.state.need("preparing", to="set the priority")
         legal = priority in PriorityCode.__members__.values()
         need(legal, f"priority is {priority}, must be 90, 100 or 110", BadDataError)
         self._priority = PriorityCode(priority)
 
     def set_timeout(self, duration: int) -> None:
         """Nanoseconds for finish, 0 for no limit (``..._setTimeout``); for one explicitly chosen device."""
-        self._need_preparing("set the time limit")
+        self.state.need("preparing", to="set the time limit")
         self.need_one_device("a time limit is set")
         self._timeout = int(duration)
 
@@ -112,19 +110,19 @@ class Compilation:
         The directory is not looked at here, and no trouble with it ever fails the compilation.
         """
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
-        self._need_preparing("set caching")
+        self.state.need("preparing", to="set caching")
         self._cache = Cache(directory, token)
 
     def set_threads(self, threads: int | None) -> None:
         """How many threads a run may use; None, the default, leaves it to the preference."""
-        self._need_preparing("set the number of threads")
+        self.state.need("preparing", to="set the number of threads")
         need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
         self._threads = threads
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
         self._attributes.need_name(extension, data)
-        self._need_preparing("add an attribute")
+        self.state.need("preparing", to="add an attribute")
         self.need_one_device("attributes are added")
         self._attributes.add(extension, code, data)
 
@@ -135,8 +133,8 @@ class Compilation:
         Raises BadDataError, with the reasons, when no device takes some operation; MissedDeadline* when the time
         limit passed. A failed finish is final.
         """
-        self._need_preparing("finish")
-        self._state = "failed"
+        self.state.need("preparing", to="finish")
+        self.state.value = "failed"
         deadline = deadline_after(self._timeout)
         self.model.need_mapped()
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
@@ -149,7 +147,7 @@ class Compilation:
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
-        self._state = "ready"
+        self.state.value = "ready"
         if log.isEnabledFor(logging.INFO):
             log.info("%s", summary(self._ready.plan))
 
@@ -178,14 +176,12 @@ class Compilation:
 
     def burst(self, *, borrow: bool = False) -> Burst:
         """An object for repeated runs in quick succession (``ANeuralNetworksBurst_create``); see :class:`Burst`."""
-        from nnapi.runtime.burst import Burst
-
         return Burst(self, borrow=borrow)
 
     def close(self) -> None:
         """Give back what was prepared (``ANeuralNetworksCompilation_free``), as soon as the executions, bursts and runs
         that were begun have no more use for it."""
-        self._state, self._ready, self.shortcut = "closed", None, None
+        self.state.value, self._ready, self.shortcut = "closed", None, None
 
     def __enter__(self) -> Self:
         return self
@@ -196,27 +192,27 @@ class Compilation:
     def __reduce__(self) -> tuple[Any, ...]:
         """A compilation is pickled as its model, the names of the devices it was made for and its options; where it is
         unpickled it is made anew."""
-        self._finished()
+        self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
         caching = None if self._cache is None else (self._cache.directory, self._cache.token)
         options = self._preference, self._priority, self._timeout, self._threads
-        return _compiled_again, (self.model, names, options, caching, self._attributes.sorted())
+        return _compile_again, (self.model, names, options, caching, self._attributes.sorted())
 
     # Asking
 
     @property
     def is_ready(self) -> bool:
-        return self._state == "ready"
+        return self.state.value == "ready"
 
     @property
     def plan(self) -> Plan:
         """Which device computes what, and why; BadStateError until finish has succeeded."""
-        return self._finished().plan
+        return self._need_ready().plan
 
     @property
     def prepared(self) -> Prepared:
         """What runs the plan; BadStateError until finish has succeeded."""
-        return self._finished().prepared
+        return self._need_ready().prepared
 
     @property
     def devices(self) -> list[Device]:
@@ -240,44 +236,40 @@ class Compilation:
 
     def preferred_memory_alignment_for_input(self, index: int) -> int:
         """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
-        return self._preferred("input", index)
+        return self._prefer_bytes("input", index)
 
     def preferred_memory_padding_for_input(self, index: int) -> int:
         """Bytes to a multiple of which an input's length should be rounded up."""
-        return self._preferred("input", index, least_level=PADDED_LEVEL)
+        return self._prefer_bytes("input", index, least_level=PADDED_LEVEL)
 
     def preferred_memory_alignment_for_output(self, index: int) -> int:
         """Bytes to which an output's address should be aligned."""
-        return self._preferred("output", index)
+        return self._prefer_bytes("output", index)
 
     def preferred_memory_padding_for_output(self, index: int) -> int:
         """Bytes to a multiple of which an output's length should be rounded up."""
-        return self._preferred("output", index, least_level=PADDED_LEVEL)
+        return self._prefer_bytes("output", index, least_level=PADDED_LEVEL)
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""
         one = self.is_explicit and len(self._candidates) == 1
         need(one, f"{what} only for a compilation for exactly one chosen device", BadDataError)
 
-    def _preferred(self, role: str, index: int, least_level: int = 1) -> int:
-        self._finished()
+    def _prefer_bytes(self, role: str, index: int, least_level: int = 1) -> int:
+        self._need_ready()
         count = len(self.model.inputs if role == "input" else self.model.outputs)
         need(0 <= index < count, f"{role} {index} does not exist, the model has {count}", BadDataError)
         levels = [device.driver.info.feature_level for device in self.devices]
         return PREFERRED if any(level >= least_level for level in levels) else 1
 
-    def _finished(self) -> ReadyPlan:
-        if self._state != "ready":
-            raise BadStateError(f"the compilation is {self._state}, not ready")
+    def _need_ready(self) -> ReadyPlan:
+        self.state.need("ready")
         assert self._ready is not None
         return self._ready
 
-    def _need_preparing(self, what: str) -> None:
-        need(self._state == "preparing", f"cannot {what}: the compilation is {self._state}", BadStateError)
-
     def __repr__(self) -> str:
         where = f" on {', '.join(self._ready.plan.devices)}" if self._ready else ""
-        return f"<nnapi.Compilation of {self.model.name!r}{where}, {self._state}>"
+        return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 
 class Result(Event):
@@ -292,16 +284,6 @@ class Result(Event):
         """Wait for the outputs."""
         self.wait()
         return list(self._outputs)
-
-
-def execute(prepared: Prepared, request: Request) -> Outcome:
-    """Run on the device; what escapes from its driver is OP_FAILED, a failing allocation OUT_OF_MEMORY."""
-    try:
-        return prepared.execute(request)
-    except NnapiError:
-        raise
-    except Exception as error:
-        raise wrap_error(error, "the plan") from error
 
 
 def compile(
@@ -325,7 +307,7 @@ def compile(
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)
-    compilation = Compilation(model, None if devices is None else _chosen(devices))
+    compilation = Compilation(model, None if devices is None else _find_devices(devices))
     if preference is not None:
         compilation.set_preference(preference)
     if priority is not None:
@@ -339,19 +321,19 @@ def compile(
         model.need_mapped()
         if not os.path.isdir(cache):
             os.makedirs(cache, exist_ok=True)
-        compilation.set_caching(cache, content_hash(model))
+        compilation.set_caching(cache, hash_content(model))
     compilation.finish()
     return compilation
 
 
-def _compiled_again(
+def _compile_again(
     model: Model,
     names: Sequence[str] | None,
     options: tuple[PreferenceCode, PriorityCode, int, int | None],
     caching: tuple[str, bytes] | None,
     attributes: Sequence[Attribute],
 ) -> Compilation:
-    compilation = Compilation(model, None if names is None else _chosen(names))
+    compilation = Compilation(model, None if names is None else _find_devices(names))
     preference, priority, timeout, threads = options
     compilation.set_preference(preference)
     compilation.set_priority(priority)
@@ -366,6 +348,6 @@ def _compiled_again(
     return compilation
 
 
-def _chosen(devices: Sequence[Device | str] | Device | str) -> list[Device]:
+def _find_devices(devices: Sequence[Device | str] | Device | str) -> list[Device]:
     several = [devices] if isinstance(devices, str | Device) else devices
     return [device(chosen) if isinstance(chosen, str) else chosen for chosen in several]

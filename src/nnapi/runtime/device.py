@@ -23,7 +23,7 @@ from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.executors.queue import Turnstile
-from nnapi.runtime.planning.verdicts import verdicts_of
+from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.trace import Layer
 
 log = logging.getLogger("nnapi.Manager")
@@ -111,7 +111,7 @@ class Device:
 
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
-        return [verdict.supported for verdict in verdicts_of(self, model)]
+        return [verdict.supported for verdict in find_verdicts(self.driver, model)]
 
     def __str__(self) -> str:
         return self.name

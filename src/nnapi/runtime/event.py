@@ -67,20 +67,20 @@ class Event:
             self._error = OpFailedError(f"{type(error).__name__}: {error}")
 
     def _signal(self) -> None:
-        self._tell()
+        self._call_listeners()
         self._done.set()
         if self._fence is not None:
             self._fence.signal()
-        self._tell()  # those who came meanwhile
+        self._call_listeners()  # those who came meanwhile
 
     def when_done(self, call: Callable[[NnapiError | None], None]) -> None:
         """Call at the end of the computation, with its error, before anybody who waits goes on; at once if it has
         ended."""
         self._listeners.append(call)
         if self.is_done:
-            self._tell()
+            self._call_listeners()
 
-    def _tell(self) -> None:
+    def _call_listeners(self) -> None:
         while self._listeners:
             try:
                 call = self._listeners.pop(0)

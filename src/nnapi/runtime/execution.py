@@ -22,9 +22,11 @@ from nnapi.model.operand import Array, OperandType, Shape, combine
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.binding import Binding
 from nnapi.runtime.burst import Burst
-from nnapi.runtime.compilation import Compilation, execute
+from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
-from nnapi.runtime.executors.deadline import deadline_after, earlier
+from nnapi.runtime.executors.deadline import deadline_after, pick_earlier
+from nnapi.runtime.executors.executors import execute
+from nnapi.runtime.lifecycle import State
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
@@ -47,9 +49,10 @@ class Execution:
         self._inputs = Binding(compilation, "input")
         self._outputs = Binding(compilation, "output")
         self._attributes = Attributes(f"{self.model.name}'s execution")
-        self._state = "preparation"
+        self.state = State("the execution is in", "preparation")
+        self._startable: tuple[str, ...] = ("preparation",)
         self._lock = threading.Lock()
-        self._reusable = self._measured = self._is_closed = False
+        self._measured = self._is_closed = False
         self._timeout = 0
         self._loop_timeout = DEFAULT_LOOP_TIMEOUT
         self._missing: str | None = None
@@ -65,7 +68,7 @@ class Execution:
     def set_input(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
         """Bind a buffer to an input; None omits it (``ANeuralNetworksExecution_setInput``).
 
-        ``type`` fills in extents that the model leaves open; only its dimensions are used. An array's shape does
+        ``type`` fills in dimensions that the model leaves open; only its dimensions are used. An array's shape does
         that by itself. ``length`` defaults to the buffer's bytes.
         """
         self._set(self._inputs, index, buffer, type, length)
@@ -97,31 +100,31 @@ class Execution:
     def set_measure_timing(self, measure: bool) -> None:
         """Ask for :meth:`duration` (``..._setMeasureTiming``); only for one explicitly chosen device."""
         self.compilation.need_one_device("timing is measured")
-        self._need_preparation("measure timing")
+        self.state.need("preparation", to="measure timing")
         self._measured = bool(measure)
 
     def set_timeout(self, duration: int) -> None:
         """Nanoseconds for the computation, 0 for no limit (``..._setTimeout``); for one explicitly chosen device."""
         self.compilation.need_one_device("a time limit is set")
-        self._need_preparation("set the time limit")
+        self.state.need("preparation", to="set the time limit")
         self._timeout = int(duration)
 
     def set_loop_timeout(self, duration: int) -> None:
         """Nanoseconds that each WHILE may run (``..._setLoopTimeout``); at most 15 s are kept, 2 s by default."""
-        self._need_preparation("set the loop timeout")
+        self.state.need("preparation", to="set the loop timeout")
         self._loop_timeout = min(duration, MAXIMUM_LOOP_TIMEOUT)
 
     def set_reusable(self, reusable: bool) -> None:
         """Permit several computations, one after another (``..._setReusable``)."""
-        self._need_preparation("change reusability")
-        self._reusable = bool(reusable)
+        self.state.need("preparation", to="change reusability")
+        self._startable = ("preparation", "completed") if reusable else ("preparation",)
 
     def enable_input_and_output_padding(self, enable: bool) -> None:
         """Permit buffers that are longer than the value in them (``..._enableInputAndOutputPadding``).
 
         BadStateError once an input or output has been set.
         """
-        self._need_preparation("change padding")
+        self.state.need("preparation", to="change padding")
         for binding in (self._inputs, self._outputs):
             need(not binding.is_touched, f"cannot change padding: an {binding.role} has been set", BadStateError)
         self._inputs.padded = self._outputs.padded = bool(enable)
@@ -130,7 +133,7 @@ class Execution:
         """A vendor's hint (``ANeuralNetworksExecution_addExtensionAttribute``); for one explicitly chosen device."""
         self._attributes.need_name(extension, data)
         self.compilation.need_one_device("attributes are added")
-        self._need_preparation("add an attribute")
+        self.state.need("preparation", to="add an attribute")
         self._attributes.add(extension, code, data)
 
     # Running
@@ -179,7 +182,7 @@ class Execution:
                 self.compilation.need_one_device("a duration is given")
             for operand, argument in zip(self._outputs.operands, self._outputs.arguments, strict=True):
                 known = argument is None or argument.is_omitted or argument.opaque or argument.type.is_known
-                need(known, f"{operand} has unknown extents, a fenced computation needs them", BadDataError)
+                need(known, f"{operand} has unknown dimensions, a fenced computation needs them", BadDataError)
         except NnapiError as error:
             self._fail(error)
             self._complete()
@@ -197,14 +200,14 @@ class Execution:
 
         Raises OutputInsufficientSizeError, whose ``dimensions`` hold what was needed, for a buffer that was too small.
         """
-        return len(self._output_shape(index))
+        return len(self._need_output_shape(index))
 
     def output_operand_dimensions(self, index: int) -> Shape:
         """Extents of an output after the run (``ANeuralNetworksExecution_getOutputOperandDimensions``).
 
         As :meth:`output_operand_rank`; BadDataError for a scalar.
         """
-        shape = self._output_shape(index)
+        shape = self._need_output_shape(index)
         need(shape, f"output {index} has no dimensions", BadDataError)
         return shape
 
@@ -214,7 +217,7 @@ class Execution:
         None where the device does not tell. BadStateError unless timing was asked for and the run succeeded.
         """
         need(code in DurationCode.__members__.values(), f"duration code is {code}, must be 0..3", BadDataError)
-        need(self._state == "completed", f"the execution is in {self._state}, not completed", BadStateError)
+        self.state.need("completed")
         need(self._error is None, f"the execution failed: {self._error}", BadStateError)
         need(self._measured, "timing was not asked for", BadStateError)
         assert self._outcome is not None
@@ -229,27 +232,22 @@ class Execution:
             f"no buffer, but a length of {length}, for {binding.role} {index}",
             UnexpectedNullError,
         )
-        self._need_preparation(f"set {binding.role} {index}")
+        self.state.need("preparation", to=f"set {binding.role} {index}")
         binding.set(index, buffer, type, length)
 
     def _set_from_memory(
         self, binding: Binding, index: int, memory: Memory, offset: int, length: int, type: OperandType | None
     ) -> None:
         need(memory is not None, f"memory for {binding.role} {index} is None", UnexpectedNullError)
-        self._need_preparation(f"set {binding.role} {index}")
+        self.state.need("preparation", to=f"set {binding.role} {index}")
         binding.set_from_memory(index, memory, offset, length, type)
-
-    def _need_preparation(self, what: str) -> None:
-        if self._state != "preparation":
-            raise BadStateError(f"cannot {what}: the execution is in {self._state}")
 
     def _begin(self) -> None:
         with self._lock:
-            if not (self._state == "preparation" or (self._reusable and self._state == "completed")):
-                raise BadStateError(f"cannot compute: the execution is in {self._state}")
-            if self._state == "preparation":
+            self.state.need(*self._startable, to="compute")
+            if self.state.value == "preparation":
                 self._missing = self._inputs.missing() or self._outputs.missing()
-            self._state = "computation"
+            self.state.value = "computation"
         self._forget()
         if self._missing:
             self._fail(BadDataError(self._missing))
@@ -281,7 +279,7 @@ class Execution:
 
     def _complete(self) -> None:
         with self._lock:
-            self._state = "completed"
+            self.state.value = "completed"
             if self._is_closed:
                 self._give_back()
 
@@ -300,20 +298,20 @@ class Execution:
                 self._fail(OpFailedError(f"a fence that the computation waited for failed: {error}"))
                 assert self._error is not None
                 raise self._error from None
-        self._run(earlier(limit, deadline_after(duration)))
+        self._run(pick_earlier(limit, deadline_after(duration)))
 
     def _run(self, deadline: int | None) -> None:
         try:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
-            self._outcome = self._shortened(arrays, deadline) or execute(
-                self._prepared, self._request(arrays, deadline)
+            self._outcome = self._run_shortcut(arrays, deadline) or execute(
+                self._prepared, self._make_request(arrays, deadline)
             )
             self._deliver(self._outcome.outputs)
         except NnapiError as error:
             self._fail(error)
             raise
 
-    def _shortened(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
+    def _run_shortcut(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
         """The outcome by the compilation's shortcut, where there is one and nothing is asked for that it lacks."""
         short = self.compilation.shortcut
         if short is None or deadline is not None or spans.active or self._attributes.sorted():
@@ -321,7 +319,7 @@ class Execution:
         outputs = short(arrays)
         return None if outputs is None else Outcome(outputs)
 
-    def _request(self, arrays: Sequence[Array | None], deadline: int | None) -> Request:
+    def _make_request(self, arrays: Sequence[Array | None], deadline: int | None) -> Request:
         return Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.sorted())
 
     def _fail(self, error: NnapiError) -> None:
@@ -342,26 +340,26 @@ class Execution:
             self._insufficient[index] = not argument.fill(array)
         if any(self._insufficient):
             index = self._insufficient.index(True)
-            raise _too_small(f"{self._outputs.operands[index]}", self._shapes[index])
+            raise _make_size_error(f"{self._outputs.operands[index]}", self._shapes[index])
 
-    def _output_shape(self, index: int) -> Shape:
-        need(self._state == "completed", f"the execution is in {self._state}, not completed", BadStateError)
+    def _need_output_shape(self, index: int) -> Shape:
+        self.state.need("completed")
         failed = self._error is not None and not isinstance(self._error, OutputInsufficientSizeError)
         need(not failed, f"the execution failed: {self._error}", BadStateError)
         self._outputs.operand(index)
         if self._insufficient[index]:
-            raise _too_small(f"output {index}", self._shapes[index])
+            raise _make_size_error(f"output {index}", self._shapes[index])
         return self._shapes[index]
 
     def close(self) -> None:
         """Give the buffers back (``ANeuralNetworksExecution_free``): now, or when the computation under way ends."""
         with self._lock:
             self._is_closed = True
-            if self._state != "computation":
+            if self.state.value != "computation":
                 self._give_back()
 
     def _give_back(self) -> None:
-        self._state, self._outcome = "closed", None
+        self.state.value, self._outcome = "closed", None
         self._inputs, self._outputs = Binding(self.compilation, "input"), Binding(self.compilation, "output")
 
     def __enter__(self) -> Self:
@@ -371,10 +369,10 @@ class Execution:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<nnapi.Execution of {self.model.name!r}, {self._state}>"
+        return f"<nnapi.Execution of {self.model.name!r}, {self.state}>"
 
 
-def _too_small(what: str, shape: Shape) -> OutputInsufficientSizeError:
+def _make_size_error(what: str, shape: Shape) -> OutputInsufficientSizeError:
     error = OutputInsufficientSizeError(f"{what} came out as {list(shape)}, more than its buffer holds")
     error.dimensions = shape
     return error

@@ -41,7 +41,7 @@ class MemoryDesc:
     def __init__(self) -> None:
         self.roles: list[Role] = []
         self.type: OperandType | None = None
-        """Type of the operands in all roles, with the extents known so far."""
+        """Type of the operands in all roles, with the dimensions known so far."""
         self._dimensions: Shape = ()
         self._finished = False
 
@@ -54,12 +54,12 @@ class MemoryDesc:
         self._add_role(compilation, "output", index, frequency)
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
-        """What is known of its extents; 0 is unknown, several calls add up (``..._setDimensions``)."""
+        """What is known of its dimensions; 0 is unknown, several calls add up (``..._setDimensions``)."""
         need(dimensions is not None, "dimensions are None", UnexpectedNullError)
         self._need_open("set dimensions")
         scalar = self.type is not None and self.type.is_scalar
         need(not (scalar and len(dimensions)), "the roles are scalars, which have no dimensions", BadDataError)
-        self._dimensions = self._combined(tuple(dimensions))
+        self._dimensions = self._combine(tuple(dimensions))
 
     def finish(self) -> None:
         """Freeze the descriptor (``..._finish``). Raises BadDataError, and stays open, without a role."""
@@ -96,7 +96,7 @@ class MemoryDesc:
         only_cpu = all(device.type == DeviceTypeCode.DEVICE_CPU for device in devices.values())
         need(
             type.is_known,
-            f"memory of unknown extents {list(type.dimensions)} cannot be shared; {reason}",
+            f"memory of unknown dimensions {list(type.dimensions)} cannot be shared; {reason}",
             OpFailedError,
         )
         need(not explicit or only_cpu, f"no device allocates the memory: {reason}", OpFailedError)
@@ -117,14 +117,14 @@ class MemoryDesc:
         need(
             not (bare.is_scalar and self._dimensions), f"{operand} is a scalar, dimensions have been set", BadDataError
         )
-        dimensions = self._combined(operand.type.dimensions)
+        dimensions = self._combine(operand.type.dimensions)
         need(0 < frequency <= 1, f"frequency is {frequency}, must be in (0, 1]", BadDataError)
         self.type, self._dimensions = bare, dimensions
         self.roles.append(Role(compilation, kind, index))
 
-    def _combined(self, dimensions: Shape) -> Shape:
+    def _combine(self, dimensions: Shape) -> Shape:
         both = combine(self._dimensions, dimensions)
-        need(both is not None, f"extents {list(dimensions)} contradict {list(self._dimensions)}", BadDataError)
+        need(both is not None, f"dimensions {list(dimensions)} contradict {list(self._dimensions)}", BadDataError)
         assert both is not None
         return both
 
@@ -219,7 +219,7 @@ def _copy(source: Memory, target: Memory) -> None:
             same = replace(source.declared, dimensions=()) == replace(target.declared, dimensions=())
             need(same, f"{source.declared} cannot be copied into {target.declared}", BadDataError)
             fits = target.declared.is_scalar or combine(contents.shape, target.declared.dimensions) is not None
-            need(fits, f"extents {list(contents.shape)} do not fit {list(target.declared.dimensions)}", BadDataError)
+            need(fits, f"dimensions {list(contents.shape)} do not fit {list(target.declared.dimensions)}", BadDataError)
             target.store(contents.copy())
             return
         need(contents.nbytes == target.size, f"{contents.nbytes} bytes into a memory of {target.size}", BadDataError)

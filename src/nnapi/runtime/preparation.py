@@ -27,7 +27,7 @@ from nnapi.runtime.executors.parts import (
     run_on,
 )
 from nnapi.runtime.planning.plan import Plan, Run
-from nnapi.runtime.planning.planner import first_plan, make_plans, plan_as_chosen, plan_whole
+from nnapi.runtime.planning.planner import make_first_plan, make_plans, plan_as_chosen, plan_whole
 from nnapi.runtime.settings import Partitioning, tunes
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.plan_cache import KeptPlans
@@ -161,7 +161,7 @@ def _make_plans(
     try:
         only = None
         if pricing.is_tiny and not claims:
-            only = first_plan(model, devices, options.preference, pricing.tables)
+            only = make_first_plan(model, devices, options.preference, pricing.tables)
         plans = (
             [only]
             if only

@@ -12,7 +12,7 @@ from nnapi.drivers.isolated import values
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.operand import ChannelQuantization, OperandType
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 
 
 def sent(what: Any) -> Any:
@@ -118,7 +118,7 @@ def without_inputs() -> Model:
 def test_models(make: Any) -> None:
     model = make()
     again = back(model)
-    assert content_hash(again) == content_hash(model)
+    assert hash_content(again) == hash_content(model)
     assert again.name == model.name
     assert [operand.name for operand in again.operands] == [operand.name for operand in model.operands]
 

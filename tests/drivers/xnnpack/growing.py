@@ -8,7 +8,7 @@ import numpy as np
 from nnapi import compile
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.runtime.planning.plan import submodel
+from nnapi.runtime.planning.plan import make_submodel
 from tests.drivers.xnnpack.engine_cases import Net, reference
 
 GRAPHS = int(os.environ.get("NNAPI_GRAPHS", "60"))
@@ -132,7 +132,7 @@ def judge(device: Any, kind: str, count: int, seed: int) -> None:
         given = random.integers(limits.min, limits.max, SHAPE, type.dtype, endpoint=True)
     made = dict(zip(model.outputs, compile(model, [device]).run(given), strict=True)) | {model.inputs[0]: given}
     for call in model.operations:
-        part, inputs, outputs = submodel(model, [call])
+        part, inputs, outputs = make_submodel(model, [call])
         expected = compile(part, [reference()]).run(*(made[index] for index in inputs))
         for index, theirs in zip(outputs, expected, strict=True):
             if kind == "float32":

@@ -54,9 +54,9 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         yield
 
 
-def model(extents: tuple[int, int] = (2, 2)) -> Model:
+def model(dimensions: tuple[int, int] = (2, 2)) -> Model:
     b = Builder()
-    x = b.input(tensor("float32", extents))
+    x = b.input(tensor("float32", dimensions))
     b.output(b.mul(b.add(x, X), X))
     return b.finish()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nnapi import Device
-from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, known_costs, table_name
+from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, name_table, open_costs
 from nnapi.runtime.costs.workload import Element, Kind
 from nnapi.runtime.store.directories import RecordKind, directory_of
 from nnapi.runtime.store.records import keep_record
@@ -67,7 +67,7 @@ def test_content_that_is_no_table_counts_as_nothing(change: tuple[str, str]) -> 
     text = json.dumps(TABLE.as_data())
     damaged = json.loads(text.replace(*change))
     assert json.dumps(damaged) != text
-    keep_record(RecordKind.COSTS, table_name(some(), 1), damaged)
+    keep_record(RecordKind.COSTS, name_table(some(), 1), damaged)
     costs = Costs()
     assert costs.table(some(), 1) == Table()
     costs.keep(some(), 1, TABLE)
@@ -84,9 +84,9 @@ def test_a_directory_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None
 def test_a_table_is_read_once_in_each_directory(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known_costs().keep(some(), 1, TABLE)
+    open_costs().keep(some(), 1, TABLE)
     for path in directory.iterdir():
         path.unlink()
-    assert known_costs().table(some(), 1) == TABLE
+    assert open_costs().table(some(), 1) == TABLE
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "other"))
-    assert known_costs().table(some(), 1) == Table()
+    assert open_costs().table(some(), 1) == Table()

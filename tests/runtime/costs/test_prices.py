@@ -7,7 +7,7 @@ from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.nesting import called
 from nnapi.runtime.costs.cost_tables import Cost, Table
 from nnapi.runtime.costs.prices import NOMINAL, Prices
-from nnapi.runtime.costs.workload import Element, Kind, work_of
+from nnapi.runtime.costs.workload import Element, Kind, find_work
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import CUT, make_plan
 from tests.runtime.control_cases import branch
@@ -30,7 +30,7 @@ def test_measured_costs_replace_declared_ones() -> None:
 
 def test_what_was_not_measured_is_as_declared() -> None:
     untried, failed = Prices(DECLARED), Prices(DECLARED, Table(None, None, {CLASS: None}))
-    nominal = NOMINAL.seconds(work_of(MODEL, CALL))
+    nominal = NOMINAL.seconds(find_work(MODEL, CALL))
     for prices in (untried, failed):
         assert (prices.launch, prices.byte) == (7e-6, 5e-10)
         assert prices.seconds(MODEL, CALL, FAST) == pytest.approx(0.5 * nominal)

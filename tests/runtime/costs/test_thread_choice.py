@@ -9,7 +9,7 @@ from nnapi import Device, DeviceTypeCode, Model, PreferenceCode, compile, settin
 from nnapi.drivers.base import PrepareOptions
 from nnapi.runtime.autotune import timing
 from nnapi.runtime.costs import calibration, thread_choice
-from nnapi.runtime.costs.cost_tables import Cost, Table, known_costs
+from nnapi.runtime.costs.cost_tables import Cost, Table, open_costs
 from nnapi.runtime.costs.thread_choice import WORTH_SHARING, price
 from nnapi.runtime.costs.workload import Element, Kind
 from tests.runtime.cost_cases import Clock, Exact, exact
@@ -50,9 +50,9 @@ def model() -> Model:
 
 
 def known(device: Device, single: float, shared: float | None = None) -> None:
-    known_costs().keep(device, 1, table(single))
+    open_costs().keep(device, 1, table(single))
     if shared is not None:
-        known_costs().keep(device, 2, table(shared))
+        open_costs().keep(device, 2, table(shared))
 
 
 def test_what_a_model_needs_is_measured_once(machine: list[Device], pair: tuple[Exact, Exact]) -> None:
@@ -86,7 +86,7 @@ def test_nothing_is_measured_where_nothing_is_compared(
     with settings(tuning=tuning):
         compile(chain(), machine, preference)
     assert driver.runs == 0
-    assert known_costs().table(REFERENCE, 1) == Table()
+    assert open_costs().table(REFERENCE, 1) == Table()
 
 
 def test_the_number_asked_for_is_kept(machine: list[Device]) -> None:
@@ -144,4 +144,4 @@ def test_a_device_out_of_use_is_not_measured(machine: list[Device], pair: tuple[
     pair[0].outage = lambda: "its threads stayed behind"  # type: ignore[attr-defined]
     price(model(), machine, ONE)
     assert pair[0].runs == 0
-    assert known_costs().table(machine[0], 1) == Table()
+    assert open_costs().table(machine[0], 1) == Table()

@@ -7,14 +7,14 @@ from nnapi import Builder, OperationCode, PaddingCode, tensor
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.costs.microbenchmarks import samples
-from nnapi.runtime.costs.workload import Element, Kind, Work, work_of
+from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
 
 SAME = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
 
 
 def only(model: Model) -> Work:
     (call,) = model.operations
-    return work_of(model, call)
+    return find_work(model, call)
 
 
 def convolved(batch: int = 1, extent: int = 3) -> Model:
@@ -49,9 +49,9 @@ def test_a_matrix_product_counts_every_weight_for_every_row(element: Element) ->
 
 def test_a_sequence_counts_its_steps() -> None:
     model = samples(Kind.RECURRENT, Element.FLOAT32)[0]
-    work = work_of(model, model.operations[-1])
+    work = find_work(model, model.operations[-1])
     assert (work.kind, work.steps) == (Kind.RECURRENT, 4)
-    assert work.products == 4 * (8 * (8 * 8) + 2 * 8)  # the states are constants here too
+    assert work.macs == 4 * (8 * (8 * 8) + 2 * 8)  # the states are constants here too
 
 
 def test_what_has_no_kind_is_rare_or_depends_on_data() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nnapi.errors import MissedDeadlineTransientError, OpFailedError
 from nnapi.runtime.executors import deadline
-from nnapi.runtime.executors.deadline import PATIENCE, deadline_after, earlier, in_time
+from nnapi.runtime.executors.deadline import PATIENCE, deadline_after, pick_earlier, run_in_time
 
 
 def test_moments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,13 +17,18 @@ def test_moments(monkeypatch: pytest.MonkeyPatch) -> None:
     assert deadline_after(2**64 - 1) is None
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 5))
     assert deadline_after(10**9) == 10**9 + 5
-    assert (earlier(None, None), earlier(1, None), earlier(None, 2), earlier(3, 2)) == (None, 1, 2, 2)
+    assert (pick_earlier(None, None), pick_earlier(1, None), pick_earlier(None, 2), pick_earlier(3, 2)) == (
+        None,
+        1,
+        2,
+        2,
+    )
 
 
 def test_work_that_ends_in_time() -> None:
-    assert in_time(lambda: 1, None, "it") == 1
-    assert in_time(threading.get_ident, None, "it") == threading.get_ident()
-    assert in_time(lambda: 2, deadline_after(10**11), "it") == 2
+    assert run_in_time(lambda: 1, None, "it") == 1
+    assert run_in_time(threading.get_ident, None, "it") == threading.get_ident()
+    assert run_in_time(lambda: 2, deadline_after(10**11), "it") == 2
 
 
 def test_errors_come_through() -> None:
@@ -35,7 +40,7 @@ def test_errors_come_through() -> None:
 
     for work, error in ((fails, OpFailedError), (times_out, TimeoutError)):
         with pytest.raises(error, match=r"no|its own"):
-            in_time(work, deadline_after(10**11), "it")
+            run_in_time(work, deadline_after(10**11), "it")
 
 
 def test_work_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +49,7 @@ def test_work_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 0))
     monkeypatch.setattr(Future, "result", lambda future, seconds: (waits.append(seconds), result(future, seconds))[1])
     with pytest.raises(MissedDeadlineTransientError, match="it did not answer within the time limit"):
-        in_time(lambda: (gate.wait(), ended.set()), deadline_after(1_000_000), "it")
+        run_in_time(lambda: (gate.wait(), ended.set()), deadline_after(1_000_000), "it")
     assert waits == [pytest.approx(0.001 + PATIENCE)]
     assert not ended.is_set()
     gate.set()
@@ -54,5 +59,5 @@ def test_work_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch)
 def test_a_moment_that_has_passed() -> None:
     gate = threading.Event()
     with pytest.raises(MissedDeadlineTransientError):
-        in_time(gate.wait, time.monotonic_ns() - 10**9, "it")
+        run_in_time(gate.wait, time.monotonic_ns() - 10**9, "it")
     gate.set()

@@ -6,7 +6,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.model.model import OperationCall
-from nnapi.runtime.planning.plan import grouped, reads_of, submodel
+from nnapi.runtime.planning.plan import count_reads, group_by_owner, make_submodel
 
 
 def web(rng: random.Random, count: int) -> Model:
@@ -36,7 +36,7 @@ def test_the_owner_that_gets_furthest_goes_on(seed: int) -> None:
     owners = {call.number: rng.randrange(3) for call in model.operations}
     waiting, computed = list(model.operations), {i for call in model.operations for i in call.outputs}
     done = set(range(len(model.operands))) - computed
-    for owner, calls in grouped(model, dict(owners)):
+    for owner, calls in group_by_owner(model, dict(owners)):
         most = max(len(possible(waiting, done, owners, other)) for other in range(3))
         assert calls == possible(waiting, done, owners, owner)  # type: ignore[arg-type]
         assert len(calls) == most
@@ -52,8 +52,8 @@ def test_a_long_chain_of_changing_owners_is_put_in_order() -> None:
         x = b.relu(x)
     b.output(x)
     model = b.finish()
-    groups = grouped(model, {call.number: call.number % 2 for call in model.operations})
+    groups = group_by_owner(model, {call.number: call.number % 2 for call in model.operations})
     assert [calls[0].number for _, calls in groups] == list(range(10_000))
-    reads = reads_of(model.operations)
-    _, inputs, outputs = submodel(model, groups[-1][1], reads)
+    reads = count_reads(model.operations)
+    _, inputs, outputs = make_submodel(model, groups[-1][1], reads)
     assert (inputs, outputs) == (groups[-2][1][0].outputs, model.outputs)

@@ -9,7 +9,7 @@ from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCod
 from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.operand import OperandType
-from nnapi.runtime.planning.verdicts import verdicts_of
+from nnapi.runtime.planning.verdicts import find_verdicts
 from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, limited
 from tests.runtime.memory_cases import Allocating
 
@@ -64,7 +64,7 @@ def test_a_type_of_a_higher_level_is_beyond_it_too() -> None:
     model.add_operation(OperationCode.RELU, [x], [y])
     model.identify_inputs_and_outputs([x], [y])
     model.finish()
-    (verdict,) = verdicts_of(Device(driver := Old(3)), model)
+    (verdict,) = find_verdicts(driver := Old(3), model)
     assert not verdict.supported
     assert verdict.reason.startswith("RELU (#0) needs feature level 4 (")
     assert verdict.reason.endswith("), old has 3")
@@ -100,5 +100,5 @@ def test_queries_and_compilations_agree_on_open_control_flow() -> None:
     device = limited("accelerator")
     assert model.supported_operations([device]) == [False]
     assert model.supported_operations([REFERENCE]) == [True]
-    with pytest.raises(BadDataError, match="control flow on unknown extents runs on the CPU only"):
+    with pytest.raises(BadDataError, match="control flow on unknown dimensions runs on the CPU only"):
         Compilation(model, [device]).finish()

@@ -19,7 +19,7 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.store.compilation_cache import LIMIT, Cache
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 from nnapi.runtime.store.entry import MAGIC, TAIL, list_entries, prune
 from nnapi.runtime.store.files import ABANDONED
 from tests.graphs import finished_sum
@@ -269,9 +269,9 @@ def test_the_digest_sees_everything_that_decides_the_result() -> None:
         b.model.relax_computation_float32_to_float16(bool(change.get("relaxed")))
         return b.finish()
 
-    assert content_hash(made()) == content_hash(made()) == content_hash(made(name=1))
+    assert hash_content(made()) == hash_content(made()) == hash_content(made(name=1))
     different = [made(), made(zero=4), made(activation=1), made(relaxed=1), finished_sum(), doubled(), doubled("", 3)]
-    assert len({content_hash(model) for model in different}) == len(different)
+    assert len({hash_content(model) for model in different}) == len(different)
 
 
 # Other processes

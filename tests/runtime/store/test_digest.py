@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nnapi import Builder, Model, tensor
 from nnapi.runtime.store import digest as module
-from nnapi.runtime.store.digest import content_hash, digest
+from nnapi.runtime.store.digest import digest, hash_content
 
 SIZE = 5 * 4096 + 77
 DATA = np.random.default_rng(0).integers(0, 256, SIZE).astype(np.uint8)
@@ -39,7 +39,7 @@ def test_matrices_with_the_same_sums_of_rows_and_columns_differ() -> None:
     """Permutations differ in nothing but the places of their ones."""
     identity = np.eye(1024, dtype=np.float32)
     swapped = identity.reshape(256, 4, 1024)[:, [2, 1, 0, 3]].reshape(1024, 1024)
-    assert content_hash(weighted(swapped)) != content_hash(weighted(identity))
+    assert hash_content(weighted(swapped)) != hash_content(weighted(identity))
     assert digest(swapped) != digest(identity)
 
 
@@ -53,18 +53,18 @@ def test_lengths_and_bounds_between_parts_count(size: int) -> None:
 
 def test_large_constants_count_in_every_place() -> None:
     weights = np.ones((8, 4096), np.float32)
-    first = content_hash(weighted(weights))
-    assert content_hash(weighted(weights.copy())) == first
+    first = hash_content(weighted(weights))
+    assert hash_content(weighted(weights.copy())) == first
     for place in ((0, 0), (7, 4095), (3, 77)):
         changed = weights.copy()
         changed[place] = 1.5
-        assert content_hash(weighted(changed)) != first
-    assert content_hash(weighted(weights.reshape(16, -1))) != first
+        assert hash_content(weighted(changed)) != first
+    assert hash_content(weighted(weights.reshape(16, -1))) != first
 
 
 def test_it_is_made_once_for_each_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model = weighted(np.ones((2, 2), np.float32))
-    first = content_hash(model)
+    first = hash_content(model)
     monkeypatch.setattr(module, "digest", lambda *parts: b"another")
-    assert content_hash(model) == first
-    assert content_hash(weighted(np.ones((2, 2), np.float32))) == b"another"
+    assert hash_content(model) == first
+    assert hash_content(weighted(np.ones((2, 2), np.float32))) == b"another"

@@ -14,7 +14,7 @@ from nnapi import Device, compile
 from nnapi.importers import import_cache
 from nnapi.runtime.costs.cost_tables import Costs, Table
 from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replacing
+from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replace_file
 from nnapi.runtime.store.records import keep_record
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
@@ -64,7 +64,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "kept"
     path.touch()
     before = path.stat()
-    with full_disk(), pytest.raises(OSError, match="too large"), replacing(path) as file:
+    with full_disk(), pytest.raises(OSError, match="too large"), replace_file(path) as file:
         file.write(b"new")
     assert list(tmp_path.iterdir()) == [path]
     assert path.stat().st_ino == before.st_ino
@@ -73,7 +73,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "kept"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), replacing(path):
+    with pytest.raises(KeyboardInterrupt), replace_file(path):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"old"
@@ -82,12 +82,12 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 def test_what_is_written_takes_its_place_whole(tmp_path: Path) -> None:
     path = tmp_path / "kept"
     path.write_bytes(b"old")
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(b"new")
         file.flush()
         assert path.read_bytes() == b"old"
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
-    with replacing(path, PUBLIC):
+    with replace_file(path, PUBLIC):
         pass
     umask = os.umask(0)
     os.umask(umask)

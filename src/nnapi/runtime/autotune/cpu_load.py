@@ -17,15 +17,15 @@ class Watch:
     """Begins to watch when it is made."""
 
     def __init__(self) -> None:
-        self._begin, self._others = time.perf_counter(), others_seconds()
+        self._begin, self._others = time.perf_counter(), count_others_seconds()
 
     def is_disturbed(self) -> bool:
         """Whether others had more than a share of the time since; never where the system does not tell."""
-        wall, others = time.perf_counter() - self._begin, others_seconds() - self._others
+        wall, others = time.perf_counter() - self._begin, count_others_seconds() - self._others
         return others > max(LEAST, SHARE * wall)
 
 
-def others_seconds() -> float:
+def count_others_seconds() -> float:
     """Seconds that all processors have worked so far for others than this process; 0 where that cannot be known."""
     try:
         with open("/proc/stat") as lines:

@@ -1,7 +1,7 @@
 """Measuring what operations cost on a device: small models of each kind, run for a moment.
 
 A model's seconds are a launch, the copies of its input and output, and for its operations so much each, for each
-product and for each byte. The samples of a kind differ in these, and the figures are those that fit them best.
+MAC and for each byte. The samples of a kind differ in these, and the figures are those that fit them best.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.autotune.timing import time_call, time_calls
-from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, table_name
+from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, name_table
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
-from nnapi.runtime.costs.workload import Element, Kind, Work, work_of
+from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
 from nnapi.runtime.device import Device
 from nnapi.trace import Layer, Phase, Section, muted
 
@@ -79,10 +79,10 @@ def _measure(
     patience: float,
 ) -> None:
     options = PrepareOptions(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, threads=threads)
-    name, start = table_name(device, threads), time.perf_counter()
+    name, start = name_table(device, threads), time.perf_counter()
     watch = _Watch(costs.paces, name, start + budget)
     if BASE not in table.costs:
-        found = _base(device, options, _Watch(costs.paces, name, start + patience))
+        found = _measure_base(device, options, _Watch(costs.paces, name, start + patience))
         if found is None:
             return
         table = found
@@ -91,7 +91,7 @@ def _measure(
         if table.launch is None:
             figures[each] = None
         elif each != BASE and watch.has_time(len(RECIPES.get(each[0], ()))):
-            figures[each] = _cost(device, options, table, watch, *each)
+            figures[each] = _measure_class(device, options, table, watch, *each)
     costs.keep(device, threads, Table(table.launch, table.byte, figures))
 
 
@@ -123,7 +123,7 @@ def measure_all(costs: Costs, device: Device, threads: int) -> None:
     calibrate(costs, device, threads, itertools.product(Kind, Element), math.inf)
 
 
-def _base(device: Device, options: PrepareOptions, watch: _Watch) -> Table | None:
+def _measure_base(device: Device, options: PrepareOptions, watch: _Watch) -> Table | None:
     """Launch, copies and sums of float32, from short and long rows of small and large ones; None where that would take
     longer than there is time."""
     models = samples(*BASE)
@@ -134,24 +134,24 @@ def _base(device: Device, options: PrepareOptions, watch: _Watch) -> Table | Non
                 if not watch.has_time(len(models) - place):
                     return None
                 with watch.sample():
-                    made.append(opened.enter_context(closing(_ready(device, model, options))))
-                    first.append(_shortest(made[-1], model))
+                    made.append(opened.enter_context(closing(_prepare(device, model, options))))
+                    first.append(_time_shortest(made[-1], model))
             one, row, large_one, large_row = (
-                min(s, _shortest(prepared, model)) for s, prepared, model in zip(first, made, models, strict=True)
+                min(s, _time_shortest(prepared, model)) for s, prepared, model in zip(first, made, models, strict=True)
             )
     except Exception as error:
         log.info("nothing is measured of %s: %s: %s", device.name, type(error).__name__, error)
         return Table(None, None, {BASE: None})
     more = len(models[1].operations) - 1
-    (work,) = _works(models[2])
+    (work,) = _list_works(models[2])
     operation = max(row - one, 0.0) / more
     launch = max(one - operation, 0.0)
     byte = max((large_row - large_one) / more - operation, 0.0) / work.nbytes
-    copied = max(large_one - launch - operation - byte * work.nbytes, 0.0) / _moved_bytes(models[2])
+    copied = max(large_one - launch - operation - byte * work.nbytes, 0.0) / _count_moved_bytes(models[2])
     return Table(launch, copied, {BASE: Cost(operation, 0.0, byte)})
 
 
-def _cost(
+def _measure_class(
     device: Device, options: PrepareOptions, table: Table, watch: _Watch, kind: Kind, element: Element
 ) -> Cost | None:
     """The figures of one class; None where it has no samples or the device cannot run them."""
@@ -159,29 +159,29 @@ def _cost(
     shares: list[float] = []
     try:
         for model in samples(kind, element):
-            with watch.sample(), closing(_ready(device, model, options)) as prepared:
-                seconds = _shortest(prepared, model)
-            works = [(work.steps, work.products, work.nbytes) for work in _works(model)]
+            with watch.sample(), closing(_prepare(device, model, options)) as prepared:
+                seconds = _time_shortest(prepared, model)
+            works = [(work.steps, work.macs, work.nbytes) for work in _list_works(model)]
             rows.append([sum(column) / seconds for column in zip(*works, strict=True)])
-            shares.append(1 - ((table.launch or 0.0) + (table.byte or 0.0) * _moved_bytes(model)) / seconds)
+            shares.append(1 - ((table.launch or 0.0) + (table.byte or 0.0) * _count_moved_bytes(model)) / seconds)
     except Exception as error:
         log.info("%s of %s is not measured on %s: %s: %s", kind, element, device.name, type(error).__name__, error)
         return None
-    return Cost(*_fitted(np.array(rows), np.array(shares))) if rows else None
+    return Cost(*_fit(np.array(rows), np.array(shares))) if rows else None
 
 
-def _works(model: Model) -> list[Work]:
-    return [work_of(model, call) for call in model.operations]
+def _list_works(model: Model) -> list[Work]:
+    return [find_work(model, call) for call in model.operations]
 
 
-def _ready(device: Device, model: Model, options: PrepareOptions) -> Prepared:
+def _prepare(device: Device, model: Model, options: PrepareOptions) -> Prepared:
     """A sample made ready; an NnapiError where the device does not run it."""
     refusals = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
     need(not refusals, "; ".join(refusals), OpFailedError)
     return device.driver.prepare(model, options)
 
 
-def _shortest(prepared: Prepared, model: Model) -> float:
+def _time_shortest(prepared: Prepared, model: Model) -> float:
     """The shortest of several runs on an input of zeros."""
     types = [model.operands[index].type for index in model.inputs]
     request = Request([np.full(type.dimensions, type.zero_point, type.dtype) for type in types])
@@ -191,11 +191,11 @@ def _shortest(prepared: Prepared, model: Model) -> float:
     return min(time_calls(run, SECONDS, RUNS))
 
 
-def _moved_bytes(model: Model) -> int:
+def _count_moved_bytes(model: Model) -> int:
     return sum(model.operands[index].type.nbytes for index in (*model.inputs, *model.outputs))
 
 
-def _fitted(rows: Array, shares: Array) -> tuple[float, float, float]:
+def _fit(rows: Array, shares: Array) -> tuple[float, float, float]:
     """Figures of which none is negative, such that ``rows @ figures`` comes nearest to the shares."""
     best, least = np.zeros(3), np.inf
     for count in (1, 2, 3):
@@ -205,5 +205,5 @@ def _fitted(rows: Array, shares: Array) -> tuple[float, float, float]:
             error = float(np.sum((rows @ figures - shares) ** 2))
             if (figures >= 0).all() and error < least - 1e-9:
                 best, least = figures, error
-    operation, product, byte = best.tolist()
-    return operation, product, byte
+    operation, mac, byte = best.tolist()
+    return operation, mac, byte

@@ -20,14 +20,14 @@ from nnapi.runtime.store.records import keep_record, recall_record
 
 
 class Cost(NamedTuple):
-    """Seconds of an operation: so many whatever it does (at each step), and so many for each product and byte."""
+    """Seconds of an operation: so many whatever it does (at each step), and so many for each MAC and byte."""
 
     operation: float
-    product: float
+    mac: float
     byte: float
 
     def seconds(self, work: Work) -> float:
-        return self.operation * work.steps + self.product * work.products + self.byte * work.nbytes
+        return self.operation * work.steps + self.mac * work.macs + self.byte * work.nbytes
 
 
 @dataclass(frozen=True)
@@ -46,25 +46,27 @@ class Table:
         return {"launch_seconds": self.launch, "seconds_per_byte": self.byte, "costs": costs}
 
 
-def table_from(data: Any) -> Table:
+def parse_table(data: Any) -> Table:
     """The opposite of :meth:`Table.as_data`; ValueError, KeyError or TypeError for anything else."""
     costs = {}
     for name, figures in data["costs"].items():
         kind, element = name.rsplit(", ", 1)
-        costs[Kind(kind), Element(element)] = None if figures is None else Cost(*map(_figure, figures))
+        costs[Kind(kind), Element(element)] = None if figures is None else Cost(*map(_parse_figure, figures))
     launch, byte = data["launch_seconds"], data["seconds_per_byte"]
-    return Table(None if launch is None else _figure(launch), None if byte is None else _figure(byte), costs)
+    return Table(
+        None if launch is None else _parse_figure(launch), None if byte is None else _parse_figure(byte), costs
+    )
 
 
-def _figure(value: Any) -> float:
+def _parse_figure(value: Any) -> float:
     if not (isinstance(value, int | float) and 0 <= value < math.inf):
         raise ValueError(f"{value!r} is no number of seconds")
     return float(value)
 
 
-def table_name(device: Device, threads: int) -> str:
+def name_table(device: Device, threads: int) -> str:
     """What tells a table from others."""
-    return f"{device.name}, {device.version}, {_processor()}, threads: {threads}"
+    return f"{device.name}, {device.version}, {_name_processor()}, threads: {threads}"
 
 
 class Costs:
@@ -77,30 +79,30 @@ class Costs:
 
     def table(self, device: Device, threads: int) -> Table:
         """What is known of a device that runs on so many threads; a table of nothing where it was not measured."""
-        name = table_name(device, threads)
+        name = name_table(device, threads)
         if name not in self._tables:
-            self._tables[name] = recall_record(RecordKind.COSTS, name, table_from) or Table()
+            self._tables[name] = recall_record(RecordKind.COSTS, name, parse_table) or Table()
         return self._tables[name]
 
     def keep(self, device: Device, threads: int, table: Table) -> None:
         """Remember a table, also for later processes."""
-        name = table_name(device, threads)
+        name = name_table(device, threads)
         self._tables[name] = table
         keep_record(RecordKind.COSTS, name, table.as_data(), device=device.name, version=device.version)
 
 
 @cache
-def _costs_in(directory: str) -> Costs:
+def _open_costs(directory: str) -> Costs:
     return Costs()
 
 
-def known_costs() -> Costs:
+def open_costs() -> Costs:
     """The costs that are kept in the present :func:`default_directory`."""
-    return _costs_in(default_directory())
+    return _open_costs(default_directory())
 
 
 @cache
-def _processor() -> str:
+def _name_processor() -> str:
     """The processor's name and how many of its cores this process may use."""
     name = os.uname().machine
     try:

@@ -1,4 +1,4 @@
-"""Small models that stand for the operations of a kind: each kind's few differ in operations, products and bytes.
+"""Small models that stand for the operations of a kind: each kind's few differ in operations, MACs and bytes.
 
 Weights are scattered, and every quantised filter has a value out of the range of a signed symmetric one in one channel
 of a hundred, as those of real networks have.
@@ -59,11 +59,11 @@ class Sample:
         if self.element is not Element.SIGNED:
             return self.weights(shape)
         channel = ChannelQuantization(axis, (SCALE,) * shape[axis])
-        return self.b.constant(self._codes(shape), tensor("quant8_symm_per_channel", shape, channel=channel))
+        return self.b.constant(self._make_codes(shape), tensor("quant8_symm_per_channel", shape, channel=channel))
 
     def weights(self, shape: Sequence[int], signed: str = "quant8_asymm_signed") -> Tensor:
         """Weights with one scale for all; ``signed`` names the type that goes with signed inputs."""
-        codes = self._codes(shape)
+        codes = self._make_codes(shape)
         if self.element is Element.FLOAT32:
             return self.b.constant(codes * np.float32(0.01))
         if self.element is Element.SIGNED:
@@ -82,7 +82,7 @@ class Sample:
         """Of the bias beside a filter: 0 where that has a scale for each channel."""
         return 0.0 if self.element is Element.SIGNED else SCALE * SCALE
 
-    def _codes(self, shape: Sequence[int]) -> Array:
+    def _make_codes(self, shape: Sequence[int]) -> Array:
         numbers = np.arange(math.prod(shape), dtype=np.uint32) * SPREAD >> 16  # NumPy's generators take 7 MB to import
         return ((numbers % 200).astype(np.int16) - 100).astype(np.int8).reshape(shape)
 
@@ -90,12 +90,12 @@ class Sample:
 def samples(kind: Kind, element: Element) -> list[Model]:
     """The models that measure a kind; none where nothing stands for it, or it does not take the type."""
     try:
-        return [_model(element, *recipe) for recipe in RECIPES.get(kind, ())]
+        return [_make_model(element, *recipe) for recipe in RECIPES.get(kind, ())]
     except NnapiError:
         return []
 
 
-def _model(element: Element, shape: Sequence[int], body: Body, repeats: int) -> Model:
+def _make_model(element: Element, shape: Sequence[int], body: Body, repeats: int) -> Model:
     sample = Sample(element)
     x = sample.b.input(sample.type(shape))
     for _ in range(repeats):
@@ -104,30 +104,30 @@ def _model(element: Element, shape: Sequence[int], body: Body, repeats: int) -> 
     return sample.b.finish()
 
 
-def _convolution(extent: int, channels: int) -> Body:
+def _convolve(size: int, channels: int) -> Body:
     def body(s: Sample, x: Tensor) -> Any:
-        filter, bias = s.filter((channels, extent, extent, x.shape[-1]), 0), s.bias(channels, s.filter_bias_scale)
+        filter, bias = s.filter((channels, size, size, x.shape[-1]), 0), s.bias(channels, s.filter_bias_scale)
         return s.b.conv_2d(x, filter, bias, **CLIPPED, **s.like((*x.shape[:-1], channels)))
 
     return body
 
 
-def _depthwise(extent: int) -> Body:
+def _convolve_depthwise(size: int) -> Body:
     def body(s: Sample, x: Tensor) -> Any:
-        filter, bias = s.filter((1, extent, extent, x.shape[-1]), 3), s.bias(x.shape[-1], s.filter_bias_scale)
+        filter, bias = s.filter((1, size, size, x.shape[-1]), 3), s.bias(x.shape[-1], s.filter_bias_scale)
         return s.b.depthwise_conv_2d(x, filter, bias, **CLIPPED, multiplier=1, **s.like(x.shape))
 
     return body
 
 
-def _product(units: int) -> Body:
+def _multiply(units: int) -> Body:
     def body(s: Sample, x: Tensor) -> Any:
         return s.b.fully_connected(x, s.weights((units, x.shape[-1])), s.bias(units), **s.like((x.shape[0], units)))
 
     return body
 
 
-def _sum(s: Sample, x: Tensor) -> Any:
+def _add(s: Sample, x: Tensor) -> Any:
     return s.b.add(x, x, **s.like(x.shape))
 
 
@@ -137,21 +137,21 @@ def _logistic(s: Sample, x: Tensor) -> Any:
     return s.b.logistic(x, scale=1 / 256, zero_point=0 if s.element is Element.UNSIGNED else -128)
 
 
-def _pooled(s: Sample, x: Tensor) -> Any:
+def _pool(s: Sample, x: Tensor) -> Any:
     return s.b.average_pool_2d(x, **SAME, filter_w=2, filter_h=2, **s.like(x.shape))
 
 
-def _resized(s: Sample, x: Tensor) -> Any:
+def _resize(s: Sample, x: Tensor) -> Any:
     _, height, width, depth = x.shape
     size = {"width": 2 * width, "height": 2 * height}
     return s.b.resize_bilinear(x, **size, **s.like((1, 2 * height, 2 * width, depth)))
 
 
-def _moved(s: Sample, x: Tensor) -> Any:
+def _concatenate(s: Sample, x: Tensor) -> Any:
     return s.b.concatenation(x, x, axis=len(x.shape) - 1, **s.like((*x.shape[:-1], 2 * x.shape[-1])))
 
 
-def _reshaped(s: Sample, x: Tensor) -> Any:
+def _reshape(s: Sample, x: Tensor) -> Any:
     return s.b.reshape(x, list(x.shape[::-1]), **s.like(x.shape[::-1]))
 
 
@@ -178,32 +178,32 @@ def _recurrent(units: int) -> Body:
 
 RECIPES: dict[Kind, list[tuple[tuple[int, ...], Body, int]]] = {
     Kind.CONVOLUTION: [
-        ((1, 8, 8, 8), _convolution(1, 8), CHAIN),
-        ((1, 14, 14, 64), _convolution(3, 64), 1),
-        ((1, 14, 14, 256), _convolution(1, 64), 1),
-        ((1, 56, 56, 16), _convolution(1, 16), 2),
+        ((1, 8, 8, 8), _convolve(1, 8), CHAIN),
+        ((1, 14, 14, 64), _convolve(3, 64), 1),
+        ((1, 14, 14, 256), _convolve(1, 64), 1),
+        ((1, 56, 56, 16), _convolve(1, 16), 2),
     ],
     Kind.DEPTHWISE: [
-        ((1, 8, 8, 8), _depthwise(3), CHAIN),
-        ((1, 40, 40, 64), _depthwise(3), 2),
-        ((1, 20, 20, 64), _depthwise(5), 1),
+        ((1, 8, 8, 8), _convolve_depthwise(3), CHAIN),
+        ((1, 40, 40, 64), _convolve_depthwise(3), 2),
+        ((1, 20, 20, 64), _convolve_depthwise(5), 1),
     ],
     Kind.PRODUCT: [
-        ((1, 16), _product(16), CHAIN),
-        ((1, 512), _product(512), 1),
-        ((49, 128), _product(128), 1),
+        ((1, 16), _multiply(16), CHAIN),
+        ((1, 512), _multiply(512), 1),
+        ((49, 128), _multiply(128), 1),
     ],
     Kind.RECURRENT: [((4, 8), _recurrent(8), 1), ((24, 16), _recurrent(16), 1), ((4, 64), _recurrent(64), 1)],
     Kind.ELEMENTWISE: [
-        ((1, 16), _sum, 1),
-        ((1, 16), _sum, CHAIN),
-        ((1, 32, 32, 64), _sum, 1),
-        ((1, 32, 32, 64), _sum, CHAIN),
+        ((1, 16), _add, 1),
+        ((1, 16), _add, CHAIN),
+        ((1, 32, 32, 64), _add, 1),
+        ((1, 32, 32, 64), _add, CHAIN),
     ],
     Kind.TRANSCENDENTAL: [((1, 16), _logistic, CHAIN), ((1, 32, 32, 16), _logistic, 1)],
-    Kind.REDUCTION: [((1, 4, 4, 8), _pooled, CHAIN), ((1, 32, 32, 32), _pooled, 1)],
-    Kind.RESIZE: [((1, 4, 4, 8), _resized, 1), ((1, 32, 32, 16), _resized, 1)],
-    Kind.MOVEMENT: [((1, 4, 4, 8), _moved, 2), ((1, 32, 32, 32), _moved, 1)],
-    Kind.RESHAPE: [((1, 4, 4, 8), _reshaped, CHAIN), ((1, 32, 32, 32), _reshaped, 1)],
+    Kind.REDUCTION: [((1, 4, 4, 8), _pool, CHAIN), ((1, 32, 32, 32), _pool, 1)],
+    Kind.RESIZE: [((1, 4, 4, 8), _resize, 1), ((1, 32, 32, 16), _resize, 1)],
+    Kind.MOVEMENT: [((1, 4, 4, 8), _concatenate, 2), ((1, 32, 32, 32), _concatenate, 1)],
+    Kind.RESHAPE: [((1, 4, 4, 8), _reshape, CHAIN), ((1, 32, 32, 32), _reshape, 1)],
 }
-"""For each kind: the input's extents, what is done to it, and how many times in a row."""
+"""For each kind: the input's dimensions, what is done to it, and how many times in a row."""

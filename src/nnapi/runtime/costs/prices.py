@@ -13,10 +13,10 @@ from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import called, nested
 from nnapi.runtime.costs.cost_tables import Cost, Table
-from nnapi.runtime.costs.workload import Work, work_of
+from nnapi.runtime.costs.workload import Work, find_work
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
-"""The nominal processor: seconds for an operation, a product and a byte."""
+"""The nominal processor: seconds for an operation, a MAC and a byte."""
 UNMEASURED = Table()
 MOST = 1e9
 """Seconds that what is inside control flow counts at most: loops that share their bodies double at each depth, and
@@ -46,22 +46,22 @@ class Prices(NamedTuple):
         ``work`` is the operation's, where it is known already.
         """
         if call.code in CONTROL_FLOW:
-            return self._control_flow(model, call, preference)
-        work = work or work_of(model, call)
+            return self._price_control_flow(model, call, preference)
+        work = work or find_work(model, call)
         cost = self.measured.costs.get(work[:2])
         if cost is not None:
             return cost.seconds(work)
         base = self.reference.costs.get(work[:2]) or NOMINAL
-        return base.seconds(work) * _factor(performance(model, call, self.declared), preference)
+        return base.seconds(work) * _find_factor(performance(model, call, self.declared), preference)
 
-    def _control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
+    def _price_control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
         totals: dict[Model, float] = {}
 
         def seconds(model: Model, call: OperationCall) -> float:
             if call.code not in CONTROL_FLOW:
                 return self.seconds(model, call, preference)
             is_if = call.code == OperationCode.IF
-            own = NOMINAL.operation * _factor(self.declared.if_ if is_if else self.declared.while_, preference)
+            own = NOMINAL.operation * _find_factor(self.declared.if_ if is_if else self.declared.while_, preference)
             inner = sum(totals[each] for each in called(model, call)) * (0.5 if is_if else 1.0)
             return own + min(inner, MOST)
 
@@ -80,5 +80,5 @@ def performance(model: Model, call: OperationCall, capabilities: Capabilities) -
     return capabilities.by_type.get(code, capabilities.default)
 
 
-def _factor(figure: Performance, preference: PreferenceCode) -> float:
+def _find_factor(figure: Performance, preference: PreferenceCode) -> float:
     return figure.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else figure.exec_time

@@ -17,9 +17,9 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.nesting import nested
 from nnapi.runtime.costs.calibration import BUDGET, Class, calibrate
-from nnapi.runtime.costs.cost_tables import Table, known_costs
+from nnapi.runtime.costs.cost_tables import Table, open_costs
 from nnapi.runtime.costs.prices import NOMINAL
-from nnapi.runtime.costs.workload import Work, work_of
+from nnapi.runtime.costs.workload import Work, find_work
 from nnapi.runtime.device import Device
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.inputs import has_known_ranks
@@ -56,9 +56,9 @@ class Pricing:
         return self.patience < PATIENCE * TINY
 
 
-def nominal_seconds(model: Model) -> float:
+def predict_nominal_seconds(model: Model) -> float:
     """Seconds of a run on the nominal processor, which no measurement changes."""
-    return sum(NOMINAL.seconds(work_of(each, call)) for each in nested(model) for call in each.operations)
+    return sum(NOMINAL.seconds(find_work(each, call)) for each in nested(model) for call in each.operations)
 
 
 def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
@@ -71,19 +71,19 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> P
     devices = [device for device in devices if not device.is_out]
     measurable = [device for device in devices if device in found]
     is_measurable = len(measurable) == len(devices) > 1
-    patience = PATIENCE * nominal_seconds(model) if is_measurable else math.inf
+    patience = PATIENCE * predict_nominal_seconds(model) if is_measurable else math.inf
     if patience < PATIENCE * TINY:
         return _price_by_what_is_known(measurable, options, patience)
     may_measure = len(measurable) > 1 and has_known_ranks(model)
-    works = _works(model) if may_measure else {}
+    works = _sum_works(model) if may_measure else {}
     budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
 
     def tables(threads: int) -> dict[str, Table]:
         for device in measurable if may_measure else ():
             with _measuring:
                 start = time.perf_counter()
-                own, share = threads_of(device, threads), patience / len(measurable)
-                calibrate(known_costs(), device, own, works, budgets[device.name], share)
+                own, share = count_threads(device, threads), patience / len(measurable)
+                calibrate(open_costs(), device, own, works, budgets[device.name], share)
                 budgets[device.name] -= time.perf_counter() - start
         return known_tables(measurable, threads)
 
@@ -92,19 +92,19 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> P
         return Pricing(single, options.threads, patience)
     if not any(table.costs for table in single.values()):
         return Pricing(single, None, patience)
-    works = works or _works(model)
+    works = works or _sum_works(model)
     processors = len(os.sched_getaffinity(0))
     fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
-    seconds = _least_seconds(works, single)
+    seconds = _predict_least(works, single)
     if not seconds:
         return Pricing(single, None, patience)
     if not fast or processors == 1 or seconds < WORTH_SHARING:
         return Pricing(single, 1, patience)
     shared = tables(processors)
-    both = {each: work for each, work in works.items() if each in _measured(single) & _measured(shared)}
+    both = {each: work for each, work in works.items() if each in _list_measured(single) & _list_measured(shared)}
     if not both:
         return Pricing(single, None, patience)
-    hinders = _least_seconds(both, shared) > HINDRANCE * _least_seconds(both, single)
+    hinders = _predict_least(both, shared) > HINDRANCE * _predict_least(both, single)
     return Pricing(single, 1, patience) if hinders else Pricing(shared, processors, patience)
 
 
@@ -117,38 +117,38 @@ def _price_by_what_is_known(devices: Sequence[Device], options: PrepareOptions, 
 
 def known_tables(devices: Sequence[Device], threads: int) -> dict[str, Table]:
     """What was measured of the devices so far, on so many threads, by their names."""
-    costs = known_costs()
-    return {device.name: costs.table(device, threads_of(device, threads)) for device in devices}
+    costs = open_costs()
+    return {device.name: costs.table(device, count_threads(device, threads)) for device in devices}
 
 
-def threads_of(device: Device, threads: int) -> int:
+def count_threads(device: Device, threads: int) -> int:
     """Threads that a device's table is kept for: the CPU reference does not heed the number."""
     return 1 if device.type == DeviceTypeCode.DEVICE_CPU else threads
 
 
-def _works(model: Model) -> dict[Class, Work]:
+def _sum_works(model: Model) -> dict[Class, Work]:
     """What the operations of each class have to do together, those inside control flow included."""
     works: dict[Class, Work] = {}
     for each in reversed(nested(model)):
         for call in each.operations:
-            _add(works, work_of(each, call))
+            _add(works, find_work(each, call))
     return works
 
 
 def _add(works: dict[Class, Work], work: Work) -> None:
-    kind, element, products, nbytes, steps = work
+    kind, element, macs, nbytes, steps = work
     if before := works.get((kind, element)):
-        works[kind, element] = Work(kind, element, products + before[2], nbytes + before[3], steps + before[4])
+        works[kind, element] = Work(kind, element, macs + before[2], nbytes + before[3], steps + before[4])
     else:
         works[kind, element] = work
 
 
-def _measured(tables: Mapping[str, Table]) -> set[Class]:
+def _list_measured(tables: Mapping[str, Table]) -> set[Class]:
     """The classes that some device's table has figures for."""
     return {each for table in tables.values() for each, cost in table.costs.items() if cost is not None}
 
 
-def _least_seconds(works: Mapping[Class, Work], tables: Mapping[str, Table]) -> float:
+def _predict_least(works: Mapping[Class, Work], tables: Mapping[str, Table]) -> float:
     """Seconds of all classes, each on the device that is fastest; those that were measured nowhere count nothing."""
     total = 0.0
     for each, work in works.items():

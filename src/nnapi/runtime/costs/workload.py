@@ -1,4 +1,4 @@
-"""How much an operation has to do: its kind, the type of its elements, products to sum and bytes to touch."""
+"""How much an operation has to do: its kind, its elements' type, multiply-accumulates (MACs), bytes to touch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 
-__all__ = ["ELEMENTS", "Element", "Kind", "Work", "work_of"]
+__all__ = ["ELEMENTS", "Element", "Kind", "Work", "find_work"]
 
-UNKNOWN_EXTENT = 8
-"""What an extent that is not known before the run counts as; the first of several, mostly a batch, counts as 1."""
+UNKNOWN_DIMENSION = 8
+"""What an dimension that is not known before the run counts as; the first of several, mostly a batch, counts as 1."""
 
 
 class Element(StrEnum):
@@ -32,7 +32,7 @@ class Work(NamedTuple):
 
     kind: Kind
     element: Element
-    products: int
+    macs: int
     nbytes: int
     steps: int = 1
 
@@ -45,8 +45,8 @@ ELEMENTS = {
 }
 
 
-def work_of(model: Model, call: OperationCall) -> Work:
-    """What one operation of a model has to do, as far as its extents are known."""
+def find_work(model: Model, call: OperationCall) -> Work:
+    """What one operation of a model has to do, as far as its dimensions are known."""
     operands = model.operands
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
     element = ELEMENTS.get(operands[call.inputs[0]].type.code, Element.OTHER)  # type: ignore[call-overload]
@@ -54,28 +54,28 @@ def work_of(model: Model, call: OperationCall) -> Work:
     for index in (*call.inputs, *call.outputs):
         type = operands[index].type
         if not type.is_scalar:
-            nbytes += _elements(type) * type.dtype.itemsize
+            nbytes += _count_elements(type) * type.dtype.itemsize
     if kind is Kind.RECURRENT:
-        return _recurrent(model, call, element, nbytes)
-    products = 0
+        return _measure_recurrent(model, call, element, nbytes)
+    macs = 0
     if summed is not None:
         dimensions = operands[call.inputs[1]].type.dimensions[summed] or (0,)
-        products = _elements(operands[call.outputs[0]].type) * math.prod(d or UNKNOWN_EXTENT for d in dimensions)
-    return Work(kind, element, products, nbytes)
+        macs = _count_elements(operands[call.outputs[0]].type) * math.prod(d or UNKNOWN_DIMENSION for d in dimensions)
+    return Work(kind, element, macs, nbytes)
 
 
-def _elements(type: OperandType) -> int:
+def _count_elements(type: OperandType) -> int:
     dimensions = type.dimensions
     if not dimensions:
-        return UNKNOWN_EXTENT
+        return UNKNOWN_DIMENSION
     count = math.prod(dimensions)
-    return count or (dimensions[0] or 1) * math.prod(extent or UNKNOWN_EXTENT for extent in dimensions[1:])
+    return count or (dimensions[0] or 1) * math.prod(dimension or UNKNOWN_DIMENSION for dimension in dimensions[1:])
 
 
-def _recurrent(model: Model, call: OperationCall, element: Element, nbytes: int) -> Work:
+def _measure_recurrent(model: Model, call: OperationCall, element: Element, nbytes: int) -> Work:
     """Every weight counts once for each row of the input, and each row of a sequence as a step."""
     x, *others = (model.operands[index] for index in call.inputs)
-    weights = sum(_elements(o.type) for o in others if o.lifetime == Lifetime.CONSTANT and o.type.rank == 2)
+    weights = sum(_count_elements(o.type) for o in others if o.lifetime == Lifetime.CONSTANT and o.type.rank == 2)
     last = x.type.dimensions[-1] if x.type.dimensions else 0
-    rows = _elements(x.type) // (last or UNKNOWN_EXTENT)
+    rows = _count_elements(x.type) // (last or UNKNOWN_DIMENSION)
     return Work(Kind.RECURRENT, element, rows * weights, nbytes, rows if x.type.rank == 3 else 1)

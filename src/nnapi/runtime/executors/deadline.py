@@ -23,11 +23,11 @@ def deadline_after(duration: int) -> int | None:
     return time.monotonic_ns() + duration if 0 < duration < UNLIMITED else None
 
 
-def earlier(a: int | None, b: int | None) -> int | None:
+def pick_earlier(a: int | None, b: int | None) -> int | None:
     return a if b is None else b if a is None else min(a, b)
 
 
-def in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
+def run_in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
     """What ``work`` gives or raises; MissedDeadlineTransientError when it does not end in time.
 
     Work that goes on too long is left alone, with the thread that does it.

@@ -26,7 +26,7 @@ from nnapi.errors import (
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
-from nnapi.runtime.executors.deadline import in_time
+from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.planning.plan import If, Plan, Run, Step
 from nnapi.trace import spans
 
@@ -42,7 +42,7 @@ class PreparedPlan:
     def __init__(self, plan: Plan, prepare: Prepare) -> None:
         self.plan = plan
         self._constants = {o.index: o.value for o in plan.model.operands if o.lifetime == Lifetime.CONSTANT}
-        self._steps = [_ready(plan, step, prepare) for step in plan.steps]
+        self._steps = [_prepare_step(plan, step, prepare) for step in plan.steps]
 
     def execute(self, request: Request) -> Outcome:
         model = self.plan.model
@@ -53,7 +53,7 @@ class PreparedPlan:
                 raise MissedDeadlineTransientError("the time limit passed between two steps")
             inputs = [values.get(index) for index in step.inputs]
             values.update(zip(step.outputs, step.run(inputs, request), strict=True))
-        return Outcome([_present(values[index]) for index in model.outputs])
+        return Outcome([_need_own(values[index]) for index in model.outputs])
 
     def close(self) -> None:
         for step in self._steps:
@@ -79,7 +79,7 @@ class _ReadyIf(NamedTuple):
     otherwise: PreparedPlan
 
     def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
-        branch = self.then if _truth(inputs[0]) else self.otherwise
+        branch = self.then if _read_condition(inputs[0]) else self.otherwise
         return branch.execute(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
 
     def close(self) -> None:
@@ -103,11 +103,11 @@ class _ReadyWhile(NamedTuple):
         state = list(inputs)
         while True:
             turn = Request(state, request.deadline, request.loop_timeout)
-            goes_on = _truth(self.condition.execute(turn).outputs[0])
+            goes_on = _read_condition(self.condition.execute(turn).outputs[0])
             if time.monotonic_ns() > end:
                 raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns")
             if not goes_on:
-                return [_present(array) for array in state[: len(self.outputs)]]
+                return [_need_own(array) for array in state[: len(self.outputs)]]
             results = self.body.execute(turn).outputs
             state[: len(results)] = results
 
@@ -116,7 +116,7 @@ class _ReadyWhile(NamedTuple):
         self.body.close()
 
 
-def _ready(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
+def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
     if isinstance(step, Run):
         return _ReadyRun(step.inputs, step.outputs, prepare(plan, step))
     if isinstance(step, If):
@@ -127,13 +127,13 @@ def _ready(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _
     )
 
 
-def _truth(condition: Array | None) -> bool:
+def _read_condition(condition: Array | None) -> bool:
     need(condition is not None, "the condition of control flow is omitted")
     assert condition is not None
     return bool(condition.reshape(-1)[0])
 
 
-def _present(array: Array | None) -> Array:
+def _need_own(array: Array | None) -> Array:
     need(array is not None, "an omitted operand became an output")
     assert array is not None
     return array if array.flags.owndata and array.flags.writeable else np.array(array)
@@ -166,11 +166,11 @@ class Fallback:
 
     def session(self) -> Prepared:
         """For one caller's runs, one at a time."""
-        return Fallback(self._what, session_of(self._first), self._make_second)
+        return Fallback(self._what, open_session(self._first), self._make_second)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """The first one's: a run that fails is repeated by :meth:`execute`, which falls back."""
-        return direct_of(self._first, shapes, borrow)
+        return find_direct(self._first, shapes, borrow)
 
     def close(self) -> None:
         self._first.close()
@@ -195,8 +195,8 @@ class OnDevice:
         self._queue.enter(self._priority, request.deadline)
         try:
             if request.deadline is None:
-                return self._traced(request) if spans.active else self._prepared.execute(request)
-            return in_time(lambda: self._traced(request), request.deadline, self._device.name)
+                return self._execute_traced(request) if spans.active else self._prepared.execute(request)
+            return run_in_time(lambda: self._execute_traced(request), request.deadline, self._device.name)
         except NnapiError:
             raise
         except Exception as error:
@@ -204,17 +204,17 @@ class OnDevice:
         finally:
             self._queue.leave()
 
-    def _traced(self, request: Request) -> Outcome:
+    def _execute_traced(self, request: Request) -> Outcome:
         with self._section:
             return self._prepared.execute(request)
 
     def session(self) -> Prepared:
         """For one caller's runs, one at a time."""
-        return OnDevice(self._device, session_of(self._prepared), self._priority, self._section)
+        return OnDevice(self._device, open_session(self._prepared), self._priority, self._section)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """The driver's, when it is its turn."""
-        inner = direct_of(self._prepared, shapes, borrow)
+        inner = find_direct(self._prepared, shapes, borrow)
         if inner is None:
             return None
         enter, leave, priority = self._queue.enter, self._queue.leave, self._priority
@@ -239,6 +239,16 @@ def wrap_error(error: Exception, who: str) -> NnapiError:
     return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
 
 
+def execute(prepared: Prepared, request: Request) -> Outcome:
+    """Run on the device; what escapes from its driver is OP_FAILED, a failing allocation OUT_OF_MEMORY."""
+    try:
+        return prepared.execute(request)
+    except NnapiError:
+        raise
+    except Exception as error:
+        raise wrap_error(error, "the plan") from error
+
+
 class Lent:
     """What somebody else prepared and closes: here closing does nothing."""
 
@@ -248,17 +258,17 @@ class Lent:
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """The shorter way of what is lent."""
-        return direct_of(self._prepared, shapes, borrow)
+        return find_direct(self._prepared, shapes, borrow)
 
     def close(self) -> None:
         """Leave it open for its owner."""
 
 
-def session_of(prepared: Prepared) -> Prepared:
+def open_session(prepared: Prepared) -> Prepared:
     """A session, to be closed by who asks for it: of its own where there are any, else of what everybody uses."""
     return prepared.session() if isinstance(prepared, Sessions) else Lent(prepared)
 
 
-def direct_of(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+def find_direct(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
     """The shorter way to run, where there is one."""
     return prepared.direct(shapes, borrow) if isinstance(prepared, Direct) else None

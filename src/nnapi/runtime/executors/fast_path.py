@@ -16,7 +16,7 @@ from numpy import dtype, ndarray
 from nnapi.drivers.base import Inference, Prepared
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.runtime.executors.executors import direct_of
+from nnapi.runtime.executors.executors import find_direct
 
 log = logging.getLogger("nnapi.ExecutionBuilder")
 
@@ -26,7 +26,7 @@ Shortcut: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
 
 
 def is_open(model: Model) -> bool:
-    """Whether only a run knows the extents of some input, so that a shortcut can only be made for those of a run."""
+    """Whether only a run knows the dimensions of some input, so that a shortcut can only be made for those of a run."""
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
@@ -37,16 +37,16 @@ def shortcut(
     types = [model.operands[index].type for index in model.inputs]
     shapes = [None if array is None else array.shape for array in inputs] if inputs else [t.dimensions for t in types]
     known = [shape for shape in shapes if shape and 0 not in shape]
-    infer = direct_of(prepared, known, borrow) if len(known) == len(types) else None
-    return None if infer is None else _fitting(types, known, infer)
+    infer = find_direct(prepared, known, borrow) if len(known) == len(types) else None
+    return None if infer is None else _accept(types, known, infer)
 
 
-def _fitting(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> Shortcut:
+def _accept(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> Shortcut:
     wanted = [(type.dtype, shape) for type, shape in zip(types, shapes, strict=True)]
-    return _one(*wanted[0], infer) if len(wanted) == 1 else _several(wanted, infer)
+    return _accept_one(*wanted[0], infer) if len(wanted) == 1 else _accept_several(wanted, infer)
 
 
-def _one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
+def _accept_one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
     """For models of one input: without the loop a tiny one is a tenth faster."""
 
     def run(inputs: Sequence[Any]) -> list[Array] | None:
@@ -58,13 +58,13 @@ def _one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
         try:
             return infer(inputs)
         except Exception as error:
-            _tell(error)
+            _log_failure(error)
             return None
 
     return run
 
 
-def _several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> Shortcut:
+def _accept_several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> Shortcut:
     count = len(wanted)
 
     def run(inputs: Sequence[Any]) -> list[Array] | None:
@@ -76,11 +76,11 @@ def _several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> Shortcu
         try:
             return infer(inputs)
         except Exception as error:
-            _tell(error)
+            _log_failure(error)
             return None
 
     return run
 
 
-def _tell(error: Exception) -> None:
+def _log_failure(error: Exception) -> None:
     log.debug("run again, the general way: %s", error)

@@ -11,11 +11,11 @@ from nnapi.errors import MissedDeadlineError, NnapiError
 from nnapi.model.model import Model
 from nnapi.model.nesting import nested
 from nnapi.runtime.device import Device
-from nnapi.runtime.executors.deadline import in_time
+from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.executors import OnDevice, PreparedPlan, wrap_error
-from nnapi.runtime.planning.plan import Plan, Run, submodel
+from nnapi.runtime.planning.plan import Plan, Run, make_submodel
 from nnapi.runtime.store.compilation_cache import Cache, Places
-from nnapi.runtime.store.digest import content_hash
+from nnapi.runtime.store.digest import hash_content
 from nnapi.trace import Phase, Section, span
 
 Guard = Callable[[Run, Prepared], Prepared]
@@ -86,7 +86,7 @@ def _prepare_part(
             restored = cache.restore(device, run.model, options, places)
             if restored is not None:
                 return Part(device, run.model, places, restored, is_restored=True)
-            content_hash(run.model)  # of what is prepared now, whatever becomes of the files behind it
+            hash_content(run.model)  # of what is prepared now, whatever becomes of the files behind it
         return Part(device, run.model, places, prepare_by_driver(device, run.model, options), is_restored=False)
     except MissedDeadlineError:
         raise
@@ -110,7 +110,7 @@ def _find_culprits(device: Device, run: Run, options: PrepareOptions) -> Sequenc
     failing = []
     for call in run.model.operations:
         try:
-            part, _, _ = submodel(run.model, [call])
+            part, _, _ = make_submodel(run.model, [call])
             prepare_by_driver(device, part, options).close()
         except NnapiError:
             failing.append(run.operations[call.number])
@@ -121,7 +121,7 @@ def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> 
     """The model prepared by the device's driver; whatever that raises as an NnapiError."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
-            return in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
+            return run_in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
     except NnapiError:
         raise
     except Exception as error:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from nnapi.runtime.planning.partition import FORBIDDEN, Assignment, Problem
 
 DIVIDED = 2
-"""Rivals at most that use several devices."""
+"""Candidates at most that use several devices."""
 NEAR = 1.15
 """A plan is not divided where a single device is predicted to take less than this many times its time: predictions are
 not better than that, and engines on several threads hinder each other."""
 DEAR = 1.5
-"""A divided rival that is predicted to cost this many times the best one is none."""
+"""A divided plan that is predicted to cost this many times the best one is no candidate."""
 MOST = 0.75
-"""A device that takes this share of the operations, if not all, is a rival like one that does, whatever it may cost."""
+"""A device that takes this share of the operations, if not all, is a candidate as well, whatever it costs."""
 LARGEST = 8
 """Groups, the dearest, that are tried on other devices."""
 
@@ -27,8 +27,8 @@ def candidates(problem: Problem, best: Sequence[int]) -> list[Assignment]:
     single = min(((device,) * len(chosen) for device in problem.devices), key=problem.cost)
     if len(set(chosen)) > 1 and problem.cost(single) <= NEAR * problem.cost(chosen):
         first = single
-    found = {chosen: None} | {_mostly(problem, chosen, device): None for device in problem.devices}
-    if moved := _one_group_moved(problem, chosen):
+    found = {chosen: None} | {_put_mostly_on(problem, chosen, device): None for device in problem.devices}
+    if moved := _move_one_group(problem, chosen):
         found[moved] = None
     del found[first]
     costs = {assignment: problem.cost(assignment) for assignment in found}
@@ -38,7 +38,7 @@ def candidates(problem: Problem, best: Sequence[int]) -> list[Assignment]:
     return [first, *(a for a in ranked if len(set(a)) == 1 or a in mixed)]
 
 
-def _mostly(problem: Problem, best: Assignment, device: int) -> Assignment:
+def _put_mostly_on(problem: Problem, best: Assignment, device: int) -> Assignment:
     """Everything that a device takes on it, and the rest where it is at best."""
     costs = problem.compute
     return tuple(device if costs[o][device] < FORBIDDEN else elsewhere for o, elsewhere in enumerate(best))
@@ -53,9 +53,9 @@ def _is_almost_whole(problem: Problem, assignment: Assignment) -> bool:
     return has_all and assignment.count(leader) >= MOST * len(assignment)
 
 
-def _one_group_moved(problem: Problem, best: Assignment) -> Assignment | None:
+def _move_one_group(problem: Problem, best: Assignment) -> Assignment | None:
     """The cheapest assignment in which connected operations of one device are all on another."""
-    groups = sorted(_groups(problem, best), key=lambda g: -sum(problem.compute[o][best[o]] for o in g))
+    groups = sorted(_find_groups(problem, best), key=lambda g: -sum(problem.compute[o][best[o]] for o in g))
     moved = [
         tuple(device if o in group else elsewhere for o, elsewhere in enumerate(best))
         for group in (groups[:LARGEST] if len(groups) > 1 else ())
@@ -65,7 +65,7 @@ def _one_group_moved(problem: Problem, best: Assignment) -> Assignment | None:
     return min(moved, key=problem.cost, default=None)
 
 
-def _groups(problem: Problem, best: Assignment) -> list[set[int]]:
+def _find_groups(problem: Problem, best: Assignment) -> list[set[int]]:
     """Operations of one device that tensors connect."""
     leader = list(range(len(best)))
 

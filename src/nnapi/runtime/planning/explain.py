@@ -19,27 +19,27 @@ def summary(plan: Plan) -> str:
     placed = Counter(decision.chosen for decision in plan.decisions)
     parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
     (main, count), *others = placed.most_common()
-    text = f"{main} {count} of {_counted(total, 'operation')} in {_counted(parts[main] or 1, 'part')}"
+    text = f"{main} {count} of {_count(total, 'operation')} in {_count(parts[main] or 1, 'part')}"
     for device, count in others:
-        reasons = _reasons(plan, main, device)
+        reasons = _find_reasons(plan, main, device)
         text += f"; {count} on {device}" + (f": {reasons[0]}" if reasons else "")
-        text += f" (and {_counted(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
-    return text if plan.measured is None else f"{text}; {_times(plan)}"
+        text += f" (and {_count(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
+    return text if plan.measured is None else f"{text}; {_describe_times(plan)}"
 
 
-def _times(plan: Plan) -> str:
+def _describe_times(plan: Plan) -> str:
     """What the plan was predicted to take and took, and the same of the runner-up."""
-    text = f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}"
+    text = _describe_both(plan.predicted, plan.measured)
     if not plan.alternatives:
         return text
-    return f"{text}, before {_alternative(plan.alternatives[0])}"
+    return f"{text}, before {_describe_alternative(plan.alternatives[0])}"
 
 
-def _alternative(other: Alternative) -> str:
-    return f"{other.description}: predicted {_seconds(other.seconds)}{_measured(other.measured)}"
+def _describe_alternative(other: Alternative) -> str:
+    return f"{other.description}: {_describe_both(other.seconds, other.measured)}"
 
 
-def _reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
+def _find_reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
     """Why the operations on one device are not on another, each reason once."""
     reasons: dict[str, None] = {}
     for decision in plan.decisions:
@@ -51,14 +51,12 @@ def _reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
 
 def as_text(plan: Plan) -> str:
     """The whole plan for a terminal: summary, steps, each operation with verdicts and costs, alternatives, notes."""
-    lines = [summary(plan), "", f"predicted {_seconds(plan.predicted)}{_measured(plan.measured)}{_on(plan)}"]
-    lines += [
-        f"  or {a.description}: predicted {_seconds(a.seconds)}{_measured(a.measured)}" for a in plan.alternatives
-    ]
-    lines += ["", "steps"] + [f"  {number}. {_step(step)}" for number, step in enumerate(plan.steps, 1)]
+    lines = [summary(plan), "", _describe_both(plan.predicted, plan.measured) + _describe_threads(plan)]
+    lines += [f"  or {_describe_alternative(a)}" for a in plan.alternatives]
+    lines += ["", "steps"] + [f"  {number}. {_describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
     lines += ["", "operations"]
     width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)
-    lines += [line for decision in plan.decisions for line in _decision(decision, width)]
+    lines += [line for decision in plan.decisions for line in _describe_decision(decision, width)]
     if plan.notes:
         lines += ["", "notes", *(f"  {note}" for note in plan.notes)]
     return "\n".join(lines)
@@ -69,21 +67,21 @@ def as_data(plan: Plan) -> dict[str, Any]:
     return {
         "model": plan.model.name,
         "summary": summary(plan),
-        "predicted_seconds": _finite(plan.predicted),
+        "predicted_seconds": _drop_infinite(plan.predicted),
         "measured_seconds": plan.measured,
         "threads": plan.threads,
         "alternatives": [
-            {"description": a.description, "seconds": _finite(a.seconds), "measured_seconds": a.measured}
+            {"description": a.description, "seconds": _drop_infinite(a.seconds), "measured_seconds": a.measured}
             for a in plan.alternatives
         ],
-        "steps": [_step_data(step) for step in plan.steps],
+        "steps": [_write_step(step) for step in plan.steps],
         "operations": [
             {
                 "number": decision.number,
                 "operation": decision.operation,
                 "device": decision.chosen,
                 "verdicts": {name: {"supported": v.supported, "reason": v.reason} for name, v in decision.verdicts},
-                "seconds": {name: _finite(seconds) for name, seconds in decision.costs},
+                "seconds": {name: _drop_infinite(seconds) for name, seconds in decision.costs},
             }
             for decision in plan.decisions
         ],
@@ -91,15 +89,15 @@ def as_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     if isinstance(step, Run):
-        return f"{step.device}: {_counted(len(step.operations), 'operation')}"
+        return f"{step.device}: {_count(len(step.operations), 'operation')}"
     if isinstance(step, If):
         return f"IF #{step.operation}: {summary(step.then)} | {summary(step.otherwise)}"
     return f"WHILE #{step.operation}: {summary(step.condition)} | {summary(step.body)}"
 
 
-def _step_data(step: Step) -> dict[str, Any]:
+def _write_step(step: Step) -> dict[str, Any]:
     if isinstance(step, Run):
         return {"run": step.device, "operations": list(step.operations)}
     if isinstance(step, If):
@@ -107,38 +105,39 @@ def _step_data(step: Step) -> dict[str, Any]:
     return {"while": step.operation, "condition": as_data(step.condition), "body": as_data(step.body)}
 
 
-def _decision(decision: Decision, width: int) -> list[str]:
+def _describe_decision(decision: Decision, width: int) -> list[str]:
     costs = dict(decision.costs)
     label = f"#{decision.number} {decision.operation}"
-    lines = [f"  {label:<{width}}  → {decision.chosen}" + _cost(costs.get(decision.chosen))]
+    lines = [f"  {label:<{width}}  → {decision.chosen}" + _describe_cost(costs.get(decision.chosen))]
     for name, verdict in decision.verdicts:
         if name != decision.chosen:
-            why = _cost(costs.get(name)) if verdict.supported else f": {verdict.reason}"
+            why = _describe_cost(costs.get(name)) if verdict.supported else f": {verdict.reason}"
             lines.append(f"  {'':<{width}}    not {name}{why}")
     return lines
 
 
-def _on(plan: Plan) -> str:
-    return "" if plan.threads is None else f" on {_counted(plan.threads, 'thread')}"
+def _describe_threads(plan: Plan) -> str:
+    return "" if plan.threads is None else f" on {_count(plan.threads, 'thread')}"
 
 
-def _measured(seconds: float | None) -> str:
-    return "" if seconds is None else f", measured {_seconds(seconds)}"
+def _describe_both(predicted: float, measured: float | None) -> str:
+    found = "" if measured is None else f", measured {_format_seconds(measured)}"
+    return f"predicted {_format_seconds(predicted)}{found}"
 
 
-def _cost(seconds: float | None) -> str:
-    return "" if seconds is None else f" ({_seconds(seconds)})"
+def _describe_cost(seconds: float | None) -> str:
+    return "" if seconds is None else f" ({_format_seconds(seconds)})"
 
 
-def _seconds(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "impossible"
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
 
 
-def _counted(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _finite(seconds: float) -> float | None:
+def _drop_infinite(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) else None

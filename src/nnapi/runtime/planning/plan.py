@@ -116,7 +116,7 @@ class Plan:
 
     @property
     def identity(self) -> str:
-        """What tells the plan from its rivals: its name, and the operations that differ where devices share them."""
+        """What tells the plan from other candidates: its name, and where each operation is if devices share them."""
         chosen = "\n".join(decision.chosen for decision in self.decisions)
         return f"{self.name} ({zlib.crc32(chosen.encode()):08x})"
 
@@ -125,13 +125,13 @@ class Plan:
         """Names of the devices that compute, each once, in the order of the steps."""
         names: dict[str, None] = {}
         for step in self.steps:
-            for name in _step_devices(step):
+            for name in _list_devices(step):
                 names[name] = None
         return tuple(names)
 
     def devices_of(self, operand: int) -> set[str]:
         """Names of the devices whose steps read or write an operand."""
-        return {name for step in self.steps for name in _touching(step, operand)}
+        return {name for step in self.steps for name in _find_touching(step, operand)}
 
     @property
     def is_simple(self) -> bool:
@@ -188,7 +188,7 @@ class OnlyPlan(Plan):
         return OnlyPlan(self.model, self.only_run, lambda: self._figures, self.notes, threads)
 
 
-def _touching(step: Step, operand: int) -> set[str]:
+def _find_touching(step: Step, operand: int) -> set[str]:
     """Names of the devices of a step that read or write an operand, also under its name in a branch or a body."""
     if isinstance(step, Run):
         return {step.device} if operand in step.inputs or operand in step.outputs else set()
@@ -205,14 +205,14 @@ def _touching(step: Step, operand: int) -> set[str]:
     }
 
 
-def _step_devices(step: Step) -> tuple[str, ...]:
+def _list_devices(step: Step) -> tuple[str, ...]:
     if isinstance(step, Run):
         return (step.device,)
     plans = (step.then, step.otherwise) if isinstance(step, If) else (step.condition, step.body)
     return tuple(name for plan in plans for name in plan.devices)
 
 
-def grouped(model: Model, assignment: dict[int, object]) -> list[tuple[object, list[OperationCall]]]:
+def group_by_owner(model: Model, assignment: dict[int, object]) -> list[tuple[object, list[OperationCall]]]:
     """Operations in an order that keeps those of one owner together as long as their inputs allow: of the owners that
     can go on, the one that gets furthest does.
 
@@ -276,12 +276,12 @@ class _Waiting:
         return taken
 
 
-def reads_of(calls: Sequence[OperationCall]) -> Counter[int]:
+def count_reads(calls: Sequence[OperationCall]) -> Counter[int]:
     """How often each operand is read."""
     return Counter(index for call in calls for index in call.inputs)
 
 
-def submodel(
+def make_submodel(
     model: Model, calls: list[OperationCall], reads: Mapping[int, int] | None = None
 ) -> tuple[Model, tuple[int, ...], tuple[int, ...]]:
     """The calls as a model of their own, with the operands of the whole that are its inputs and outputs.
@@ -289,8 +289,8 @@ def submodel(
     Constants are shared, not copied. ``reads`` are those of all calls of the whole, where they were counted before.
     """
     written = {index for call in calls for index in call.outputs}
-    reads = reads_of(model.operations) if reads is None else reads
-    own, given = reads_of(calls), set(model.outputs)
+    reads = count_reads(model.operations) if reads is None else reads
+    own, given = count_reads(calls), set(model.outputs)
     part = Model(f"{model.name}[{', '.join(str(call.number) for call in calls[:3])}{'…' if calls[3:] else ''}]")
     places: dict[int, int] = {}
     for call in calls:

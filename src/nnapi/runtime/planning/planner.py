@@ -12,7 +12,7 @@ from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import called, depths
 from nnapi.runtime.costs.cost_tables import Table
 from nnapi.runtime.costs.prices import NOMINAL, UNMEASURED, Prices
-from nnapi.runtime.costs.workload import work_of
+from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.candidates import candidates
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
@@ -27,11 +27,11 @@ from nnapi.runtime.planning.plan import (
     Run,
     Step,
     While,
-    grouped,
-    reads_of,
-    submodel,
+    count_reads,
+    group_by_owner,
+    make_submodel,
 )
-from nnapi.runtime.planning.verdicts import has_open_control_flow, verdicts_of
+from nnapi.runtime.planning.verdicts import find_verdicts, has_open_control_flow
 from nnapi.trace import Layer, Phase, Section, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
@@ -74,32 +74,32 @@ def make_plans(
     *,
     compared: bool = True,
 ) -> list[Plan]:
-    """The best plan; where it is to be ``compared``, the one to begin with and its rivals, the fastest first."""
+    """The best plan; where it is to be ``compared``, the one to begin with and other candidates, the fastest first."""
     excluded, measured = exclusions or {}, tables or {}
-    verdicts = [_verdicts(model, device, excluded) for device in devices]
+    verdicts = [_ask_for_verdicts(model, device, excluded) for device in devices]
     _need_taken(model, devices, verdicts)
     if len(devices) == 1:
-        return [_only_plan(model, devices[0], verdicts, preference, excluded, measured)]
-    problem = _problem(model, devices, verdicts, preference, measured)
-    best = _assignment(problem, devices, INEXACT if measured else EXACT)
+        return [_make_only_plan(model, devices[0], verdicts, preference, excluded, measured)]
+    problem = _make_problem(model, devices, verdicts, preference, measured)
+    best = _assign(problem, devices, INEXACT if measured else EXACT)
     wanted = candidates(problem, best) if compared else [best]
     best = wanted[0]
-    alternatives = tuple(_alternatives(problem, devices, best))
+    alternatives = tuple(_list_alternatives(problem, devices, best))
     notes = tuple(dict.fromkeys(excluded.values()))
 
     def plan(assignment: Sequence[int]) -> Plan:
         owners: dict[int, object] = {
             call.number: devices[d] for call, d in zip(model.operations, assignment, strict=True)
         }
-        steps = _steps(model, devices, owners, preference, excluded, measured)
-        decisions = _decisions(model, devices, verdicts, problem, assignment)
+        steps = _make_steps(model, devices, owners, preference, excluded, measured)
+        decisions = _make_decisions(model, devices, verdicts, problem, assignment)
         return Plan(model, tuple(steps), tuple(decisions), problem.cost(assignment), alternatives, notes)
 
-    _tell(model, devices, best)
+    _log_choice(model, devices, best)
     return [plan(assignment) for assignment in wanted]
 
 
-def _only_plan(
+def _make_only_plan(
     model: Model,
     device: Device,
     verdicts: Sequence[Sequence[Verdict]],
@@ -111,30 +111,30 @@ def _only_plan(
     assignment = [0] * len(model.operations)
 
     def figures() -> Figures:
-        problem = _problem(model, [device], verdicts, preference, tables)
-        return tuple(_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment), ()
+        problem = _make_problem(model, [device], verdicts, preference, tables)
+        return tuple(_make_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment), ()
 
-    _tell(model, [device], assignment)
-    return OnlyPlan(model, _everything(model, device), figures, tuple(dict.fromkeys(exclusions.values())))
+    _log_choice(model, [device], assignment)
+    return OnlyPlan(model, _run_everything_on(model, device), figures, tuple(dict.fromkeys(exclusions.values())))
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
-def first_plan(
+def make_first_plan(
     model: Model, devices: Sequence[Device], preference: PreferenceCode, tables: Tables | None = None
 ) -> Plan | None:
     """The plan of the first device that takes the whole model, of those predicted to be fastest first; None where none
     does. The others are not asked before somebody wants to know what they would say."""
     measured, count = tables or {}, len(model.operations)
     taken = [[Verdict(True)] * count for _ in devices]
-    problem = _problem(model, devices, taken, preference, measured)
+    problem = _make_problem(model, devices, taken, preference, measured)
     for place in sorted(problem.devices, key=lambda d: problem.cost((d,) * count)):
-        verdicts = _verdicts(model, devices[place], {})
+        verdicts = _ask_for_verdicts(model, devices[place], {})
         if all(verdict.supported for verdict in verdicts):
-            return _asked_later(model, devices, place, verdicts, preference, measured)
+            return _ask_later(model, devices, place, verdicts, preference, measured)
     return None
 
 
-def _asked_later(
+def _ask_later(
     model: Model,
     devices: Sequence[Device],
     place: int,
@@ -145,13 +145,13 @@ def _asked_later(
     assignment = [place] * len(model.operations)
 
     def figures() -> Figures:
-        verdicts = [known if d == place else _verdicts(model, device, {}) for d, device in enumerate(devices)]
-        problem = _problem(model, devices, verdicts, preference, tables)
-        decisions = _decisions(model, devices, verdicts, problem, assignment)
-        return tuple(decisions), problem.cost(assignment), tuple(_alternatives(problem, devices, assignment))
+        verdicts = [known if d == place else _ask_for_verdicts(model, device, {}) for d, device in enumerate(devices)]
+        problem = _make_problem(model, devices, verdicts, preference, tables)
+        decisions = _make_decisions(model, devices, verdicts, problem, assignment)
+        return tuple(decisions), problem.cost(assignment), tuple(_list_alternatives(problem, devices, assignment))
 
-    _tell(model, devices, assignment)
-    return OnlyPlan(model, _everything(model, devices[place]), figures, ())
+    _log_choice(model, devices, assignment)
+    return OnlyPlan(model, _run_everything_on(model, devices[place]), figures, ())
 
 
 def plan_as_chosen(
@@ -175,18 +175,18 @@ def plan_as_chosen(
 
 def plan_whole(model: Model, device: Device) -> Plan:
     """The plan that gives the whole model to one device without asking about costs."""
-    verdicts = [_verdicts(model, device, {})]
+    verdicts = [_ask_for_verdicts(model, device, {})]
     _need_taken(model, [device], verdicts)
     decisions = tuple(
         Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
         for call, verdict in zip(model.operations, verdicts[0], strict=True)
     )
-    return Plan(model, (_everything(model, device),), decisions, 0.0)
+    return Plan(model, (_run_everything_on(model, device),), decisions, 0.0)
 
 
-def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
+def _ask_for_verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
     with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
-        verdicts = verdicts_of(device, model)
+        verdicts = find_verdicts(device.driver, model)
     if not exclusions:
         return verdicts
     return [
@@ -197,7 +197,7 @@ def _verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[
     ]
 
 
-def _assignment(problem: Problem, devices: Sequence[Device], slack: float) -> Sequence[int]:
+def _assign(problem: Problem, devices: Sequence[Device], slack: float) -> Sequence[int]:
     """The device of each operation. Of what costs the same the CPU has the preference, then the earlier device."""
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
     found = partition(problem.with_devices(order), slack)
@@ -217,7 +217,7 @@ def _need_taken(model: Model, devices: Sequence[Device], verdicts: Sequence[Sequ
         raise BadDataError(f"no device takes {call}; " + "; ".join(refusals))
 
 
-def _problem(
+def _make_problem(
     model: Model,
     devices: Sequence[Device],
     verdicts: Sequence[Sequence[Verdict]],
@@ -228,7 +228,7 @@ def _problem(
     prices = [Prices(d.driver.capabilities(), tables.get(d.name, UNMEASURED), reference) for d in devices]
     compute = []
     for position, call in enumerate(model.operations):
-        work = work_of(model, call)
+        work = find_work(model, call)
         compute.append(
             [
                 price.seconds(model, call, preference, work) if answers[position].supported else FORBIDDEN
@@ -237,10 +237,10 @@ def _problem(
         )
     cut, cut_byte = (CUT, NOMINAL.byte) if any(table.costs for table in tables.values()) else (0.0, 0.0)
     launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
-    return Problem(compute, _flows(model), launches, bytes_, cut, cut_byte)
+    return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
 
 
-def _flows(model: Model) -> list[Flow]:
+def _find_flows(model: Model) -> list[Flow]:
     producers = {index: position for position, call in enumerate(model.operations) for index in call.outputs}
     consumers: dict[int, list[int]] = {}
     for position, call in enumerate(model.operations):
@@ -254,7 +254,7 @@ def _flows(model: Model) -> list[Flow]:
     ]
 
 
-def _alternatives(problem: Problem, devices: Sequence[Device], best: Sequence[int]) -> list[Alternative]:
+def _list_alternatives(problem: Problem, devices: Sequence[Device], best: Sequence[int]) -> list[Alternative]:
     """The devices that could have the whole model and do not."""
     singles = [
         Alternative(f"everything on {device.name}", problem.cost((d,) * len(problem.compute)))
@@ -264,7 +264,7 @@ def _alternatives(problem: Problem, devices: Sequence[Device], best: Sequence[in
     return sorted((a for a in singles if a.seconds < FORBIDDEN), key=lambda alternative: alternative.seconds)
 
 
-def _decisions(
+def _make_decisions(
     model: Model,
     devices: Sequence[Device],
     verdicts: Sequence[Sequence[Verdict]],
@@ -285,7 +285,7 @@ def _decisions(
     ]
 
 
-def _steps(
+def _make_steps(
     model: Model,
     devices: Sequence[Device],
     owners: dict[int, object],
@@ -299,19 +299,19 @@ def _steps(
     if not split and len(set(map(id, owners.values()))) == 1:
         device = next(iter(owners.values()))
         assert isinstance(device, Device)
-        return [_everything(model, device)]
+        return [_run_everything_on(model, device)]
     steps: list[Step] = []
-    reads = reads_of(model.operations)
-    for owner, calls in grouped(model, owners | split):
+    reads = count_reads(model.operations)
+    for owner, calls in group_by_owner(model, owners | split):
         if isinstance(owner, Device):
-            part, inputs, outputs = submodel(model, calls, reads)
+            part, inputs, outputs = make_submodel(model, calls, reads)
             steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
         else:
-            steps += [_control_flow_step(model, call, devices, preference, exclusions, tables) for call in calls]
+            steps += [_divide_control_flow(model, call, devices, preference, exclusions, tables) for call in calls]
     return steps
 
 
-def _everything(model: Model, device: Device) -> Run:
+def _run_everything_on(model: Model, device: Device) -> Run:
     return Run(device.name, model, tuple(range(len(model.operations))), model.inputs, model.outputs)
 
 
@@ -325,7 +325,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
     )
 
 
-def _control_flow_step(
+def _divide_control_flow(
     model: Model,
     call: OperationCall,
     devices: Sequence[Device],
@@ -345,7 +345,7 @@ def _control_flow_step(
     return While(call.number, plans[0], plans[1], rest, call.outputs)
 
 
-def _tell(model: Model, devices: Sequence[Device], assignment: Sequence[int]) -> None:
+def _log_choice(model: Model, devices: Sequence[Device], assignment: Sequence[int]) -> None:
     """The messages that the NNAPI guide tells people to look for."""
     if len(set(assignment)) == 1:
         log.info("ModelBuilder::partitionTheWork: only one best device: %s", devices[assignment[0]].name)

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
-from nnapi.drivers.base import Verdict
+from nnapi.drivers.base import Driver, Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.validation import call_facets
-from nnapi.runtime.planning.plan import submodel
-
-if TYPE_CHECKING:
-    from nnapi.runtime.device import Device
+from nnapi.runtime.planning.plan import make_submodel
 
 OPEN_SHAPES_LEVEL = 3
-"""Feature level from which devices understand extents that are not known before the run."""
+"""Feature level from which devices understand dimensions that are not known before the run."""
 HIGHEST_LEVEL = 8
 
 
-def verdicts_of(device: Device, model: Model) -> list[Verdict]:
+def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
     """The verdict on each operation.
 
     A driver of an older level is only shown those operations that it can know of, as a model of their own.
     """
-    level = device.driver.info.feature_level
-    beyond = _beyond_level(device, model, level) if level < HIGHEST_LEVEL else {}
+    level = driver.info.feature_level
+    beyond = _refuse_beyond_level(driver, model, level) if level < HIGHEST_LEVEL else {}
     if not beyond:
-        verdicts = list(device.driver.verdicts(model))
+        verdicts = list(driver.verdicts(model))
     else:
         verdicts = [beyond.get(call.number, Verdict(False)) for call in model.operations]
         known = [call for call in model.operations if call.number not in beyond]
         if known:
-            part, *_ = submodel(model, known)
-            answers = dict(zip((call.number for call in part.operations), device.driver.verdicts(part), strict=True))
+            part, *_ = make_submodel(model, known)
+            answers = dict(zip((call.number for call in part.operations), driver.verdicts(part), strict=True))
             given = {call.number: answers[place] for place, call in enumerate(known)}
             verdicts = [given.get(call.number, v) for call, v in zip(model.operations, verdicts, strict=True)]
-    if not _may_be_kept_from(device, model):
+    if not _may_refuse(driver, model):
         return verdicts
     return [
-        Verdict(False, reason) if verdict.supported and (reason := _kept_from(device, model, call)) else verdict
+        Verdict(False, reason) if verdict.supported and (reason := _find_refusal(driver, model, call)) else verdict
         for call, verdict in zip(model.operations, verdicts, strict=True)
     ]
 
@@ -53,31 +48,31 @@ def has_open_control_flow(model: Model, call: OperationCall) -> bool:
     return any(not o.type.is_known for o in operands if not isinstance(o.value, Model))
 
 
-def _beyond_level(device: Device, model: Model, level: int) -> dict[int, Verdict]:
+def _refuse_beyond_level(driver: Driver, model: Model, level: int) -> dict[int, Verdict]:
     """Refusals of the operations that need a higher level, by their numbers."""
     refusals = {}
     for call in model.operations:
         facet = max(call_facets(model, call), key=lambda facet: facet.level, default=None)
         if facet is not None and facet.level > level:
-            reason = _kept_from(device, model, call) or (
-                f"{call} needs feature level {facet.level} ({facet.reason}), {device.name} has {level}"
+            reason = _find_refusal(driver, model, call) or (
+                f"{call} needs feature level {facet.level} ({facet.reason}), {driver.info.name} has {level}"
             )
             refusals[call.number] = Verdict(False, reason)
     return refusals
 
 
-def _may_be_kept_from(device: Device, model: Model) -> bool:
-    """Whether :func:`_kept_from` can have a reason for any operation."""
-    is_old = device.driver.info.feature_level < OPEN_SHAPES_LEVEL
+def _may_refuse(driver: Driver, model: Model) -> bool:
+    """Whether :func:`_find_refusal` can have a reason for any operation."""
+    is_old = driver.info.feature_level < OPEN_SHAPES_LEVEL
     return is_old or not {call.code for call in model.operations}.isdisjoint(CONTROL_FLOW)
 
 
-def _kept_from(device: Device, model: Model, call: OperationCall) -> str | None:
+def _find_refusal(driver: Driver, model: Model, call: OperationCall) -> str | None:
     """Why an operation is not given to a device, although its driver takes it."""
-    if device.type != DeviceTypeCode.DEVICE_CPU and has_open_control_flow(model, call):
-        return f"{call}: control flow on unknown extents runs on the CPU only"
-    if device.driver.info.feature_level < OPEN_SHAPES_LEVEL:
+    if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_open_control_flow(model, call):
+        return f"{call}: control flow on unknown dimensions runs on the CPU only"
+    if driver.info.feature_level < OPEN_SHAPES_LEVEL:
         for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
             if operand.lifetime != Lifetime.NO_VALUE and not operand.type.is_known:
-                return f"{call}: {operand} has unknown extents, which a device of level 1 or 2 does not understand"
+                return f"{call}: {operand} has unknown dimensions, which a device of level 1 or 2 does not understand"
     return None

@@ -20,7 +20,7 @@ from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
-from nnapi.runtime.store.digest import content_hash, digest, is_as_hashed, sha256
+from nnapi.runtime.store.digest import digest, hash_content, is_as_hashed, sha256
 from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
 
 log = logging.getLogger("nnapi.CompilationCache")
@@ -85,7 +85,7 @@ class Cache:
     ) -> None:
         """Write what the device's driver keeps of what it prepared, if anything, and the plan beside it.
 
-        Nothing is written of a model that has changed since :func:`content_hash` was made of it.
+        Nothing is written of a model that has changed since :func:`hash_content` was made of it.
         """
         payload = None if device.caches is None else device.caches.cache_entry(prepared)
         if payload is not None:
@@ -148,4 +148,4 @@ class Cache:
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
     """What an entry is for, as far as its name does not say."""
-    return digest(content_hash(model), repr(options.threads).encode()).hex()
+    return digest(hash_content(model), repr(options.threads).encode()).hex()

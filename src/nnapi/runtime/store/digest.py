@@ -47,7 +47,7 @@ def sha256(data: bytes) -> bytes:
     return sha256(data).digest()
 
 
-def content_hash(model: Model) -> bytes:
+def hash_content(model: Model) -> bytes:
     """A digest of everything that decides what a finished model computes; made once for each."""
     return _hash(model, _known)
 
@@ -60,7 +60,7 @@ def is_as_hashed(model: Model) -> bool:
         return False
     made = _hash(model, {})
     give_back(constants(model))  # an engine that was given them keeps its own
-    return made == content_hash(model)
+    return made == hash_content(model)
 
 
 def _hash(model: Model, known: MutableMapping[Model, bytes]) -> bytes:
@@ -68,35 +68,35 @@ def _hash(model: Model, known: MutableMapping[Model, bytes]) -> bytes:
     if found is None:
         for each in nested(model):
             if each not in known:
-                known[each] = digest(marshal.dumps(_description(each, known), MARSHAL), *_constants(each))
+                known[each] = digest(marshal.dumps(_describe(each, known), MARSHAL), *_list_constants(each))
         found = known[model]
     return found
 
 
-def take_for(model: Model, digest: bytes) -> None:
+def set_content_hash(model: Model, digest: bytes) -> None:
     """Let that be the digest of a model, which was made before: of one that is still to be described."""
     _known[model] = digest
 
 
-def _description(model: Model, known: MutableMapping[Model, bytes]) -> Any:
-    operands = [(LIFETIMES[id(operand.lifetime)], *_described(operand.type)) for operand in model.operands]
+def _describe(model: Model, known: MutableMapping[Model, bytes]) -> Any:
+    operands = [(LIFETIMES[id(operand.lifetime)], *_describe_type(operand.type)) for operand in model.operands]
     inner = [known[each] for each in referenced(model)]
-    operations = [(*_code(call.code), call.inputs, call.outputs) for call in model.operations]
+    operations = [(*_describe_code(call.code), call.inputs, call.outputs) for call in model.operations]
     return model.inputs, model.outputs, model.relaxed, operands, inner, operations
 
 
-def _described(type: OperandType) -> tuple[Any, ...]:
+def _describe_type(type: OperandType) -> tuple[Any, ...]:
     channel = type.channel
     scales = None if channel is None else (channel.dimension, np.array(channel.scales, np.float32).tobytes())
-    return *_code(type.code), type.dimensions, type.scale, type.zero_point, scales, type.data
+    return *_describe_code(type.code), type.dimensions, type.scale, type.zero_point, scales, type.data
 
 
-def _code(code: int) -> tuple[bytes, int]:
+def _describe_code(code: int) -> tuple[bytes, int]:
     """A type's number so that it means the same in every process: prefixes of extensions do not."""
     extension = EXTENSIONS.name(code) if code > 0xFFFF else None
     return (extension.encode(), code & 0xFFFF) if extension else (b"", int(code))
 
 
-def _constants(model: Model) -> list[Array]:
+def _list_constants(model: Model) -> list[Array]:
     """The constants' bytes."""
     return [np.ascontiguousarray(value).reshape(-1).view(np.uint8) for value in constants(model)]

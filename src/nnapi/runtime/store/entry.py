@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from nnapi.errors import NnapiError
 from nnapi.model.memory import Memory, give_back
 from nnapi.runtime.store.digest import digest
-from nnapi.runtime.store.files import remove_abandoned, replacing
+from nnapi.runtime.store.files import remove_abandoned, replace_file
 
 log = logging.getLogger("nnapi.CompilationCache")
 
@@ -102,7 +102,7 @@ def write_entry(path: str | os.PathLike[str], label: Label, content: Content) ->
     meta = {"name": os.path.basename(path), "purpose": content.purpose}
     meta |= {"plan": len(plan), "size": len(plan) + len(payload)}  # type: ignore[dict-item]
     header = json.dumps(meta | {"digest": _sign(meta, plan, payload), "label": label._asdict()}).encode()
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.writelines((payload, plan, header, TAIL.pack(len(header), MAGIC)))
 
 

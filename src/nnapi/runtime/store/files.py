@@ -17,7 +17,7 @@ PRIVATE, PUBLIC = 0o600, 0o666
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[BinaryIO]:
+def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of another when the block ends; OSError where that cannot be done.
 
     Whatever goes wrong, a full disk or an error in the block, the other stays as it is and nothing else is left.
