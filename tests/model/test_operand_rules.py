@@ -18,7 +18,8 @@ from nnapi.errors import (
     UnexpectedNullError,
     error_for,
 )
-from nnapi.runtime.compilation import Compilation, execute
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.executors.executors import execute
 from tests.graphs import FLOATS, finished_sum, number, open_sum
 
 NONE = None
