@@ -11,7 +11,7 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.plan import Alternative, Plan
-from nnapi.runtime.store.digest import content_hash, digest
+from nnapi.runtime.store.digest import digest, hash_content
 from nnapi.runtime.store.directories import RecordKind
 from nnapi.runtime.store.records import keep_record, recall_record
 
@@ -52,7 +52,7 @@ def make_key(model: Model, devices: Sequence[Device], options: PrepareOptions) -
     versions = [(device.name, device.version) for device in devices]
     cpus = len(os.sched_getaffinity(0))
     others = repr((versions, int(options.preference), options.threads, cpus)).encode()
-    return digest(content_hash(model), others).hex()
+    return digest(hash_content(model), others).hex()
 
 
 def recall_measurements(key: str) -> Measurements:

@@ -166,11 +166,11 @@ def plan_as_chosen(
     somebody wants to know the decisions; ``tables`` are what was measured by then."""
 
     def decide() -> Sequence[Decision]:
-        verdicts = [_verdicts(model, device, {}) for device in devices]
-        problem = _problem(model, devices, verdicts, preference, tables())
-        return _decisions(model, devices, verdicts, problem, [place] * len(model.operations))
+        verdicts = [_ask_for_verdicts(model, device, {}) for device in devices]
+        problem = _make_problem(model, devices, verdicts, preference, tables())
+        return _make_decisions(model, devices, verdicts, problem, [place] * len(model.operations))
 
-    return Plan(model, (_everything(model, devices[place]),), Decisions(decide), predicted)
+    return Plan(model, (_run_everything_on(model, devices[place]),), Decisions(decide), predicted)
 
 
 def plan_whole(model: Model, device: Device) -> Plan:
