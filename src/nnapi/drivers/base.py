@@ -6,7 +6,7 @@ call; arrays in an Outcome belong to the runtime from then on and must share no 
 
 Threading: every method may be called from any thread, several at a time. All state of a run lives in the call.
 
-Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a sentence. Anything else
+Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a message. Anything else
 that escapes is reported as OP_FAILED. A refusal to support an operation is no failure but a Verdict with a reason.
 
 Deadlines: where a Request or PrepareOptions carries one (``time.monotonic_ns``), stop between operations at the
@@ -123,7 +123,7 @@ class DriverDiedError(DeadObjectError):
 
 
 class Verdict(NamedTuple):
-    """Whether a device takes an operation; if not, why, in a sentence."""
+    """Whether a device takes an operation; if not, why, in a message."""
 
     supported: bool
     reason: str = ""
@@ -233,7 +233,7 @@ class Allocates(Protocol):
     """What a driver adds that has memory of its own to offer."""
 
     def allocate(self, type: OperandType) -> Buffer:
-        """A buffer for values of the type; OpFailedError where it cannot be had, as for unknown extents."""
+        """A buffer for values of the type; OpFailedError where it cannot be had, as for unknown dimensions."""
         ...
 
 
@@ -263,7 +263,7 @@ class Breakable(Protocol):
     """What a driver adds whose engine may be out of use in one process while it works in others."""
 
     def outage(self) -> str:
-        """Why the engine cannot be used in this process, in a sentence; nothing where it can."""
+        """Why the engine cannot be used in this process, in a message; nothing where it can."""
         ...
 
 

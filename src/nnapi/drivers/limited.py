@@ -10,7 +10,7 @@ from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, Prepa
 from nnapi.model.model import Model, OperationCall
 
 Refuses = Callable[[Model, OperationCall], str | None]
-"""Why an operation is refused, in a sentence; None when it is taken."""
+"""Why an operation is refused, in a message; None when it is taken."""
 
 
 @dataclass(frozen=True, eq=False)

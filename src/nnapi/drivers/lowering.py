@@ -113,7 +113,7 @@ class Lowering(ABC, Generic[V, C]):
     """One model being lowered for an engine whose values are of type V. What can be lowered is; every operation that
     cannot has its reason in ``verdicts``.
 
-    ``shapes`` are the extents of the inputs, None for one that is omitted; those of rank 0 are as the model has them.
+    ``shapes`` are those of the inputs, None for one that is omitted; where one has rank 0, it is as the model has it.
     """
 
     rules: ClassVar[Rules]
@@ -136,7 +136,7 @@ class Lowering(ABC, Generic[V, C]):
             lifetime = operand.lifetime
             if lifetime is TEMPORARY:
                 continue
-            if lifetime is CONSTANT:  # whose extents are known
+            if lifetime is CONSTANT:  # whose dimensions are known
                 self.types[operand.index] = operand.type
                 self.constants[operand.index] = operand.value
             elif lifetime is Lifetime.NO_VALUE:
@@ -272,7 +272,7 @@ class Lowering(ABC, Generic[V, C]):
 
 
 def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | None]:
-    """Extents of the inputs, with 1 for what the model leaves open: most are numbers of batches. None for open inputs
+    """Shapes of the inputs, with 1 for what the model leaves open: most are numbers of batches. None for open inputs
     that are among the ``omitted``."""
     operands = [model.operands[index] for index in model.inputs]
     return [

@@ -13,7 +13,7 @@ from nnapi.model.operand import OperandType
 
 
 class Null:
-    """Answers with zeros at once; extents that only a computation could tell are 1."""
+    """Answers with zeros at once; dimensions that only a computation could tell are 1."""
 
     info = DeviceInfo("nnapi-null", "1.0", DeviceTypeCode.DEVICE_OTHER, 8)
 

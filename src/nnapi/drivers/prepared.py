@@ -18,13 +18,13 @@ from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.operand import Shape
 
 Shapes: TypeAlias = tuple[Shape | None, ...]
-"""The extents of a model's inputs, None for one that is omitted."""
+"""The dimensions of a model's inputs, None for one that is omitted."""
 T = TypeVar("T")
 P = TypeVar("P", bound=Prepared)
 
 CLOSED = "the prepared model is closed"
 SHAPES_KEPT = 4
-"""Sets of shapes for which a model with open extents is kept prepared."""
+"""Sets of shapes for which a model with open dimensions is kept prepared."""
 
 
 def check_deadline(request: Request) -> None:
@@ -92,7 +92,7 @@ class PerShapes(Generic[T]):
 
 
 class PreparedPerShapes(Generic[P]):
-    """A model whose inputs have extents, or are omitted, as only a run decides: prepared for each case."""
+    """A model whose inputs have dimensions, or are omitted, as only a run decides: prepared for each case."""
 
     def __init__(self, make: Callable[[Shapes], P], assumed: Shapes, first: P | None = None) -> None:
         """``first`` is what is prepared for the ``assumed`` shapes, if there is something already."""

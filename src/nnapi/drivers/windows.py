@@ -1,6 +1,6 @@
 """What engines are handed of windows that slide: legal numbers that none of them counts with are kept from them.
 
-NNAPI allows every extent, stride and dilation of 31 bits. Engines multiply and divide such numbers in 32.
+NNAPI allows every dimension, stride and dilation of 31 bits. Engines multiply and divide such numbers in 32.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ WIDEST = 1 << 16
 
 
 def too_wide(padding: Padding) -> str:
-    """Why an engine should not be given windows with this padding, in a sentence; nothing where it may.
+    """Why an engine should not be given windows with this padding, in a message; nothing where it may.
 
     Without much padding windows are no wider than the image, which is in memory; so nothing else needs a bound.
     """

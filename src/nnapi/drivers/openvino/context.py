@@ -122,5 +122,5 @@ def axis_in(first: bool, axis: int) -> int:
 
 
 def integers(values: Any) -> Node:
-    """A constant list of axes, extents or indices."""
+    """A constant list of axes, dimensions or indices."""
     return op.constant(np.asarray(values, np.int64))

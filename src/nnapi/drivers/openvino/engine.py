@@ -64,7 +64,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
 
 
 def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
-    model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
+    model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
     result = lower_model(model, shapes)
     need_supported(result.verdicts)
     try:
@@ -111,7 +111,7 @@ def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties
 
 
 def dump(prepared: Prepared) -> bytes | None:
-    """The compiled model, headed by a line with what the engine does not keep; None where inputs have open extents."""
+    """The compiled model, headed by a line with what the engine does not keep; None where inputs are open."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
     return json.dumps(prepared.bounds).encode() + b"\n" + _export(prepared.compiled)

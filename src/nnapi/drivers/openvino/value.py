@@ -60,7 +60,7 @@ def number(value: float) -> Node:
 
 
 class Value:
-    """An operand's value. ``type`` has every extent; that of an image says NHWC whatever order the graph computes in.
+    """An operand's value. ``type`` has all dimensions; an image's says NHWC whatever order the graph computes in.
 
     ``array`` is the stored value of a constant.
     """

@@ -84,7 +84,7 @@ class Program:
             raise error.at(str(call)) from None
 
     def _check_results(self, step: Step, call: OperationCall) -> Step:
-        """The step, with extents that only the data decide tested against the declared ones."""
+        """The step, with dimensions that only the data decide tested against the declared ones."""
         declared = [self.model.operands[index].type for index in call.outputs]
 
         def run(*arrays: Array) -> Sequence[Array]:

@@ -43,7 +43,7 @@ class XnnpackDriver(HostMemory):
         self._threads = threads
         self._asked: tuple[weakref.ref[Model], Lowered] | None = None
         """The model that verdicts were asked for last, if taken whole: it is mostly the one to be prepared next, with
-        the extents that were assumed."""
+        the dimensions that were assumed."""
 
     def capabilities(self) -> Capabilities:
         return ENGINE
@@ -70,7 +70,7 @@ class XnnpackDriver(HostMemory):
         return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """The serialised graph, that for the assumed extents where the model leaves some open."""
+        """The serialised graph, that for the assumed dimensions where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
         return pack(graph.compiled) if isinstance(graph, PreparedGraph) else None
 
@@ -89,7 +89,7 @@ class XnnpackDriver(HostMemory):
         from nnapi.drivers.lowering import need_supported
         from nnapi.drivers.xnnpack.compile import compile_graph, find_large_constants, lower_model
 
-        model.need_mapped()  # some extents are known at a run only, and its files may have changed by then
+        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None
         is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
         result = asked[1] if is_asked and asked is not None else lower_model(model, shapes)

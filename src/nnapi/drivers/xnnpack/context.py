@@ -27,7 +27,7 @@ TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_QUANT16_SYMM: "i16",
     OperandCode.TENSOR_BOOL8: "bool",
 }
-"""Element types in the graph by operand code; unsigned codes become signed ones, halves are computed as singles."""
+"""Element types in the graph by operand code; unsigned codes become signed ones, float16 is computed as float32."""
 UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)
 T = TypeVar("T")
 SHIFT = 128
@@ -138,7 +138,7 @@ class Context(lowering.Context):
         return self._reals[tensor]
 
     def real_result(self, position: int = 0) -> Tensor:
-        """A float32 tensor of a result's extents, for :meth:`store`."""
+        """A float32 tensor of a result's dimensions, for :meth:`store`."""
         return self.result(position, type="f32", scale=0.0, zero_point=0)
 
     def store(self, real: Tensor, position: int = 0) -> Tensor:
@@ -170,7 +170,7 @@ class Context(lowering.Context):
         return self.requantise(tensor, tensor_of(kept, tensor.name))
 
     def reshape(self, tensor: Tensor, shape: Shape) -> Tensor:
-        """The same elements under other extents."""
+        """The same elements under other dimensions."""
         if tensor.shape == shape:
             return tensor
         return self.emit("RESHAPE", [tensor, constant(shape)], tensor.like(shape=shape))

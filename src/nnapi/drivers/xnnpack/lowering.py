@@ -33,7 +33,7 @@ class Lowered:
 def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
     """Lower what can be lowered; every operation that cannot has its reason.
 
-    ``shapes`` are the extents of the inputs where the model leaves some open, None for one that is omitted; by default
+    ``shapes`` are those of the inputs where the model leaves some open, None for one that is omitted; by default
     they are :func:`assume_shapes`.
     """
     work = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
@@ -44,7 +44,7 @@ def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> L
 
 
 def assume_shapes(model: Model) -> list[Shape | None]:
-    """Extents of the inputs with 1 for those that the model leaves open; None for what is open and may be omitted."""
+    """Shapes of the inputs with 1 for what the model leaves open; None for what is open and may be omitted."""
     return lowering.assume_shapes(model, find_omissible(model))
 
 
@@ -120,7 +120,7 @@ class _Lowering(Lowering[Tensor, Context]):
         return outer
 
     def _outer(self, index: int, inner: Tensor) -> Tensor:
-        """What the model's user sees of a tensor: halves, which the graph holds as singles."""
+        """What the model's user sees of a tensor: float16, which the graph holds as float32."""
         is_half = self.model.operands[index].type.code == OperandCode.TENSOR_FLOAT16
         return inner.like(type="f16") if is_half else inner
 

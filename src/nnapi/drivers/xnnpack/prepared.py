@@ -56,7 +56,7 @@ class PreparedGraph:
 
 
 class OpenGraph(PreparedPerShapes[PreparedGraph]):
-    """A model whose inputs have extents, or are omitted, as only a run decides: a graph for each case."""
+    """A model whose inputs have dimensions, or are omitted, as only a run decides: a graph for each case."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
         return self.prepare_for(tuple(shapes)).direct(shapes, borrow)

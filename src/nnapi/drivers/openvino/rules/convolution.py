@@ -147,7 +147,7 @@ def _add_bias(context: Context, y: Node, input: Value, filter: Value, bias: Valu
 def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, as_codes: bool = True) -> Node:
     """A filter reshaped and with its axes in another order: as numbers, or ``as_codes`` and what they are worth.
 
-    ``channels`` are the extents of the result but 1 along all axes that are not those of the output channels.
+    ``channels`` are the dimensions of the result but 1 along all axes that are not those of the output channels.
     """
     if filter.array is None:
         node = op.reshape(filter.real(), integers(shape), False)

@@ -24,7 +24,7 @@ SMALL = 2.0**-100
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
     """Nodes of one rank that broadcast, and whether they are NCHW.
 
-    The engine stretches lower ranks too, but may then forget the axes of extent 1 of the others.
+    The engine stretches lower ranks too, but may then forget the axes of length 1 of the others.
     """
     rank = max(value.type.rank for value in values)
     first = rank == 4 and computes_first(*values)

@@ -24,8 +24,8 @@ class Compiled(NamedTuple):
 
     ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
     ``shapes`` are those of the outputs; ``origins`` are the calls of the model behind the operators; ``work`` is how
-    many products it sums; ``assumed`` are the shapes of the inputs (None for one that is omitted) that it was made for,
-    where other runs may need other graphs; ``file`` begins with the content, if there is one.
+    many MACs it is; ``assumed`` are the shapes of the inputs (None for one that is omitted) that it was made for, where
+    other runs may need other graphs; ``file`` begins with the content, if there is one.
     """
 
     content: bytes | memoryview

@@ -1,4 +1,4 @@
-"""Images with other extents: resized, blocks as depth, blocks as batches, channels shuffled."""
+"""Images with other dimensions: resized, blocks as depth, blocks as batches, channels shuffled."""
 
 from __future__ import annotations
 
