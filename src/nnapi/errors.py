@@ -189,7 +189,7 @@ def need(condition: object, sentence: str, error: type[NnapiError] = OpFailedErr
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
+def translate_errors(what: str) -> Iterator[None]:
     """For a `with` block that must raise nothing but an `NnapiError` where memory or descriptors run out.
 
     Modules that are imported when they are needed, and files that are opened then, fail in ways of their own.

@@ -9,6 +9,7 @@ import pytest
 
 import nnapi
 from nnapi.importers import import_cache
+from nnapi.importers.source_files import identify
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.store import records
 from nnapi.runtime.store.digest import hash_content
@@ -117,7 +118,7 @@ def test_what_is_kept_and_damaged_counts_as_nothing(text: str, path: Path) -> No
     keep(path).write_text(text)
     assert not is_known(path)
     keep(path)
-    key = import_cache.identity(nnapi.Memory.from_file(path)).key
+    key = identify(nnapi.Memory.from_file(path)).key
     found = records.recall_record(RecordKind.MODELS, key, dict)
     assert found is not None
     assert is_known(path)

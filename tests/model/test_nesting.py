@@ -1,6 +1,6 @@
 """Models that refer to models, deeper than calls of Python go."""
 
-from nnapi.model.nesting import depths, inner_first, nested
+from nnapi.model.nesting import depths, inner_first, list_nested
 from tests.nest_cases import DEEP, nest
 
 
@@ -15,8 +15,8 @@ def test_circles_are_cut() -> None:
 
 def test_a_nest_is_counted() -> None:
     model = nest(3)
-    assert [each.name for each in nested(model)][-1] == model.name
-    assert len(nested(model)) == 5
+    assert [each.name for each in list_nested(model)][-1] == model.name
+    assert len(list_nested(model)) == 5
     assert depths(model)[model] == 3
 
 
@@ -31,6 +31,6 @@ def test_a_deep_nest_tells_its_level_and_why() -> None:
 def test_a_nest_of_shared_models_is_looked_at_once() -> None:
     """Counted by paths there would be 2 to the power of the depth."""
     model = nest(200, is_shared=True)
-    assert len(nested(model)) == 201
+    assert len(list_nested(model)) == 201
     assert len(model.facets) < 200 * 20
     model.need_mapped()

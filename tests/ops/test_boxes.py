@@ -31,12 +31,12 @@ def test_overlap_of_boxes_without_area_is_no_number() -> None:
 
 def test_transform_moves_by_its_size_and_stretches() -> None:
     # A box of 10 × 20 around (15, 30): right by half its width, down by a quarter of its height, twice as wide.
-    box = b.transformed(array(10, 20, 20, 40), array(0.5, 0.25, np.log(2), 0), array(100, 100))
+    box = b.transform(array(10, 20, 20, 40), array(0.5, 0.25, np.log(2), 0), array(100, 100))
     np.testing.assert_allclose(box, [10, 25, 30, 45], rtol=1e-6)
 
 
 def test_transform_clips_to_height_and_width() -> None:
-    box = b.transformed(array(10, 20, 90, 90), array(0, 0, 1, 1), array(50, 80))
+    box = b.transform(array(10, 20, 90, 90), array(0, 0, 1, 1), array(50, 80))
     np.testing.assert_array_equal(box, [0, 0, 80, 50])
 
 
@@ -73,8 +73,8 @@ def test_suppress_is_greedy(races: int, count: int, limit: int, threshold: float
         assert set(np.flatnonzero(chosen)) == {i for i, _ in found}
 
 
-def test_ranked_puts_taken_ones_first() -> None:
-    order = b.ranked(array(0.1, 0.9, 0.5, 0.7), np.array([True, False, True, True]))
+def test_sort_by_score_puts_taken_ones_first() -> None:
+    order = b.sort_by_score(array(0.1, 0.9, 0.5, 0.7), np.array([True, False, True, True]))
     assert order.tolist()[:3] == [3, 2, 0]
 
 

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from nnapi.ops.lstm_cell import clipped, normalised
+from nnapi.ops.lstm_cell import clip, normalise
 
 
 def test_rows_are_normalised() -> None:
     rows = np.array([[1, 3], [10, 20], [7, 7]], np.float32)
-    np.testing.assert_allclose(normalised(rows), [[-1, 1], [-1, 1], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(normalise(rows), [[-1, 1], [-1, 1], [0, 0]], rtol=1e-6)
 
 
 def test_a_clip_of_zero_does_not_clip() -> None:
     x = np.array([-2, 0.5, 2], np.float32)
-    np.testing.assert_array_equal(clipped(x, 1.0), np.array([-1, 0.5, 1], np.float32))
-    np.testing.assert_array_equal(clipped(x, 0.0), x)
+    np.testing.assert_array_equal(clip(x, 1.0), np.array([-1, 0.5, 1], np.float32))
+    np.testing.assert_array_equal(clip(x, 0.0), x)

@@ -8,7 +8,7 @@ import pytest
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.ops.sequence import check_aux, linked, over_time
+from nnapi.ops.sequence import check_aux, link, over_time
 
 
 def running_sum(x: Any, aux: Any, h: Any) -> tuple[Any, ...]:
@@ -30,9 +30,9 @@ def test_over_time(aux: Any, backward: bool, outputs: Any, last: Any) -> None:
 
 
 def test_linking() -> None:
-    assert linked("input", None, False) == ("input", None)
-    assert linked("input", "aux", True) == ("input", "aux")
-    assert linked("input", "aux", False) == ("aux", None)
+    assert link("input", None, False) == ("input", None)
+    assert link("input", "aux", True) == ("input", "aux")
+    assert link("input", "aux", False) == ("aux", None)
 
 
 X, AUX = tensor("float32", (3, 2, 4)), tensor("float32", (3, 2, 5))

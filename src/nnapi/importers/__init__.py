@@ -36,24 +36,24 @@ def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> M
     or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and OpFailedError where the
     process runs out of memory or of descriptors.
     """
-    return import_cache.load(*_opened(source), shapes)
+    return import_cache.load(*_open(source), shapes)
 
 
-def _opened(source: Source) -> tuple[Memory, str]:
+def _open(source: Source) -> tuple[Memory, str]:
     """The bytes of a model and what to call them."""
     if isinstance(source, bytes | bytearray | memoryview):
         return Memory.from_array(np.frombuffer(source, np.uint8)), "model"
     try:
         if isinstance(source, str | os.PathLike):
             return Memory.from_file(source), os.fspath(source)
-        return _opened_file(source)
+        return _open_file(source)
     except OSError as error:
         if error.errno in (EMFILE, ENFILE):  # no fault of the file
             raise OpFailedError(str(error)) from None
         raise
 
 
-def _opened_file(file: BinaryIO) -> tuple[Memory, str]:
+def _open_file(file: BinaryIO) -> tuple[Memory, str]:
     kind = type(file).__name__
     need(
         hasattr(file, "read"), f"load takes a path, bytes or a file that is open for reading, not {kind}", BadDataError

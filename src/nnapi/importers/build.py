@@ -14,9 +14,9 @@ from nnapi.model.operand import OperandType
 
 def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
     """Describe the steps that the outputs depend on to ``model`` and finish it."""
-    outputs = _written(graph, inputs, outputs)
+    outputs = _write_outputs(graph, inputs, outputs)
     indices = {value: model.add_operand(value.type, value.name) for value in inputs}
-    for step in _needed(graph, outputs):
+    for step in _select_needed(graph, outputs):
         for value in step.inputs:
             if value not in indices:
                 indices[value] = _describe(model, value)
@@ -33,7 +33,7 @@ def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence
     return model
 
 
-def _written(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
+def _write_outputs(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
     """The outputs, each written by an operation of its own: NNAPI has no output that is an input or constant."""
     taken = set(inputs)
     written = []
@@ -47,7 +47,7 @@ def _written(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) ->
     return written
 
 
-def _needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
+def _select_needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
     wanted = set(outputs)
     needed = []
     for step in reversed(graph.steps):

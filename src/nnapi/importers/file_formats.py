@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from nnapi.errors import BadDataError, need, translated
+from nnapi.errors import BadDataError, need, translate_errors
 from nnapi.formats.tflite import IDENTIFIER
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -67,7 +67,7 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     """The model in a memory. BadDataError where no row recognises the content, or where it is damaged."""
     name = os.path.basename(path)
     try:
-        with translated(path):
+        with translate_errors(path):
             need(memory.size, "the file is empty", BadDataError)
             content = memory.view().data.toreadonly()
             for row in FORMATS:

@@ -121,7 +121,7 @@ class Graph:
         found = self._scalars.get((code, value))
         if found is None:
             type = OperandType(code)
-            found = self._scalars[code, value] = Value(type, "", _frozen(np.asarray(value, type.dtype)))
+            found = self._scalars[code, value] = Value(type, "", _freeze(np.asarray(value, type.dtype)))
         return found
 
     def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
@@ -129,7 +129,7 @@ class Graph:
         if type is None:
             codes = {"f4": FLOAT32, "f2": OperandCode.TENSOR_FLOAT16, "i4": INT32, "b1": BOOL8, "u1": BOOL8}
             type = OperandType(codes[array.dtype.str[1:]], array.shape)
-        return Value(type, name, _frozen(np.ascontiguousarray(array.view(type.dtype).reshape(type.dimensions))))
+        return Value(type, name, _freeze(np.ascontiguousarray(array.view(type.dtype).reshape(type.dimensions))))
 
     def reserve(self, count: int) -> None:
         """Take from the allowance before making up a constant of ``count`` bytes; Refused where that is too much."""
@@ -139,7 +139,7 @@ class Graph:
         """A constant tensor of one stored value all over; Refused where its size is open or too large."""
         expressible(type.is_known, f"{name or 'a constant'} has open extents {list(type.dimensions)}")
         self.reserve(type.nbytes)
-        return Value(type, name, _frozen(np.full(type.dimensions, value, type.dtype)))
+        return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
 
     def ints(self, values: Sequence[int] | Sequence[Sequence[int]] | Array) -> Value:
         """A TENSOR_INT32 constant of the numbers' shape."""
@@ -172,9 +172,9 @@ class Graph:
         types, declared = [value.type for value in inputs], [value.type for value in outputs]
         references = [value.model for value in inputs]
         match = operation.match(types, declared, references)
-        settled = _settled(operation, match, types, declared)
+        settled = _settle(operation, match, types, declared)
         if operation.shape_function and is_known:
-            settled = self._computed(operation, match, inputs, outputs, settled)
+            settled = self._compute(operation, match, inputs, outputs, settled)
         for value, type in zip(outputs, settled, strict=True):
             value.type = type
         if is_open:
@@ -186,7 +186,7 @@ class Graph:
             self.steps.append(Step(code, list(inputs), list(outputs), fitted))
             self.written.update(outputs)
 
-    def _computed(
+    def _compute(
         self,
         operation: Operation,
         match: Match,
@@ -218,7 +218,7 @@ class Graph:
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
             known = {i: array for i, array in enumerate(arrays) if array is not None}
             for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):
-                value.array = _frozen(array.astype(type.dtype, copy=False))
+                value.array = _freeze(array.astype(type.dtype, copy=False))
             return [
                 _with_extents(type, value.array.shape)
                 for type, value in zip(results, outputs, strict=True)
@@ -267,19 +267,19 @@ class Graph:
             real = Value(OperandType(FLOAT32, value.shape), f"{value.name}:real")
             if value.array is not None:
                 self.reserve(real.type.nbytes)
-                real.array = _frozen(_real_numbers(value.type, value.array))
+                real.array = _freeze(_real_numbers(value.type, value.array))
             else:
                 self._emit(OperationCode.DEQUANTIZE, [value], [real])
             self._reals[value] = real
         return self._reals[value]
 
-    def widened(self, value: Value, target: Value) -> bool:
+    def widen(self, value: Value, target: Value) -> bool:
         """Whether ``target`` could be made the float32 constant of another constant's numbers, as CAST would."""
         if value.array is None or target.type.code != FLOAT32 or target.shape != value.shape:
             return False
         granted = self.allowance.grants(target.type.nbytes)
         if granted:
-            target.array = _frozen(value.array.astype(np.float32))
+            target.array = _freeze(value.array.astype(np.float32))
         return granted
 
     def quantize(self, real: Value, target: Value) -> None:
@@ -294,7 +294,7 @@ class Graph:
         """A TENSOR_BOOL8 as bytes 0 and 1, of a type that every operation moves."""
         type = _byte_type(value.shape)
         if value.array is not None:
-            return Value(type, value.name, _frozen(np.not_equal(value.array, 0).astype(np.uint8)))
+            return Value(type, value.name, _freeze(np.not_equal(value.array, 0).astype(np.uint8)))
         result = Value(type, f"{value.name}:bytes")
         self._emit(OperationCode.SELECT, [value, self.filled(type, 1), self.filled(type, 0)], [result])
         return result
@@ -309,7 +309,7 @@ def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs
     return operation.code == OperationCode.RESHAPE and not inputs[0].open_extents
 
 
-def _settled(
+def _settle(
     operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
 ) -> list[OperandType]:
     """The output types with the quantisation that the operation fixes; BadDataError where they have another."""
@@ -349,6 +349,6 @@ def _real_numbers(type: OperandType, codes: Array) -> Array:
     return dequantize(type, codes)
 
 
-def _frozen(array: Array) -> Array:
+def _freeze(array: Array) -> Array:
     array.flags.writeable = False
     return array

@@ -17,6 +17,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers import file_formats
 from nnapi.importers.file_formats import Shapes
+from nnapi.importers.source_files import Identity, SourceFile, identify
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -29,54 +30,17 @@ SETTLED = 2_000_000_000
 """Nanoseconds after its last change from which a file's next change is certain to have another time."""
 
 
-class Identity(NamedTuple):
-    """What tells a file, and its content, from others. Times are in nanoseconds."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-    changed: int
-
-    @property
-    def key(self) -> str:
-        """What is known of the file is kept under it."""
-        return f"{self.device:x}-{self.inode:x}"
-
-
-def identity(memory: Memory) -> Identity | None:
-    """That of the file that a memory maps whole, None where it maps none."""
-    stat = memory.stat()
-    return None if stat is None or stat.st_size != memory.size else _identity(stat)
-
-
-def _identity(stat: os.stat_result) -> Identity:
-    return Identity(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-
-
-class Origin:
-    """The file that a model was imported from, as it was then."""
+class Origin(SourceFile):
+    """The file that a model was imported from, known again by path and digest."""
 
     def __init__(self, file: Identity, path: str | os.PathLike[str], *, is_kept: bool = False) -> None:
         """``is_kept`` says that what is to be known of the file is kept already."""
-        self.file, self._path, self._is_kept = file, os.path.abspath(path), is_kept
+        super().__init__(file, path)
+        self._is_kept = is_kept
 
-    def need_unchanged(self) -> None:
-        """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
-        the model. Another file of that name does no harm; what is written through a mapping may not show."""
-        now = self._now()
-        if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
-            raise BadDataError(f"{self._path} has changed since it was loaded: load it again")
-
-    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+    def reduce(self, model: Model) -> tuple[Any, ...] | None:
         """By path and digest, where the file is still there."""
-        return (_loaded, (self._path, hash_content(model))) if self._now() == self.file else None
-
-    def _now(self) -> Identity | None:
-        try:
-            return _identity(os.stat(self._path))
-        except OSError:
-            return None
+        return (_load_again, (self.path, hash_content(model))) if self.identify() == self.file else None
 
     def keep(self, model: Model) -> None:
         """Remember what is to be known of the model; not of a file that was changed a moment ago."""
@@ -90,7 +54,7 @@ class Origin:
         keep_record(RecordKind.MODELS, file.key, known, model=model.name)
 
 
-def _loaded(path: str, digest: bytes) -> Model:
+def _load_again(path: str, digest: bytes) -> Model:
     """The model of a file, elsewhere: BadDataError where that is another one there."""
     model = load(Memory.from_file(path), path)
     need(hash_content(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
@@ -102,10 +66,10 @@ def load(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
 
     A model of given shapes, or of several files, is not that of its file alone and is read every time.
     """
-    file = identity(memory)
+    file = identify(memory)
     if file is None or shapes:
         return file_formats.read(memory, path, shapes)
-    model = recalled(file, memory, path)
+    model = recall(file, memory, path)
     if model is None:
         model = file_formats.read(memory, path)
         if model.origin is None:
@@ -113,25 +77,7 @@ def load(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     return model
 
 
-class Several(Origin):
-    """The files that a model was imported from, which is not remembered: the first does not say whether the others are
-    as they were."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.origins = [Origin(_identity(os.stat(path)), path) for path in paths]
-
-    def need_unchanged(self) -> None:
-        for origin in self.origins:
-            origin.need_unchanged()
-
-    def pickled(self, model: Model) -> tuple[Any, ...] | None:
-        return None
-
-    def keep(self, model: Model) -> None:
-        pass
-
-
-def recalled(file: Identity, memory: Memory, path: str) -> Model | None:
+def recall(file: Identity, memory: Memory, path: str) -> Model | None:
     """The model of a file that was imported before, described when that is needed; None where nothing is known."""
     known = recall_record(RecordKind.MODELS, file.key, _parse)
     if known is None or known.file != file:
@@ -160,7 +106,7 @@ def _parse(data: Any) -> Known:
 def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
     """The model, read only now; BadDataError where it is another by now."""
     model = file_formats.read(memory, path)
-    now = identity(memory)
+    now = identify(memory)
     if now != origin.file:
         if now is None or hash_content(model) != digest:
             raise BadDataError(f"{os.path.basename(path)} has changed since it was loaded: load it again")

@@ -71,7 +71,7 @@ def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]
         arranged: Arranged = []
         codes: dict[str, int] = {}
         try:
-            for slot, values in _listed(form, _bound(form, given, named)):
+            for slot, values in _list_values(form, _bound(form, given, named)):
                 parameter = slot.parameter if isinstance(slot, Several) else slot
                 row = [_argument(parameter, value, codes, exact=len(operation.forms) > 1) for value in values]
                 if row:
@@ -118,7 +118,7 @@ def _bound(form: Form, given: Sequence[Any], named: Mapping[str, Any]) -> dict[s
     return bound
 
 
-def _listed(form: Form, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
+def _list_values(form: Form, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
     """The values of each parameter, defaults filled in up to the last one given or needed."""
     count = len(form.inputs)
     if not form.is_variadic:
@@ -139,7 +139,7 @@ def _argument(slot: Parameter, value: Any, codes: Mapping[str, int], *, exact: b
         return value
     if value is None:
         need(slot.optional or slot.default is None, f"{slot.name} is None, but needed", BadDataError)
-        return Argument(_omitted(slot, codes))
+        return Argument(_pick_type(slot, codes))
     if isinstance(slot, ModelParameter):
         need(isinstance(value, Model), f"{slot.name} is {value!r}, must be a finished Model", BadDataError)
         return Argument(OperandType(OperandCode.MODEL), value)
@@ -150,7 +150,7 @@ def _argument(slot: Parameter, value: Any, codes: Mapping[str, int], *, exact: b
     return constant(value, None, {} if isinstance(slot, AnyParameter) else slot.accepts(codes), slot.name)
 
 
-def _omitted(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
+def _pick_type(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
     """A type that the parameter takes: an operand has one even where it has no value."""
     code = next(code for code in slot.accepts(codes) if code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL)
     if not isinstance(slot, TensorParameter):
@@ -162,7 +162,7 @@ def _omitted(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
 def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exact: bool) -> Argument:
     """A number as a scalar of the type that is asked for; ``exact``: bool and int are not the same."""
     if isinstance(value, str):
-        value = _spelled(slot, value)
+        value = _read_word(slot, value)
     accepted = slot.accepts(codes)
     whole, truth = isinstance(value, Integral), isinstance(value, bool | np.bool_)
     kinds = {
@@ -185,7 +185,7 @@ def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exac
         raise BadDataError(f"{slot.name} is {value}, which {code.name} cannot hold") from None
 
 
-def _spelled(slot: ScalarParameter, word: str) -> int:
+def _read_word(slot: ScalarParameter, word: str) -> int:
     """The code behind "same", "valid", "relu6"."""
     codes: dict[str, int] = {}
     if isinstance(slot, ActivationParameter):
@@ -217,7 +217,7 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
         type = tensor(code, array.shape or (1,))
     elif not type.is_scalar and not type.dimensions:
         type = type.with_dimensions(array.shape)
-    stored = _stored(array, type, name, convert=not isinstance(value, np.ndarray) or array.dtype.itemsize == 8)
+    stored = _store(array, type, name, convert=not isinstance(value, np.ndarray) or array.dtype.itemsize == 8)
     need(
         (type.is_scalar and stored.size == 1) or stored.shape in (type.dimensions, ()),
         f"{name} is an array of shape {list(stored.shape)}, its type is {type}",
@@ -226,7 +226,7 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
     return Argument(type, stored.reshape(type.dimensions))
 
 
-def _stored(array: Array, type: OperandType, name: str, *, convert: bool) -> Array:
+def _store(array: Array, type: OperandType, name: str, *, convert: bool) -> Array:
     if array.dtype == np.bool_ and type.dtype == np.uint8:
         return array.view(np.uint8)
     if array.dtype == type.dtype:

@@ -118,9 +118,9 @@ class Builder:
         number, mark = len(self.model.operations), len(self.model.operands)
         try:
             arranged = arrange(
-                operation, self._unwrapped(given), {key: self._unwrapped(value) for key, value in named.items()}
+                operation, self._unwrap(given), {key: self._unwrap(value) for key, value in named.items()}
             )
-            types = result_types(operation, arranged, _wanted(out), scale, zero_point)
+            types = result_types(operation, arranged, _list_types(out), scale, zero_point)
             inputs = [self._place(argument, slot.name) for slot, row in arranged for argument in row]
             name = name or f"{operation.name.lower()}_{number}"
             names = [f"{name}_{i}" for i in range(len(types))] if len(types) > 1 else [name]
@@ -133,12 +133,12 @@ class Builder:
         tensors = tuple(self._tensor(index) for index in results)
         return tensors[0] if len(tensors) == 1 and not isinstance(operation.outputs[0], Several) else tensors
 
-    def _unwrapped(self, value: Any) -> Any:
+    def _unwrap(self, value: Any) -> Any:
         """The argument with Tensors, also in lists, as operands of this model."""
         if isinstance(value, Tensor):
             need(value.builder is self, f"{value!r} belongs to another model", BadDataError)
             return Argument(value.type, self._values.get(value.index), value.index)
-        return [self._unwrapped(each) for each in value] if isinstance(value, list | tuple) else value
+        return [self._unwrap(each) for each in value] if isinstance(value, list | tuple) else value
 
     def _place(self, argument: Argument, name: str) -> int:
         if argument.index is not None:
@@ -165,7 +165,7 @@ class Builder:
         return Tensor(self, index, operand.type, operand.name)
 
 
-def _wanted(out: Any) -> list[OperandType]:
+def _list_types(out: Any) -> list[OperandType]:
     listed = out if isinstance(out, list | tuple) else [] if out is None else [out]
     types = [tensor(each) if isinstance(each, str) else each for each in listed]
     bad = next((type for type in types if not isinstance(type, OperandType)), None)

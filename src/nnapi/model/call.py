@@ -84,9 +84,9 @@ class Call:
         types = self.stored_results()
         if not self.declared or all(map(is_, types, self.declared)):
             return types
-        return tuple(map(self._kept, range(len(types)), types, self.declared))
+        return tuple(map(self._keep, range(len(types)), types, self.declared))
 
-    def _kept(self, position: int, type: OperandType, declared: OperandType) -> OperandType:
+    def _keep(self, position: int, type: OperandType, declared: OperandType) -> OperandType:
         hands_on = type.is_quantized and isinstance(output_slot(self.operation, position).quant, str)
         return replace(type, scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
 
@@ -273,7 +273,7 @@ def _scalar(
     return value
 
 
-def _referenced(
+def _find_model(
     operation: Operation,
     slot: Parameter,
     index: int,
@@ -291,7 +291,7 @@ _READERS: dict[type[Slot], Callable[..., Any]] = {
     ScalarParameter: _scalar,
     ActivationParameter: _scalar,
     LayoutParameter: _scalar,
-    ModelParameter: _referenced,
+    ModelParameter: _find_model,
 }
 """What makes an argument of an operand, by the class of its parameter."""
 

@@ -25,7 +25,7 @@ def can_change(array: Array) -> bool:
     return owner is not None and not memoryview(owner).readonly
 
 
-def typed(operand: Operand, value: Array) -> Array:
+def to_array(operand: Operand, value: Array) -> Array:
     """Stored bytes as a read-only array of the operand's type and shape."""
     if operand.type.code in DTYPES:
         value = value.view(operand.type.dtype).reshape(operand.type.dimensions)
@@ -68,7 +68,7 @@ def bind(operand: Operand) -> None:
     """Turn a constant's value into an array of its type and shape; what a caller could still write to is copied."""
     value = operand.value
     if not operand.in_memory:
-        operand.value = typed(operand, value.copy() if can_change(value) else value)
+        operand.value = to_array(operand, value.copy() if can_change(value) else value)
     elif isinstance(value, tuple):
         memory = value[0]
         if not memory.size:
@@ -84,6 +84,6 @@ def map_value(operand: Operand) -> None:
     if isinstance(operand.value, tuple):
         memory, offset, length = operand.value
         try:
-            operand.value = typed(operand, memory.view(offset, length))
+            operand.value = to_array(operand, memory.view(offset, length))
         except UnmappableError as error:
             raise error.at(str(operand)) from None

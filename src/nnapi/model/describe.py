@@ -65,12 +65,12 @@ def documentation(operation: Operation) -> str:
         lines += [f"Form {form.name}: {', '.join(slot.name for slot in form.inputs)}" for form in operation.forms]
         lines.append("")
     slots = {slot.name: slot for form in operation.forms for slot in form.inputs}
-    lines += ["Operands:", *(f"    {_described(slot, slots)}" for slot in slots.values()), ""]
-    lines += ["Outputs:", *(f"    {_described(slot, slots)}" for slot in operation.outputs)]
+    lines += ["Operands:", *(f"    {_describe(slot, slots)}" for slot in slots.values()), ""]
+    lines += ["Outputs:", *(f"    {_describe(slot, slots)}" for slot in operation.outputs)]
     return "\n".join(lines)
 
 
-def _described(slot: Slot, slots: Mapping[str, Slot]) -> str:
+def _describe(slot: Slot, slots: Mapping[str, Slot]) -> str:
     parameter = _parameter(slot)
     words = [_types(parameter, slots)]
     if isinstance(slot, Several):

@@ -75,7 +75,7 @@ class Form:
         if not self.is_variadic:
             legal = self.legal_lengths()
             if count not in legal:
-                raise BadDataError(f"takes {counted(legal, 'input')}, got {count}")
+                raise BadDataError(f"takes {say_count(legal, 'input')}, got {count}")
             return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.inputs[:count])]
         spare = count - (len(self.inputs) - 1)
         least = next(slot.least for slot in self.inputs if isinstance(slot, Several))
@@ -124,7 +124,7 @@ class Fit(NamedTuple):
     places: dict[str, tuple[int, int | slice]]
     progress: int
 
-    def named(
+    def name_types(
         self, names: Sequence[str], inputs: Sequence[Any], outputs: Sequence[Any], references: Sequence[Any]
     ) -> Arguments:
         """The types of a call by the names of parameters, models where those are meant; None for what it lacks."""
@@ -181,7 +181,7 @@ def fit(
     return Fit(Match(form, positions, codes, tuple(facets)), places, progress)
 
 
-def counted(legal: Sequence[int], noun: str) -> str:
+def say_count(legal: Sequence[int], noun: str) -> str:
     """The legal numbers of something, in words."""
     return f"{' or '.join(map(str, sorted(legal)))} {noun}{'' if tuple(legal) == (1,) else 's'}"
 
@@ -195,7 +195,7 @@ def _spread_outputs(
         return [(slots[0], slice(0, count))]
     legal = lengths or {len(slots): 1}
     if count not in legal:
-        raise BadDataError(f"has {counted(tuple(legal), 'output')}, got {count}")
+        raise BadDataError(f"has {say_count(tuple(legal), 'output')}, got {count}")
     if legal[count] > 1:
         facets.append(Facet(legal[count], f"{count} outputs"))
     return [(slot, slice(i, i + 1)) for i, slot in enumerate(slots[:count])]

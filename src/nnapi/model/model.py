@@ -19,10 +19,10 @@ from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_siz
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.matching import Facet, Fitted
 from nnapi.model.memory import Memory, mappings, need_whole
-from nnapi.model.nesting import nested
+from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Lifetime, Operand, OperationCall, constants, labelled
+from nnapi.model.parts import Lifetime, Operand, OperationCall, constants, label_call
 from nnapi.model.pickling import build, describe
 from nnapi.model.validation import check_graph, count_needed, model_facets, run_order
 from nnapi.trace import Layer, Phase, Section
@@ -49,7 +49,7 @@ class Origin(Protocol):
     def keep(self, model: Model) -> None:
         """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
 
-    def pickled(self, model: Model) -> tuple[Any, ...] | None:
+    def reduce(self, model: Model) -> tuple[Any, ...] | None:
         """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
 
 
@@ -184,13 +184,13 @@ class Model:
         self._need_building("add an operation")
         number, count, is_registered = len(self.operations), len(self.operands), code in REGISTRY
         if not (is_registered or code == OEM_OPERATION or EXTENSIONS.name(code)):
-            label = labelled(code, number)
+            label = label_call(code, number)
             raise BadDataError(f"{label}: operation code {code} is not one of NeuralNetworks.h nor of an extension")
         if not (len(inputs) and len(outputs)):
-            raise BadDataError(f"{labelled(code, number)}: needs at least one input and one output")
+            raise BadDataError(f"{label_call(code, number)}: needs at least one input and one output")
         for index in (*inputs, *outputs):
             if not 0 <= index < count:
-                self._operand(index, labelled(code, number))
+                self._operand(index, label_call(code, number))
         fitted = self._fit(code, inputs, outputs, number, known) if is_registered else None
         match = None if fitted is None else fitted.match
         self._operations.append(OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match))
@@ -305,7 +305,7 @@ class Model:
         """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
         if not self.is_finished:
             raise BadStateError(f"{self!r} cannot be pickled: it is {self._state}, not finished")
-        found = self.origin.pickled(self) if self.origin is not None else None
+        found = self.origin.reduce(self) if self.origin is not None else None
         self.need_mapped()
         return found or (build, (Model, describe(self)))
 
@@ -337,7 +337,7 @@ class Model:
         """
         if self.origin is not None:
             self.origin.need_unchanged()
-        for operand in (operand for model in nested(self) for operand in model.operands):
+        for operand in (operand for model in list_nested(self) for operand in model.operands):
             if operand.lifetime is CONSTANT:
                 map_value(operand)
         need_whole(mappings(constants(self)))
@@ -383,7 +383,7 @@ class Model:
         try:
             return Fitted(REGISTRY[code].match(types, results, references), code, types, results, references)
         except NnapiError as error:
-            raise error.at(labelled(code, number)) from None
+            raise error.at(label_call(code, number)) from None
 
     def _check_fit(self, call: OperationCall) -> None:
         """Raise BadDataError where an operation no longer fits, because operands were changed after it was added."""

@@ -30,28 +30,28 @@ def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
     return found
 
 
-def referenced(model: M) -> list[M]:
+def list_references(model: M) -> list[M]:
     """The models that a model's operands refer to."""
     return [operand.value for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
-def called(model: M, call: OperationCall) -> list[M]:
+def list_called(model: M, call: OperationCall) -> list[M]:
     """The models that an operation refers to."""
     operands = (model.operands[index] for index in call.inputs)
     return [operand.value for operand in operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
-def nested(model: M) -> list[M]:
+def list_nested(model: M) -> list[M]:
     """The model and all that it refers to, each once; it comes last. Backwards they are in the order of reading: each
     followed by those that it refers to."""
-    return inner_first(model, lambda each: reversed(referenced(each)))
+    return inner_first(model, lambda each: reversed(list_references(each)))
 
 
 def depths(model: M) -> dict[M, int]:
     """The model and all that it refers to, each with how many others lie inside each other within it."""
     found: dict[M, int] = {}
-    for each in nested(model):
-        found[each] = max((1 + found[inner] for inner in referenced(each)), default=0)
+    for each in list_nested(model):
+        found[each] = max((1 + found[inner] for inner in list_references(each)), default=0)
     return found
 
 
@@ -59,7 +59,7 @@ def paths(model: M) -> dict[M, str]:
     """The model and all that it refers to, each with the operands that lead there, the first and the last of many."""
     found = {model: ""}
     ways: dict[M, tuple[str, ...]] = {model: ()}
-    for outer in reversed(nested(model)):
+    for outer in reversed(list_nested(model)):
         for operand in outer.operands:
             if operand.lifetime is Lifetime.SUBGRAPH and operand.value not in found:
                 first, *rest = (*ways[outer], str(operand))

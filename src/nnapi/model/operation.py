@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.model.facts import Facts, Trait
-from nnapi.model.matching import Arguments, Facet, Fit, Form, Match, Misfit, OperandKind, counted, fit, kinds
+from nnapi.model.matching import Arguments, Facet, Fit, Form, Match, Misfit, OperandKind, fit, kinds, say_count
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot
 
@@ -144,10 +144,10 @@ class Operation:
         """
         best: Misfit | None = None
         cause: BadDataError | None = None
-        for fitted in self._fitted(kinds(inputs), kinds(outputs)):
+        for fitted in self._fit(kinds(inputs), kinds(outputs)):
             try:
                 if isinstance(fitted, Fit):
-                    return self._checked(fitted, inputs, outputs, references or [None] * len(inputs))
+                    return self._check(fitted, inputs, outputs, references or [None] * len(inputs))
                 misfit, error = fitted, None
             except BadDataError as caught:
                 misfit, error = Misfit(caught.sentence, fitted.progress), caught
@@ -156,14 +156,14 @@ class Operation:
         assert best is not None
         raise cause or BadDataError(best.sentence)
 
-    def _fitted(self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]) -> list[Fit | Misfit]:
+    def _fit(self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]) -> list[Fit | Misfit]:
         """What each form says to operands of these kinds; remembered, because real models have few combinations."""
         key = (inputs, outputs)
         found = self._fits.get(key)
         if found is None:
             legal = {length for form in self.forms for length in form.legal_lengths()}
             if not (len(inputs) in legal or any(form.is_variadic for form in self.forms)):
-                raise BadDataError(f"takes {counted(tuple(legal), 'input')}, got {len(inputs)}")
+                raise BadDataError(f"takes {say_count(tuple(legal), 'input')}, got {len(inputs)}")
             found = [fit(form, inputs, outputs, self.outputs, self.output_lengths) for form in self.forms]
             if len(inputs) + len(outputs) <= MOST_REMEMBERED:
                 if len(self._fits) >= MOST_REMEMBERED:
@@ -171,16 +171,16 @@ class Operation:
                 self._fits[key] = found
         return found
 
-    def _checked(
+    def _check(
         self, fitted: Fit, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any]
     ) -> Match:
         """The match of a call that fits a form, once the operation's own checks have passed."""
         match = fitted.match
         facets: list[Facet] = []
         for check in self.checks:
-            check(**fitted.named(_wanted(check), inputs, outputs, references))
+            check(**fitted.name_types(_argument_names(check), inputs, outputs, references))
         for function in self.facet_functions:
-            facets += function(**fitted.named(_wanted(function), inputs, outputs, references))
+            facets += function(**fitted.name_types(_argument_names(function), inputs, outputs, references))
         return Match(match.form, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
 
 
@@ -199,9 +199,9 @@ class Registry(Mapping[int, Operation]):
 
     def __getitem__(self, code: int) -> Operation:
         found = self._complete.get(code)
-        return self._imported(code) if found is None else found
+        return self._import(code) if found is None else found
 
-    def _imported(self, code: int) -> Operation:
+    def _import(self, code: int) -> Operation:
         if code not in self:
             raise KeyError(code)
         name = OperationCode(code).name
@@ -226,7 +226,7 @@ REGISTRY = Registry("nnapi.ops")
 
 
 @cache
-def _wanted(function: Callable[..., Any]) -> tuple[str, ...]:
+def _argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names of the arguments that a function asks for."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]

@@ -55,10 +55,10 @@ class OperationCall:
         return operation_name(self.code)
 
     def __str__(self) -> str:
-        return labelled(self.code, self.number)
+        return label_call(self.code, self.number)
 
 
-def labelled(code: int, number: int) -> str:
+def label_call(code: int, number: int) -> str:
     """An operation as sentences name it: its code, and how many were added before it."""
     return f"{operation_name(code)} (#{number})"
 

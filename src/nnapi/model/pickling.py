@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.nesting import nested
+from nnapi.model.nesting import list_nested
 from nnapi.model.operand import OperandType
 from nnapi.model.parts import Graph, Lifetime
 
@@ -30,7 +30,7 @@ class Description(NamedTuple):
 
 def describe(model: Graph) -> list[Description]:
     """The model, whose constants must be mapped and which comes last, and all that it refers to, each once."""
-    models = nested(model)
+    models = list_nested(model)
     places = {each: place for place, each in enumerate(models)}
     return [
         Description(

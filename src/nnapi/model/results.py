@@ -46,13 +46,13 @@ def result_types(
     try:
         if not out:
             count = number_of_results(operation, match, inputs, type_of, value_of) - operation.optional_outputs
-        declared = tuple(results.declared(position) for position in range(count))
+        declared = tuple(results.declare(position) for position in range(count))
         call = normalise(operation, match, inputs, inputs[:0], declared, type_of, value_of)
     except NotYetKnown:
         counted = bool(out) or not isinstance(operation.outputs[0], Several)
         need(counted, "the number of outputs is not known: list them as out", BadDataError)
-        return [results.declared(position) for position in range(count)]
-    return [results.completed(position, type) for position, type in enumerate(call.stored_results())]
+        return [results.declare(position) for position in range(count)]
+    return [results.complete(position, type) for position, type in enumerate(call.stored_results())]
 
 
 class _Results:
@@ -62,7 +62,7 @@ class _Results:
         self, operation: Operation, arranged: Arranged, out: Sequence[OperandType], scale: float | None, zero_point: int
     ) -> None:
         self.operation = operation
-        self.named: dict[str, Any] = {slot.name: _named(slot, row) for slot, row in arranged}
+        self.named: dict[str, Any] = {slot.name: _name_row(slot, row) for slot, row in arranged}
         self.codes = {slot.name: row[0].type.code for slot, row in arranged if row}
         self.out, self.scale, self.zero_point = out, scale, zero_point
 
@@ -73,7 +73,7 @@ class _Results:
         free = (math.inf, 0) if code in ZERO_POINTS else (0.0, 0)
         return OperandType(code, (), *(fixed_quantization(slot, code, self.named) or free))
 
-    def declared(self, position: int) -> OperandType:
+    def declare(self, position: int) -> OperandType:
         """The type with its quantisation, extents as far as the caller gives them."""
         slot = output_slot(self.operation, position)
         wanted = self.out[position] if self.out else None
@@ -98,7 +98,7 @@ class _Results:
         )
         return result
 
-    def completed(self, position: int, result: OperandType) -> OperandType:
+    def complete(self, position: int, result: OperandType) -> OperandType:
         """The type with its extents, which must agree with those the caller gives."""
         extents = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
         wanted = self.out[position].dimensions if self.out else ()
@@ -114,17 +114,17 @@ class _Results:
         return next(iter(accepted))
 
 
-def _named(slot: object, row: Sequence[Argument]) -> Any:
+def _name_row(slot: object, row: Sequence[Argument]) -> Any:
     return [argument.type for argument in row] if isinstance(slot, Several) else row[0].type
 
 
 def _of_models(models: Sequence[Model]) -> list[OperandType]:
     """The outputs of the models that may run, an extent where they agree on it."""
     rows = [[model.operands[index].type for index in model.outputs] for model in models]
-    return [_agreed(column) for column in zip(*rows, strict=False)]
+    return [_agree(column) for column in zip(*rows, strict=False)]
 
 
-def _agreed(types: Sequence[OperandType]) -> OperandType:
+def _agree(types: Sequence[OperandType]) -> OperandType:
     first = types[0]
     if len({type.rank for type in types}) > 1:
         return first.with_dimensions(())

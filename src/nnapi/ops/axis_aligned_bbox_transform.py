@@ -7,7 +7,7 @@ from nnapi.errors import need
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
-from nnapi.ops.boxes import EIGHTHS, check_eighths, check_images, check_upright, transformed
+from nnapi.ops.boxes import EIGHTHS, check_eighths, check_images, check_upright, transform
 from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16, floats
 
 AXIS_ALIGNED_BBOX_TRANSFORM = Operation(
@@ -48,4 +48,4 @@ def axis_aligned_bbox_transform(rois: Array, deltas: Array, batch_index: Array, 
     image = check_images(batch_index, len(image_info))
     check_upright("rois", rois)
     by_class = deltas.reshape(*deltas.shape[:1], deltas.shape[1] // 4, 4)
-    return transformed(rois[:, None], by_class, image_info[image][:, None]).reshape(deltas.shape)
+    return transform(rois[:, None], by_class, image_info[image][:, None]).reshape(deltas.shape)

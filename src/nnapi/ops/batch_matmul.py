@@ -26,14 +26,14 @@ BATCH_MATMUL = Operation(
 @BATCH_MATMUL.shape
 def product(lhs: OperandType, rhs: OperandType, adj_x: bool, adj_y: bool) -> Shape:
     need(lhs.rank == rhs.rank, f"rhs has rank {rhs.rank}, lhs has {lhs.rank}")
-    *batch, rows, inner = _turned(lhs.shape, adj_x)
-    *others, rhs_inner, columns = _turned(rhs.shape, adj_y)
+    *batch, rows, inner = _turn(lhs.shape, adj_x)
+    *others, rhs_inner, columns = _turn(rhs.shape, adj_y)
     need(batch == others, f"rhs has leading extents {others}, lhs has {batch}")
     need(inner == rhs_inner, f"rhs has {rhs_inner} rows to multiply, lhs has {inner} columns")
     return (*batch, rows, columns)
 
 
-def _turned(shape: Shape, adjoint: bool) -> Shape:
+def _turn(shape: Shape, adjoint: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if adjoint else shape
 
 

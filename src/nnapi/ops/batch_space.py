@@ -13,7 +13,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Layout, Tensor, Values
-from nnapi.ops.pad import pad, padded, zero_point_facet
+from nnapi.ops.pad import add_paddings, pad, zero_point_facet
 from nnapi.ops.types import reals
 
 
@@ -62,7 +62,7 @@ def batch_to_space(input: Array, block_shape: Array) -> Array:
 @SPACE_TO_BATCH_ND.shape
 def gathered(input: OperandType, block_shape: Array, paddings: Array) -> Shape:
     (n, *image, depth), (down, across) = input.shape, _block(block_shape)
-    h, w = padded(tuple(image), paddings)
+    h, w = add_paddings(tuple(image), paddings)
     need(h % down == 0 and w % across == 0, f"the padded input is {h} × {w}, must be multiples of {down} × {across}")
     return n * down * across, h // down, w // across, depth
 

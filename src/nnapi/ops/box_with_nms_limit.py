@@ -10,7 +10,17 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, one_of
-from nnapi.ops.boxes import BESIDE, EIGHTHS, Weaken, check_eighths, check_upright, count, number, ranked, suppress
+from nnapi.ops.boxes import (
+    BESIDE,
+    EIGHTHS,
+    Weaken,
+    check_eighths,
+    check_upright,
+    count,
+    number,
+    sort_by_score,
+    suppress,
+)
 from nnapi.ops.types import INT32, reals
 
 HARD, LINEAR, GAUSSIAN = range(3)
@@ -75,7 +85,7 @@ def box_with_nms_limit(
     final, taken = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
 
     flat = (len(images), classes * rois)
-    order = ranked(final.reshape(flat), taken.reshape(flat))[:, : max_boxes if max_boxes >= 0 else None]
+    order = sort_by_score(final.reshape(flat), taken.reshape(flat))[:, : max_boxes if max_boxes >= 0 else None]
     label, roi = np.divmod(order, max(rois, 1))
     owner = np.broadcast_to(images[:, None], order.shape)
     found = taken[owner, label, roi]

@@ -60,7 +60,7 @@ def check_images(batch_index: Array, images: int) -> Array:
     return batch_index.astype(np.intp)
 
 
-def transformed(boxes: Array, deltas: Array, image_info: Array) -> Array:
+def transform(boxes: Array, deltas: Array, image_info: Array) -> Array:
     """Boxes moved by (dx, dy) of their size, stretched by exp(dw), exp(dh), clipped to an image of (height, width)."""
     size = boxes[..., 2:] - boxes[..., :2]
     centre = (boxes[..., :2] + boxes[..., 2:]) / 2 + deltas[..., :2] * size
@@ -109,6 +109,6 @@ def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, lim
     return scores, taken
 
 
-def ranked(scores: Array, taken: Array) -> Array:
+def sort_by_score(scores: Array, taken: Array) -> Array:
     """Positions along the last axis by falling score, those taken first."""
     return np.argsort(np.where(taken, -scores, np.inf), -1, kind="stable")

@@ -11,7 +11,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Tensor, upto
-from nnapi.ops.quantization import Convert, code_bounds, multiplied_by, offset
+from nnapi.ops.quantization import Convert, code_bounds, make_multiplier, offset
 from nnapi.ops.shapes import broadcast
 from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats, numbers
 
@@ -70,10 +70,10 @@ def _sum_of_codes(call: Call, lhs: Array, rhs: Array, sign: int) -> Array:
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
     x, y = (
-        _table(type, multiplied_by(type.scale / common)).take(codes.view(np.uint8))
+        _table(type, make_multiplier(type.scale / common)).take(codes.view(np.uint8))
         for type, codes in zip(types, (lhs, rhs), strict=True)
     )
-    total = multiplied_by(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
+    total = make_multiplier(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
     low, high = code_bounds(out)
     return np.clip(total, low, high, out=total).astype(out.dtype)
 

@@ -55,7 +55,7 @@ def branches_fit(
 ) -> None:
     _need_truth_value("condition", condition)
     for name, branch in (("then_model", then_model), ("else_model", else_model)):
-        model = _referenced(name, branch)
+        model = _need_model(name, branch)
         _need_count(name, "inputs", model.inputs, len(inputs))
         _need_count(name, "outputs", model.outputs, len(outputs))
         _need_pairs(f"{name} input", _types(model, model.inputs), "inputs", inputs)
@@ -69,7 +69,7 @@ def condition_and_body_fit(
     inputs: Sequence[OperandType],
     outputs: Sequence[OperandType],
 ) -> None:
-    condition, body = _referenced("condition_model", condition_model), _referenced("body_model", body_model)
+    condition, body = _need_model("condition_model", condition_model), _need_model("body_model", body_model)
     _need_count("condition_model", "inputs", condition.inputs, len(inputs))
     _need_count("condition_model", "outputs", condition.outputs, 1)
     _need_truth_value("condition_model output 0", _types(condition, condition.outputs)[0])
@@ -96,7 +96,7 @@ def _need_truth_value(label: str, type: OperandType) -> None:
     )
 
 
-def _referenced(name: str, model: Model | None) -> Model:
+def _need_model(name: str, model: Model | None) -> Model:
     need(model is not None, f"{name} has not been given its model", BadDataError)
     assert model is not None
     return model

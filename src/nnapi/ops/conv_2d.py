@@ -13,8 +13,8 @@ from nnapi.model.parameter import Activation, Layout, Tensor
 from nnapi.ops.convolution import (
     DILATION,
     check_bias,
+    declare_filter,
     explicit_padding,
-    filtered,
     implicit_padding,
     normal_convolution,
     pad_image,
@@ -34,13 +34,13 @@ CONV_2D = Operation(
     forms=(
         Form(
             "explicit_padding",
-            (*filtered(channel=0, late_rank=False), *explicit_padding(), *strides(), *TAIL),
+            (*declare_filter(channel=0, late_rank=False), *explicit_padding(), *strides(), *TAIL),
             normal_convolution,
             lengths=(10, 11, 13),
         ),
         Form(
             "implicit_padding",
-            (*filtered(channel=0, late_rank=False), *implicit_padding(), *strides(), *TAIL),
+            (*declare_filter(channel=0, late_rank=False), *implicit_padding(), *strides(), *TAIL),
             normal_convolution,
             lengths=(7, 8, 10),
         ),

@@ -18,7 +18,7 @@ LARGEST = 1 << 32
 """Bytes of an image with its padding that are still made: paddings may be so large that no memory holds them."""
 
 
-def filtered(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
+def declare_filter(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
     """Input, filter and bias; per-channel scales of the filter lie along ``channel``."""
     return (
         Tensor("input", reals(level), rank=4, late_rank=late_rank, image=True),

@@ -13,8 +13,8 @@ from nnapi.model.parameter import Activation, Layout, Scalar, Tensor, positive
 from nnapi.ops.convolution import (
     DILATION,
     check_bias,
+    declare_filter,
     explicit_padding,
-    filtered,
     implicit_padding,
     normal_convolution,
     pad_image,
@@ -32,13 +32,13 @@ DEPTHWISE_CONV_2D = Operation(
     forms=(
         Form(
             "explicit_padding",
-            (*filtered(channel=3), *explicit_padding(), *TAIL),
+            (*declare_filter(channel=3), *explicit_padding(), *TAIL),
             normal_convolution,
             lengths=(11, 12, 14),
         ),
         Form(
             "implicit_padding",
-            (*filtered(channel=3), *implicit_padding(), *TAIL),
+            (*declare_filter(channel=3), *implicit_padding(), *TAIL),
             normal_convolution,
             lengths=(8, 9, 11),
         ),

@@ -10,7 +10,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
-from nnapi.ops.boxes import count, hard, ranked, suppress
+from nnapi.ops.boxes import count, hard, sort_by_score, suppress
 from nnapi.ops.types import FLOAT_SCALAR, INT32, floats
 
 DETECTION_POSTPROCESSING = Operation(
@@ -86,7 +86,7 @@ def detection_postprocessing(
     iou_threshold: float,
     background_in_labels: bool,
 ) -> tuple[Array, Array, Array, Array]:
-    boxes = _decoded(deltas, anchors, np.array([scale_y, scale_x, scale_h, scale_w], np.float32))
+    boxes = _decode(deltas, anchors, np.array([scale_y, scale_x, scale_h, scale_w], np.float32))
     foreground = scores[..., 1:].transpose(0, 2, 1)  # [image, class, cell]
     images, classes, cells = foreground.shape
     weaken = hard(iou_threshold)
@@ -94,13 +94,13 @@ def detection_postprocessing(
         width, most = max_num_detections, max_detections_per_class
         _, taken = suppress(foreground, boxes[:, None], foreground > score_threshold, weaken, most)
         taken = taken.reshape(images, -1)
-        label, cell = np.divmod(ranked(foreground.reshape(images, -1), taken)[:, :width], cells)
+        label, cell = np.divmod(sort_by_score(foreground.reshape(images, -1), taken)[:, :width], cells)
         valid = np.minimum(taken.sum(-1), width)
     else:
         width, labels = max_num_detections * max_classes_per_detection, min(classes, max_classes_per_detection)
         best = foreground.max(1)
         _, taken = suppress(best, boxes, best > score_threshold, weaken, max_num_detections)
-        cell = np.repeat(ranked(best, taken)[:, :max_num_detections], labels, -1)
+        cell = np.repeat(sort_by_score(best, taken)[:, :max_num_detections], labels, -1)
         by_score = np.argsort(-foreground, 1, kind="stable")
         label = np.take_along_axis(by_score[:, :labels].transpose(0, 2, 1), cell[:, ::labels, None], 1)
         label = label.reshape(images, -1)
@@ -109,17 +109,17 @@ def detection_postprocessing(
     listed = np.arange(label.shape[1]) < valid[:, None]
     image = np.arange(images)[:, None]
     columns = (foreground[image, label, cell], boxes[image, cell], label + int(background_in_labels))
-    return (*(_padded(column, listed, width) for column in columns), valid)
+    return (*(_gather(column, listed, width) for column in columns), valid)
 
 
-def _decoded(deltas: Array, anchors: Array, scales: Array) -> Array:
+def _decode(deltas: Array, anchors: Array, scales: Array) -> Array:
     """Boxes [y1, x1, y2, x2] of shape [image, cell, 4] from deltas of anchors [centre y, centre x, height, width]."""
     centre = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scales[:2]
     half = anchors[:, 2:] * np.exp(deltas[..., 2:4] / scales[2:]) / 2
     return np.concatenate([centre - half, centre + half], -1)
 
 
-def _padded(values: Array, listed: Array, width: int) -> Array:
+def _gather(values: Array, listed: Array, width: int) -> Array:
     """The values that are listed, of each image, and zeros up to ``width``."""
     padded = np.zeros((len(values), width, *values.shape[2:]), values.dtype)
     padded[:, : values.shape[1]][listed] = values[listed]

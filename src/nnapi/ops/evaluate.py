@@ -67,7 +67,7 @@ def specialise(call: Call, constants: Mapping[int, Array]) -> Step:
     function = partial(kernel.function, call) if kernel.kind == "exact" else kernel.function
     run = _runner(function, fixed, places, _storers(call, kernel))
     if kernel.kind == "pointwise" and inputs and _is_eight_bit(call.arguments[places[0][0]]):
-        run = _looked_up(run, call.arguments[places[0][0]].dtype)
+        run = _tabulate(run, call.arguments[places[0][0]].dtype)
     return Step(call, tuple(inputs), call.outputs, run)
 
 
@@ -84,7 +84,7 @@ def _is_eight_bit(type: OperandType) -> bool:
     return type.is_quantized and type.dtype.itemsize == 1
 
 
-def _looked_up(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
+def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
     """A function of one 8-bit tensor, place by place, as a table of its 256 results."""
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
@@ -110,7 +110,7 @@ def _runner(
                     for (name, convert), array in zip(names, arrays, strict=True)
                 }
             )
-            return _stored(result, store)
+            return _store(result, store)
 
         return run
 
@@ -118,12 +118,12 @@ def _runner(
         arguments = fixed | {name: list(value) for name, value in lists.items()}
         for (name, i, convert), array in zip(places, arrays, strict=True):
             _place(arguments, name, i, convert(array) if convert else array)
-        return _stored(function(**arguments), store)
+        return _store(function(**arguments), store)
 
     return run_with_lists
 
 
-def _stored(result: Any, store: Sequence[Convert | None]) -> Sequence[Array]:
+def _store(result: Any, store: Sequence[Convert | None]) -> Sequence[Array]:
     results = result if isinstance(result, tuple | list) else (result,)
     return [convert(array) if convert else array for convert, array in zip(store, results, strict=False)]
 
@@ -228,7 +228,7 @@ def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
     pairs = enumerate(zip(call.results, call.kept_results(), strict=True))
     store = [_keeper(call, kernel, position, made, kept) for position, (made, kept) in pairs]
     return [
-        _transposed(convert) if position < len(slots) and slots[position].name in images else convert
+        _transpose(convert) if position < len(slots) and slots[position].name in images else convert
         for position, convert in enumerate(store)
     ]
 
@@ -243,7 +243,7 @@ def _keeper(call: Call, kernel: Kernel, position: int, made: OperandType, kept: 
     return lambda y: encode(dequantize(made, convert(y) if convert else y))
 
 
-def _transposed(convert: Convert | None) -> Convert:
+def _transpose(convert: Convert | None) -> Convert:
     return (lambda y: convert(y).transpose(NHWC_TO_NCHW)) if convert else (lambda y: y.transpose(NHWC_TO_NCHW))
 
 

@@ -19,7 +19,7 @@ from nnapi.ops.boxes import (
     hard,
     number,
     suppress,
-    transformed,
+    transform,
 )
 from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16_SYMM, reals
 
@@ -87,7 +87,7 @@ def generate_proposals(
     x, y = np.meshgrid(np.arange(width) * width_stride, np.arange(height) * height_stride)
     shifted = anchors + np.stack([x, y, x, y], -1).astype(anchors.dtype)[:, :, None]
     info = image_info.reshape(images, 1, 1, 1, 2)
-    boxes = transformed(shifted, deltas.reshape(images, height, width, shapes, 4), info).reshape(images, -1, 4)
+    boxes = transform(shifted, deltas.reshape(images, height, width, shapes, 4), info).reshape(images, -1, 4)
 
     scores = scores.reshape(images, -1)
     order = np.argsort(-scores, -1, kind="stable")[:, : pre_nms_max if pre_nms_max > 0 else None]

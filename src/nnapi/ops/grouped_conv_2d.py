@@ -10,8 +10,8 @@ from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
 from nnapi.ops.convolution import (
     check_bias,
+    declare_filter,
     explicit_padding,
-    filtered,
     implicit_padding,
     normal_convolution,
     pad_image,
@@ -33,12 +33,12 @@ GROUPED_CONV_2D = Operation(
     forms=(
         Form(
             "explicit_padding",
-            (*filtered(channel=0, level=3), *explicit_padding(3), *TAIL),
+            (*declare_filter(channel=0, level=3), *explicit_padding(3), *TAIL),
             normal_convolution,
         ),
         Form(
             "implicit_padding",
-            (*filtered(channel=0, level=3), *implicit_padding(3), *TAIL),
+            (*declare_filter(channel=0, level=3), *implicit_padding(3), *TAIL),
             normal_convolution,
         ),
     ),

@@ -42,7 +42,7 @@ def heatmap_max_keypoint(heatmaps: Array, boxes: Array, singular: float = 1e-5) 
     count, size, _, keypoints = heatmaps.shape
     check_upright("boxes", boxes)
     row, column = np.divmod(heatmaps.reshape(count, -1, keypoints).argmax(1), size)
-    score, step = _refined(_neighbourhood(heatmaps, row, column), singular)
+    score, step = _refine(_neighbourhood(heatmaps, row, column), singular)
     position = (np.stack([column, row], -1).astype(np.float32) + step + np.float32(0.5)) / np.float32(size)
     corner = boxes[:, None, :2]
     return score, corner + position * (boxes[:, None, 2:] - corner)
@@ -62,7 +62,7 @@ def _neighbourhood(heatmaps: Array, row: Array, column: Array) -> Array:
     return bordered[box, row[..., None, None] + around[:, None], column[..., None, None] + around, keypoint]
 
 
-def _refined(cells: Array, singular: float) -> tuple[Array, Array]:
+def _refine(cells: Array, singular: float) -> tuple[Array, Array]:
     """Maximum of the parabola through the cells, and the step (x, y) from the middle cell to it.
 
     The step is cut to 1.5 cells; there is none where the parabola is nearly flat in some direction.

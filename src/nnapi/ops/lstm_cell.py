@@ -55,27 +55,27 @@ def lstm_step(
         if name in cell.peephole:
             z += state * cell.peephole[name]
         if cell.norm:
-            z = normalised(z) * cell.norm[name]
+            z = normalise(z) * cell.norm[name]
         return squash(z + cell.bias[name])
 
     forget = gate("forget", c)
     input = 1 - forget if cell.is_coupled else gate("input", c)
-    c = clipped(forget * c + input * gate("cell", c, activate), options.cell_clip)
+    c = clip(forget * c + input * gate("cell", c, activate), options.cell_clip)
     h = gate("output", c) * activate(c)
     if cell.projection is not None:
         h = h @ cell.projection.T
         if cell.projection_bias is not None:
             h += cell.projection_bias
-        h = clipped(h, options.proj_clip)
+        h = clip(h, options.proj_clip)
     return h, c
 
 
-def normalised(z: Array) -> Array:
+def normalise(z: Array) -> Array:
     """Rows shifted and scaled to mean 0 and variance 1."""
     z = z - z.mean(-1, keepdims=True)
     variance = (z * z).mean(-1, keepdims=True)
     return z / np.sqrt(np.where(variance == 0, np.float32(EPSILON), variance))
 
 
-def clipped(x: Array, limit: float) -> Array:
+def clip(x: Array, limit: float) -> Array:
     return np.clip(x, -np.float32(limit), np.float32(limit)) if limit else x

@@ -64,7 +64,7 @@ def zero_point_facet(input: OperandType) -> list[Facet]:
     return []
 
 
-def padded(shape: Shape, paddings: Array) -> Shape:
+def add_paddings(shape: Shape, paddings: Array) -> Shape:
     """Extents with ``paddings`` [rank, 2], before and after each axis, added; OpFailedError where those do not fit."""
     need(paddings.shape == (len(shape), 2), f"paddings has shape {list(paddings.shape)}, must be {[len(shape), 2]}")
     need(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} must not be negative")
@@ -76,7 +76,7 @@ PAD.facets(zero_point_facet)
 
 @PAD.shape
 def padded_with_zeros(input: OperandType, paddings: Array) -> Shape:
-    return padded(input.shape, paddings)
+    return add_paddings(input.shape, paddings)
 
 
 @PAD.kernel(kind="exact")
@@ -86,7 +86,7 @@ def pad(call: Call, input: Array, paddings: Array) -> Array:
 
 @PAD_V2.shape
 def padded_with_value(input: OperandType, paddings: Array, pad_value: float) -> Shape:
-    return padded(input.shape, paddings)
+    return add_paddings(input.shape, paddings)
 
 
 @PAD_V2.kernel(kind="raw")
@@ -117,7 +117,7 @@ def fits_input(input: OperandType, paddings: OperandType, out: OperandType) -> N
 
 @MIRROR_PAD.shape
 def mirrored(input: OperandType, paddings: Array, mode: int) -> Shape:
-    shape = padded(input.shape, paddings)
+    shape = add_paddings(input.shape, paddings)
     limits = np.array(input.shape) - (1 - mode)
     need(
         bool((paddings <= limits[:, None]).all()),

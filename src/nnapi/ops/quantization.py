@@ -94,7 +94,7 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
     return requantize
 
 
-def multiplied_by(factor: Array | float) -> Convert:
+def make_multiplier(factor: Array | float) -> Convert:
     """A function that multiplies integers by ``factor`` as the specification fixes it for codes: by 31 bits of it, then
     a shift, each rounded to the nearest integer, halves up.
 
@@ -121,7 +121,7 @@ def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Co
     ``unit`` is one number, or one for each channel along the last axis.
     """
     low, high = code_bounds(type, activation)
-    multiply = multiplied_by(np.asarray(unit, np.float64) / type.scale)
+    multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
 
     def rescale(sums: Array) -> Array:
         codes = np.empty(sums.shape, type.dtype)

@@ -104,26 +104,26 @@ def quantized_lstm(
         target = operands[f"{name}_intermediate_scale"] if cell.norm else GATE_SCALE
         # Without normalisation the bias is in units of the input's products, else in those of the normalised gate.
         bias = 0 if cell.norm else cell.bias[name]
-        z = saturate(_rescaled(sums(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
-        z = saturate(z + _rescaled(sums(h, cell.recurrent[name]), types.recurrent[name].scale, h_type.scale, target))
+        z = saturate(_rescale(sums(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
+        z = saturate(z + _rescale(sums(h, cell.recurrent[name]), types.recurrent[name].scale, h_type.scale, target))
         if name in cell.peephole:
             peeped = c * cell.peephole[name].astype(np.int64)
-            z = saturate(z + _rescaled(peeped, types.peephole[name].scale, state_scale, target))
-        return _normalised(z, cell.norm[name], cell.bias[name], types.norm[name].scale) if cell.norm else z
+            z = saturate(z + _rescale(peeped, types.peephole[name].scale, state_scale, target))
+        return _normalise(z, cell.norm[name], cell.bias[name], types.norm[name].scale) if cell.norm else z
 
     forget = logistic(gate("forget", c))
     candidate = tanh(gate("cell", c), 3)
     added = ONE - forget if cell.is_coupled else logistic(gate("input", c))
     c = saturate(divide(forget * c, 15) + divide(added * candidate, 15 + state_bits))
-    c = _clipped(c, cell_clip, c_type.scale)
+    c = _clip(c, cell_clip, c_type.scale)
     output = logistic(gate("output", c)) * tanh(c, state_bits)
     hidden = multiply(output, multiplier(float(np.float32(2.0**-30 / hidden_state_scale))))
     h = saturate(hidden + hidden_state_zero_point, 8)
     if cell.projection is not None and types.projection is not None:
         total = sums(h - hidden_state_zero_point, cell.projection)
         total += 0 if cell.projection_bias is None else cell.projection_bias
-        projected = _rescaled(total, types.projection.scale, hidden_state_scale, h_type.scale)
-        h = saturate(_clipped(projected, proj_clip, h_type.scale) + h_type.zero_point, 8)
+        projected = _rescale(total, types.projection.scale, hidden_state_scale, h_type.scale)
+        h = saturate(_clip(projected, proj_clip, h_type.scale) + h_type.zero_point, 8)
     h = h.astype(np.int8)
     return h, c.astype(np.int16), h
 
@@ -132,18 +132,18 @@ def _less_zero_point(codes: Array, type: OperandType) -> Array:
     return codes.astype(np.int64) - type.zero_point
 
 
-def _rescaled(total: Array, weights_scale: float, scale: float, target: float) -> Array:
+def _rescale(total: Array, weights_scale: float, scale: float, target: float) -> Array:
     """Sums in units of weights_scale × scale as codes of scale ``target``; the factor is a float32, as specified."""
     factor = np.float32(weights_scale) * np.float32(scale) / np.float32(target)
     return multiply(total, multiplier(float(factor)))
 
 
-def _clipped(codes: Array, clip: float | None, scale: float) -> Array:
+def _clip(codes: Array, clip: float | None, scale: float) -> Array:
     limit = int(np.float32(clip) / np.float32(scale)) if clip else 0
     return np.clip(codes, -limit, limit) if limit else codes
 
 
-def _normalised(z: Array, weights: Array, bias: Array, scale: float) -> Array:
+def _normalise(z: Array, weights: Array, bias: Array, scale: float) -> Array:
     """Rows shifted and scaled to mean 0 and variance 1 (with 10 fraction bits), weighted, biased, as gate codes.
 
     The mean is rounded towards 0 and the variance's division by the length is that of 2**20 first, as specified,

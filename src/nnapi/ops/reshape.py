@@ -57,13 +57,13 @@ def reshape(input: Array, shape: Array) -> Array:
 
 @SQUEEZE.shape
 def squeezed(input: OperandType, dims: Array | None) -> Shape:
-    drop = set(_dropped(input.shape, dims))
+    drop = set(_find_dropped(input.shape, dims))
     return tuple(extent for axis, extent in enumerate(input.shape) if axis not in drop) or (1,)
 
 
 @SQUEEZE.kernel(kind="raw")
 def squeeze(input: Array, dims: Array | None) -> Array:
-    kept = input.squeeze(_dropped(input.shape, dims))
+    kept = input.squeeze(_find_dropped(input.shape, dims))
     return kept.reshape(kept.shape or (1,))
 
 
@@ -78,7 +78,7 @@ def expand_dims(input: Array, axis: int) -> Array:
     return np.expand_dims(input, axis)
 
 
-def _dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:
+def _find_dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:
     if dims is None:
         return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
     drop = tuple({axis_of(int(axis), len(shape), "dims") for axis in dims})

@@ -53,10 +53,10 @@ def _by_shape(arguments: Arguments) -> Arguments:
 def _by_scale(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     height, width = arguments["input"].shape[1:3]
-    return arguments | {"size": (_scaled(arguments, "height", height), _scaled(arguments, "width", width))}
+    return arguments | {"size": (_scale_size(arguments, "height", height), _scale_size(arguments, "width", width))}
 
 
-def _scaled(arguments: Arguments, name: str, extent: int) -> int:
+def _scale_size(arguments: Arguments, name: str, extent: int) -> int:
     """The extent times its scale, rounded down, which must leave at least one cell."""
     scale = np.float32(arguments.pop(f"{name}_scale"))
     with np.errstate(over="ignore", invalid="ignore"):

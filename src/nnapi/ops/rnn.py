@@ -14,7 +14,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
 from nnapi.ops.quantization import BOUNDS
-from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, linked, over_time
+from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, link, over_time
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
@@ -157,7 +157,7 @@ def two_directions(
 ) -> list[Shape]:
     fw, bw = ("aux_weights" if operands[f"{prefix}_aux_weights"] else None for prefix in ("fw", "bw"))
     check_aux(input, aux_input, fw, bw)
-    bw_input, aux = linked(input, aux_input, bool(fw))
+    bw_input, aux = link(input, aux_input, bool(fw))
     _, batch, input_size = extents(input, time_major)
     aux_size = aux.shape[2] if aux else 0
     fw_units = _check_cell(operands, "fw_", batch, input_size, aux_size)
@@ -178,7 +178,7 @@ def bidirectional_sequence_rnn(
 ) -> list[Array]:
     x = by_time(input, time_major)
     aux = None if aux_input is None else by_time(aux_input, time_major)
-    bw_x, aux = linked(x, aux, fw_aux_weights is not None)
+    bw_x, aux = link(x, aux, fw_aux_weights is not None)
 
     def run(prefix: str, x: Array, aux_weights: Array | None, backward: bool) -> tuple[Array, tuple[Array, ...]]:
         weights, recurrent_weights, bias = (

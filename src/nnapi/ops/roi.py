@@ -16,7 +16,7 @@ from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, 
 from nnapi.ops.types import FLOAT_SCALAR, INT32, reals
 
 
-def _declared(
+def _declare(
     code: OperationCode, facts: Facts, *samples: Slot, quant: Quantization = None, zero_sized: bool = False
 ) -> Operation:
     operation = Operation(
@@ -57,14 +57,14 @@ def _declared(
     return operation
 
 
-ROI_ALIGN = _declared(
+ROI_ALIGN = _declare(
     OperationCode.ROI_ALIGN,
     Facts(traits=Trait.ORDERS),
     count("height_samples", check=not_negative),
     count("width_samples", check=not_negative),
     zero_sized=True,
 )
-ROI_POOLING = _declared(OperationCode.ROI_POOLING, Facts(traits=Trait.CHOOSES | Trait.ORDERS), quant="feature_map")
+ROI_POOLING = _declare(OperationCode.ROI_POOLING, Facts(traits=Trait.CHOOSES | Trait.ORDERS), quant="feature_map")
 
 
 @ROI_ALIGN.kernel(scaled=("feature_map",))
@@ -79,12 +79,12 @@ def roi_align(
     height_samples: int,
     width_samples: int,
 ) -> Array:
-    image, corners = _located(feature_map, rois, batch_index, height_ratio, width_ratio)
-    rows, row_counts = _sampled(corners[:, 1], corners[:, 3], out_height, height_samples)
-    columns, column_counts = _sampled(corners[:, 0], corners[:, 2], out_width, width_samples)
+    image, corners = _locate(feature_map, rois, batch_index, height_ratio, width_ratio)
+    rows, row_counts = _sample(corners[:, 1], corners[:, 3], out_height, height_samples)
+    columns, column_counts = _sample(corners[:, 0], corners[:, 2], out_width, width_samples)
     total = np.zeros((len(rois), out_height, out_width, feature_map.shape[3]), feature_map.dtype)
     for i, j in product(range(rows.shape[2]), range(columns.shape[2])):
-        sample = _interpolated(feature_map, image, rows[:, :, i], columns[:, :, j])
+        sample = _interpolate(feature_map, image, rows[:, :, i], columns[:, :, j])
         has_sample = (i < row_counts) & (j < column_counts)
         total += np.where(has_sample[:, None, None, None], sample, 0)
     return total / (row_counts * column_counts)[:, None, None, None]
@@ -100,7 +100,7 @@ def roi_pooling(
     height_ratio: float,
     width_ratio: float,
 ) -> Array:
-    image, corners = _located(feature_map, rois, batch_index, height_ratio, width_ratio)
+    image, corners = _locate(feature_map, rois, batch_index, height_ratio, width_ratio)
     corners = np.floor(corners.astype(np.float64) + 0.5).astype(np.float32)
     _, height, width, _ = feature_map.shape
     top, bottom = _bins(corners[:, 1], corners[:, 3], out_height, height)
@@ -113,7 +113,7 @@ def roi_pooling(
     return np.where(empty[..., None], 0, most)
 
 
-def _located(
+def _locate(
     feature_map: Array, rois: Array, batch_index: Array, height_ratio: float, width_ratio: float
 ) -> tuple[Array, Array]:
     """The image of every region and its corners in cells of the feature map; OpFailedError where outside of it."""
@@ -127,7 +127,7 @@ def _located(
     return check_images(batch_index, images), corners
 
 
-def _sampled(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
+def _sample(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
     """Where along one axis each bin of each region is sampled, [region, bin, sample], and how often, [region].
 
     ``samples`` of 0 means one for every cell that a bin touches; the positions beyond a region's number mean nothing.
@@ -139,7 +139,7 @@ def _sampled(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, 
     return first + pitch / 2 + pitch * np.arange(counts.max(initial=0), dtype=np.float32), counts
 
 
-def _interpolated(feature_map: Array, image: Array, rows: Array, columns: Array) -> Array:
+def _interpolate(feature_map: Array, image: Array, rows: Array, columns: Array) -> Array:
     """Bilinear samples [region, row, column, depth] at positions [region, row] and [region, column]."""
     (y0, y1, dy), (x0, x1, dx) = (_between(rows, feature_map.shape[1]), _between(columns, feature_map.shape[2]))
     image, dy, dx = image[:, None, None], dy[:, :, None, None], dx[:, None, :, None]

@@ -39,7 +39,7 @@ def over_time(
     return np.stack(outputs[::-1] if backward else outputs), states
 
 
-def linked(input: T, aux: T | None, weighted: bool) -> tuple[T, T | None]:
+def link(input: T, aux: T | None, weighted: bool) -> tuple[T, T | None]:
     """What the backward cell reads, and what both cells read besides their input.
 
     An auxiliary input without weights is the backward cell's input (parallel linking); one with weights in both

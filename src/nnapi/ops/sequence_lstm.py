@@ -21,7 +21,7 @@ from nnapi.ops.lstm_parameters import (
     option_parameters,
     state_parameters,
 )
-from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, linked, over_time
+from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, link, over_time
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
@@ -106,7 +106,7 @@ def two_directions(
         next((operand_name("aux", gate) for gate in cell_of(operands, prefix).aux), None) for prefix in ("fw_", "bw_")
     )
     check_aux(input, aux_input, fw, bw)
-    bw_input, aux = linked(input, aux_input, bool(fw))
+    bw_input, aux = link(input, aux_input, bool(fw))
     _, batch, _ = extents(input, time_major)
     sizes, states = [], []
     for prefix, reads, names in (("fw_", input, FW_STATES), ("bw_", bw_input, BW_STATES)):
@@ -133,7 +133,7 @@ def bidirectional_sequence_lstm(
     fw, bw = cell_of(operands, "fw_"), cell_of(operands, "bw_")
     x = by_time(input, time_major)
     aux = None if aux_input is None else by_time(aux_input, time_major)
-    bw_x, aux = linked(x, aux, bool(fw.aux))
+    bw_x, aux = link(x, aux, bool(fw.aux))
     fw_states, bw_states = (tuple(operands[f"{name}_in"] for name in names) for names in (FW_STATES, BW_STATES))
     fw_outputs, fw_states = over_time(partial(lstm_step, fw, options), x, aux, fw_states)
     bw_outputs, bw_states = over_time(partial(lstm_step, bw, options), bw_x, aux, bw_states, backward=True)

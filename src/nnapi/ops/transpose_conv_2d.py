@@ -10,7 +10,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Form, Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
-from nnapi.ops.convolution import check_bias, explicit_padding, filtered, implicit_padding, strides
+from nnapi.ops.convolution import check_bias, declare_filter, explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, explicit, need_image
 from nnapi.ops.windows import taps
 
@@ -49,7 +49,7 @@ def _same(wanted: int, size: int, stride: int) -> Pair:
 
 
 TAIL = (*strides(3), Activation(since=3), Layout(default=REQUIRED))
-OPERANDS = filtered(channel=0, level=3)
+OPERANDS = declare_filter(channel=0, level=3)
 
 TRANSPOSE_CONV_2D = Operation(
     OperationCode.TRANSPOSE_CONV_2D,

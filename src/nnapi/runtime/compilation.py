@@ -16,7 +16,7 @@ from nnapi.errors import (
     MissedDeadlinePersistentError,
     UnexpectedNullError,
     need,
-    translated,
+    translate_errors,
 )
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -142,7 +142,7 @@ class Compilation:
         if self._cache is not None:
             self._cache.threads = self._threads
         options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
-        with translated(f"{self.model.name} cannot be prepared"):
+        with translate_errors(f"{self.model.name} cannot be prepared"):
             self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")

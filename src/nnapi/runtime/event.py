@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from nnapi.codes import ResultCode
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, translated
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, translate_errors
 from nnapi.runtime.executors.workers import run_in_background
 from nnapi.trace import Layer, Phase, Section
 
@@ -133,7 +133,7 @@ class Event:
 
 
 def _duplicate(fd: int) -> int:
-    with translated("the fence's descriptor cannot be duplicated"):
+    with translate_errors("the fence's descriptor cannot be duplicated"):
         return os.dup(fd)
 
 
@@ -141,7 +141,7 @@ class _Fence:
     """A descriptor of our own that becomes readable once and stays so."""
 
     def __init__(self) -> None:
-        with translated("no descriptor for the fence"):
+        with translate_errors("no descriptor for the fence"):
             self.fd = os.eventfd(0, os.EFD_CLOEXEC)
         weakref.finalize(self, os.close, self.fd)
 

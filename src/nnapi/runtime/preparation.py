@@ -11,7 +11,7 @@ from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
-from nnapi.model.nesting import nested
+from nnapi.model.nesting import list_nested
 from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
 from nnapi.runtime.autotune.measurements import keep_measurements, make_key, recall_measurements
 from nnapi.runtime.costs.thread_choice import Pricing, known_tables, price
@@ -183,7 +183,7 @@ def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
 
 def _can_stand_in(cpu: Device, model: Model) -> bool:
     """Whether the CPU could run the whole model: it knows no operations of extensions and OEMs."""
-    return all(all(cpu.supports(each)) for each in nested(model))
+    return all(all(cpu.supports(each)) for each in list_nested(model))
 
 
 def _prepare_again(cpu: Device, model: Model) -> Prepared | None:

@@ -11,7 +11,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Model, Operand
-from nnapi.model.nesting import nested
+from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array
 from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
@@ -36,7 +36,7 @@ def example_of(
     spec: str = "",
 ) -> Example:
     """A model, finished or not, as an example; without outputs one that says what was built, but cannot be judged."""
-    models = nested(model)[::-1]
+    models = list_nested(model)[::-1]
     main, *others = (_graph(each, models) for each in models)
     return Example(
         name=name,

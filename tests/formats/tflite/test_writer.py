@@ -8,7 +8,7 @@ import tflite
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import DETECTION, ELEMENTS, OPERATIONS, OPTIONS, layout
-from nnapi.formats.tflite.writer import serialised
+from nnapi.formats.tflite.writer import serialise
 from tests.formats.tflite.published_schema import getter
 
 
@@ -29,7 +29,7 @@ def small_graph() -> Graph:
 
 
 def read(graph: Graph) -> Any:
-    return tflite.Model.GetRootAsModel(serialised(graph), 0)
+    return tflite.Model.GetRootAsModel(serialise(graph), 0)
 
 
 def test_the_graph_is_as_it_was() -> None:
@@ -62,7 +62,7 @@ def test_options_are_where_the_schema_has_them() -> None:
 
 
 def test_constants_are_aligned_and_whole() -> None:
-    content = serialised(small_graph())
+    content = serialise(small_graph())
     model = tflite.Model.GetRootAsModel(content, 0)
     for tensor, wanted in ((1, np.arange(6, dtype=np.int8)), (2, np.array([7, 8, 9], np.int32))):
         data = model.Buffers(model.Subgraphs(0).Tensors(tensor).Buffer()).DataAsNumpy()

@@ -4,7 +4,7 @@ import pytest
 
 from nnapi import OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
-from nnapi.model.nesting import called
+from nnapi.model.nesting import list_called
 from nnapi.runtime.costs.cost_tables import Cost, Table
 from nnapi.runtime.costs.prices import NOMINAL, Prices
 from nnapi.runtime.costs.workload import Element, Kind, find_work
@@ -45,7 +45,7 @@ def test_declared_figures_are_relative_to_the_measured_reference() -> None:
 def test_of_two_branches_one_is_taken() -> None:
     """An IF costs half of what both cost, and itself."""
     prices, model = Prices(DECLARED), branch()
-    inner = sum(prices.seconds(part, part.operations[0], FAST) for part in called(model, model.operations[0]))
+    inner = sum(prices.seconds(part, part.operations[0], FAST) for part in list_called(model, model.operations[0]))
     own = NOMINAL.operation * DECLARED.if_.exec_time
     assert prices.seconds(model, model.operations[0], FAST) == pytest.approx(own + inner / 2, rel=1e-9)
 

@@ -12,6 +12,7 @@ import pytest
 
 from nnapi import Device, compile
 from nnapi.importers import import_cache
+from nnapi.importers.source_files import Identity
 from nnapi.runtime.costs.cost_tables import Costs, Table
 from nnapi.runtime.store.directories import RecordKind
 from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replace_file
@@ -39,7 +40,7 @@ def outcomes(path: Path) -> None:
 
 
 def origins(path: Path) -> None:
-    file = import_cache.Identity(1, 2, 3, 4, 5)
+    file = Identity(1, 2, 3, 4, 5)
     model = doubled()
     import_cache.Origin(file, path).keep(model)
 

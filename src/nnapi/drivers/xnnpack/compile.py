@@ -18,7 +18,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
 from nnapi.drivers.xnnpack.passes.state_variables import make_state_variables
 from nnapi.formats.tflite.graph import Graph, Tensor
-from nnapi.formats.tflite.writer import serialised
+from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
@@ -54,7 +54,7 @@ def compile_graph(
     for rewrite in PASSES:
         graph = rewrite(graph)
     return Compiled(
-        serialised(graph),
+        serialise(graph),
         graph.flipped,
         tuple(tensor.shape for tensor in graph.outputs),
         tuple(find_origins(graph)),

@@ -57,7 +57,7 @@ class Source:
         except error:
             raise BadDataError("a table lies outside the file") from None
         found = self._descriptions.get(description)
-        size, fields = self._described(description) if found is None else found
+        size, fields = self._describe(description) if found is None else found
         if size < 4 or at + size > self.size:
             raise BadDataError("a table ends after the file")
         self.budget -= size
@@ -65,7 +65,7 @@ class Source:
             self.spend(0)
         return Record(self, at, fields)
 
-    def referred(self, at: int) -> Record:
+    def follow(self, at: int) -> Record:
         """The table that the offset stored at ``at`` leads to."""
         try:
             target = at + _offset(self.content, at)[0]
@@ -89,7 +89,7 @@ class Source:
             raise BadDataError(f"{what} ends after the file")
         return start, length
 
-    def _described(self, at: int) -> tuple[int, tuple[int, ...]]:
+    def _describe(self, at: int) -> tuple[int, tuple[int, ...]]:
         """Size of the tables that share the description at ``at``, and where in them each field lies, 0 for nowhere."""
         if at < 0:
             raise BadDataError("a table's description lies before the file")
@@ -202,7 +202,7 @@ class Record:
     def child(self, field: int) -> Record | None:
         """The table that a field refers to, None where the file leaves it out."""
         place = self._places[field]
-        return self._source.referred(self._at + place) if place else None
+        return self._source.follow(self._at + place) if place else None
 
     def children(self, field: int) -> Iterator[Record]:
         """The tables of a vector, in order."""
@@ -210,4 +210,4 @@ class Record:
         if place:
             start, length = source.vector(self._at + place, 1)
             for at in range(start, start + length * OFFSET.size, OFFSET.size):
-                yield source.referred(at)
+                yield source.follow(at)

@@ -144,7 +144,7 @@ class Writer:
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
 
-def serialised(graph: Graph) -> bytes:
+def serialise(graph: Graph) -> bytes:
     """The graph as a file."""
     tensors = graph.tensors()
     index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
@@ -342,10 +342,10 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor]) -> by
         end += pad + 4 + size
     assert end < LARGEST, "the file is too large"
     writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
-    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _filled(parts, end)
+    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _fill(parts, end)
 
 
-def _filled(parts: Iterable[Any], size: int) -> bytes:
+def _fill(parts: Iterable[Any], size: int) -> bytes:
     """A file of so many bytes of parts, of which some are tensors that write themselves."""
     file = BytesIO()
     file.seek(size - 1)

@@ -6,6 +6,7 @@ import os
 
 from nnapi.importers.onnx.convert import Import, Shapes
 from nnapi.importers.onnx.reader import File
+from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
@@ -21,7 +22,5 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     file = File(memory, path)
     model = Import(file, os.path.basename(path), shapes or {}).model()
     if file.mapped:
-        from nnapi.importers.import_cache import Several
-
-        model.origin = Several([path, *file.mapped])
+        model.origin = SeveralFiles([path, *file.mapped])
     return model

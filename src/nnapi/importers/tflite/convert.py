@@ -17,9 +17,9 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
-from nnapi.importers.tflite.references import CONTROL_FLOW, referred
+from nnapi.importers.tflite.references import CONTROL_FLOW, list_subgraphs
 from nnapi.importers.tflite.rules import reason_without_rule, rule_for
-from nnapi.importers.tflite.tensors import in_blocks, operand_type, stored
+from nnapi.importers.tflite.tensors import in_blocks, operand_type, read_constant
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -47,7 +47,7 @@ class Import:
 
     def model(self) -> Model:
         """The whole file as a model; UnsupportedOperationsError listing every operation that cannot be expressed."""
-        *inner, _ = inner_first(0, self._referred)
+        *inner, _ = inner_first(0, self._list_referred)
         for index in (index for index in inner if index in self._as_models):
             self._convert(index)
         model = self._convert(0)
@@ -71,12 +71,12 @@ class Import:
         yield
         self._open.remove(index)
 
-    def _referred(self, index: int) -> list[int]:
+    def _list_referred(self, index: int) -> list[int]:
         """The subgraphs that subgraph ``index`` refers to. Of what is damaged the conversion tells."""
         found: list[int] = []
         try:
             for operator in self.file.subgraph(index).operators if self.file.subgraph_count > 1 else ():
-                references = referred(operator)
+                references = list_subgraphs(operator)
                 found += references
                 if operator.kind in CONTROL_FLOW:
                     self._as_models.update(references)
@@ -123,7 +123,7 @@ class Conversion:
             value = self._values[index] = self._state(tensor) if tensor.is_variable else self._constant(tensor)
         return value
 
-    def written(self, index: int) -> Value:
+    def make_output(self, index: int) -> Value:
         """A new value for a tensor that an operator writes."""
         need(index >= 0, "an operator leaves out an output", BadDataError)
         tensor = self.subgraph.tensors[index]
@@ -217,7 +217,7 @@ class Conversion:
             raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
         if tensor.sparsity:
             self.graph.reserve(type.nbytes)
-        array, is_view = stored(tensor, self.whole.file.content)
+        array, is_view = read_constant(tensor, self.whole.file.content)
         return Value(type, tensor.name, array, is_view)
 
     def _in_blocks(self, tensor: Tensor, blocks: Blocks) -> Value:
@@ -229,7 +229,7 @@ class Conversion:
         expressible(points is None or not points.any(), f"{tensor} has a zero point for each block")
         self.graph.reserve(type.nbytes)
         self.note("weights with a scale per block are used as real numbers; TFLite quantises the input as well")
-        codes, _ = stored(tensor, self.whole.file.content)
+        codes, _ = read_constant(tensor, self.whole.file.content)
         return Value(type, tensor.name, in_blocks(codes, scales, blocks.size, str(tensor)))
 
     def _part(self, tensor: Tensor, index: int) -> Array | None:
@@ -244,7 +244,7 @@ class Conversion:
             f"{tensor} has its scales or zero points in {part}, which holds none",
             BadDataError,
         )
-        return stored(part, self.whole.file.content)[0]
+        return read_constant(part, self.whole.file.content)[0]
 
     def _state(self, tensor: Tensor) -> Value:
         type = operand_type(tensor)

@@ -27,7 +27,7 @@ class Scope(Protocol):
     def read(self, index: int) -> Value:
         """The value of a tensor."""
 
-    def written(self, index: int) -> Value:
+    def make_output(self, index: int) -> Value:
         """A new value for a tensor that an operator writes."""
 
     def bind(self, index: int, value: Value) -> None:
@@ -47,7 +47,7 @@ class TfliteNode(Node):
     """An operator with its inputs and outputs as values of the graph."""
 
     def __init__(self, scope: Scope, operator: Operator) -> None:
-        super().__init__(scope.graph, operator.kind, [scope.written(index) for index in operator.outputs])
+        super().__init__(scope.graph, operator.kind, [scope.make_output(index) for index in operator.outputs])
         self.scope = scope
         self.operator = operator
         self._options: Options | None = None

@@ -15,7 +15,7 @@ CONTROL_FLOW = ("IF", "WHILE")
 """What refers to subgraphs as models of their own; the operations of the others' take the operator's place."""
 
 
-def referred(operator: Operator) -> list[int]:
+def list_subgraphs(operator: Operator) -> list[int]:
     """The numbers of the subgraphs, which may not exist."""
     if operator.kind not in FIELDS:
         return []

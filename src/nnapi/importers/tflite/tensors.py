@@ -79,7 +79,7 @@ def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
     return OperandType(O.TENSOR_QUANT8_SYMM_PER_CHANNEL, dimensions, channel=channel)
 
 
-def stored(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
+def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     """A constant's value as its operand type stores it, and whether that is a view of the file's content."""
     assert tensor.region is not None
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
-from nnapi.model.nesting import called, nested
+from nnapi.model.nesting import list_called, list_nested
 from nnapi.runtime.costs.cost_tables import Cost, Table
 from nnapi.runtime.costs.workload import Work, find_work
 
@@ -62,11 +62,11 @@ class Prices(NamedTuple):
                 return self.seconds(model, call, preference)
             is_if = call.code == OperationCode.IF
             own = NOMINAL.operation * _find_factor(self.declared.if_ if is_if else self.declared.while_, preference)
-            inner = sum(totals[each] for each in called(model, call)) * (0.5 if is_if else 1.0)
+            inner = sum(totals[each] for each in list_called(model, call)) * (0.5 if is_if else 1.0)
             return own + min(inner, MOST)
 
-        for inner in called(model, call):
-            for each in nested(inner):
+        for inner in list_called(model, call):
+            for each in list_nested(inner):
                 if each not in totals:
                     totals[each] = sum(seconds(each, other) for other in each.operations)
         return seconds(model, call)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
-from nnapi.model.nesting import nested
+from nnapi.model.nesting import list_nested
 from nnapi.runtime.costs.calibration import BUDGET, Class, calibrate
 from nnapi.runtime.costs.cost_tables import Table, open_costs
 from nnapi.runtime.costs.prices import NOMINAL
@@ -58,7 +58,7 @@ class Pricing:
 
 def predict_nominal_seconds(model: Model) -> float:
     """Seconds of a run on the nominal processor, which no measurement changes."""
-    return sum(NOMINAL.seconds(find_work(each, call)) for each in nested(model) for call in each.operations)
+    return sum(NOMINAL.seconds(find_work(each, call)) for each in list_nested(model) for call in each.operations)
 
 
 def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
@@ -129,7 +129,7 @@ def count_threads(device: Device, threads: int) -> int:
 def _sum_works(model: Model) -> dict[Class, Work]:
     """What the operations of each class have to do together, those inside control flow included."""
     works: dict[Class, Work] = {}
-    for each in reversed(nested(model)):
+    for each in reversed(list_nested(model)):
         for call in each.operations:
             _add(works, find_work(each, call))
     return works

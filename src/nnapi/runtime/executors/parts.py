@@ -9,7 +9,7 @@ from typing import NamedTuple
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import MissedDeadlineError, NnapiError
 from nnapi.model.model import Model
-from nnapi.model.nesting import nested
+from nnapi.model.nesting import list_nested
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.executors import OnDevice, PreparedPlan, wrap_error
@@ -101,7 +101,7 @@ def _find_places(whole: Model, source: Model, run: Run) -> Places:
     """
     if run.model is whole:
         return ()
-    index = nested(whole)[::-1].index(source)
+    index = list_nested(whole)[::-1].index(source)
     return [(index, number) for number in run.operations]
 
 

@@ -9,7 +9,7 @@ from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceC
 from nnapi.drivers.base import Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.nesting import called, depths
+from nnapi.model.nesting import depths, list_called
 from nnapi.runtime.costs.cost_tables import Table
 from nnapi.runtime.costs.prices import NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.costs.workload import find_work
@@ -321,7 +321,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:
         and isinstance(owner, Device)
         and owner.type == DeviceTypeCode.DEVICE_CPU
         and not has_open_control_flow(model, call)
-        and max(depths(inner)[inner] for inner in called(model, call)) < DIVIDED
+        and max(depths(inner)[inner] for inner in list_called(model, call)) < DIVIDED
     )
 
 

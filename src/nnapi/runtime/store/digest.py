@@ -18,7 +18,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.memory import give_back
 from nnapi.model.model import Lifetime, Model, constants
-from nnapi.model.nesting import nested, referenced
+from nnapi.model.nesting import list_nested, list_references
 from nnapi.model.operand import Array, OperandType
 
 WORD = 8
@@ -66,7 +66,7 @@ def is_as_hashed(model: Model) -> bool:
 def _hash(model: Model, known: MutableMapping[Model, bytes]) -> bytes:
     found = known.get(model)
     if found is None:
-        for each in nested(model):
+        for each in list_nested(model):
             if each not in known:
                 known[each] = digest(marshal.dumps(_describe(each, known), MARSHAL), *_list_constants(each))
         found = known[model]
@@ -80,7 +80,7 @@ def set_content_hash(model: Model, digest: bytes) -> None:
 
 def _describe(model: Model, known: MutableMapping[Model, bytes]) -> Any:
     operands = [(LIFETIMES[id(operand.lifetime)], *_describe_type(operand.type)) for operand in model.operands]
-    inner = [known[each] for each in referenced(model)]
+    inner = [known[each] for each in list_references(model)]
     operations = [(*_describe_code(call.code), call.inputs, call.outputs) for call in model.operations]
     return model.inputs, model.outputs, model.relaxed, operands, inner, operations
 

@@ -31,11 +31,11 @@ def rule(*kinds: str) -> Callable[[Rule], Rule]:
 
 def rule_for(kind: str) -> Rule | None:
     """The rule of an operation by its TFLite name, None where there is none."""
-    return _imported(kind) if kind in HOMES else None
+    return _import(kind) if kind in HOMES else None
 
 
 @cache
-def _imported(kind: str) -> Rule:
+def _import(kind: str) -> Rule:
     import_module(f"{__name__}.{HOMES[kind]}")  # waits where another thread is at it
     return RULES[kind]
 

@@ -6,7 +6,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
-from nnapi.importers.tflite.references import referred
+from nnapi.importers.tflite.references import list_subgraphs
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
@@ -25,7 +25,7 @@ def while_(node: TfliteNode) -> None:
 
 def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: list[Value]) -> None:
     """An operation on two subgraphs; nothing where one of them was refused, which has been recorded."""
-    models = [node.scope.model(index) for index in referred(node.operator)]
+    models = [node.scope.model(index) for index in list_subgraphs(node.operator)]
     references = [
         Value(OperandType(OperandCode.MODEL), model.name, model=model) for model in models if model is not None
     ]
@@ -45,7 +45,7 @@ def call(node: TfliteNode) -> None:
 
 def _inline(node: TfliteNode) -> None:
     """The operations of a subgraph take the operator's place."""
-    (index,) = referred(node.operator)
+    (index,) = list_subgraphs(node.operator)
     results = node.scope.inline(index, node.inputs)
     for i, value in enumerate(results[: len(node.outputs)]):
         node.deliver(value, i)

@@ -20,7 +20,7 @@ PADDING = {0: PaddingCode.PADDING_SAME, 1: PaddingCode.PADDING_VALID}
 @rule("CONV_2D")
 def conv_2d(node: TfliteNode) -> None:
     o = node.options
-    x, filter = weighted(node, 0, 1)
+    x, filter = read_weights(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
     bias = bias_of(node, 2, x, filter, filter.shape[0])
     groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
@@ -37,7 +37,7 @@ def conv_2d(node: TfliteNode) -> None:
 @rule("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: TfliteNode) -> None:
     o = node.options
-    x, filter = weighted(node, 0, 1)
+    x, filter = read_weights(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
     bias = bias_of(node, 2, x, filter, filter.shape[3])
     multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.multiplier
@@ -58,7 +58,7 @@ def depthwise_conv_2d(node: TfliteNode) -> None:
 @rule("TRANSPOSE_CONV")
 def transpose_conv(node: TfliteNode) -> None:
     o = node.options
-    x, filter = weighted(node, 2, 1)
+    x, filter = read_weights(node, 2, 1)
     expressible(filter.rank == 4, "its filter is not of rank 4")
     bias = bias_of(node, 3, x, filter, filter.shape[0])
     node.emit(
@@ -82,7 +82,7 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
     expressible(len(parameters) >= 12, f"its parameters take {len(parameters)} bytes, must be at least 12")
     scheme, across, down = np.frombuffer(parameters, "<i4", 3).tolist()
     expressible(scheme in PADDING.values(), f"its padding scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
-    x, filter = weighted(node, 0, 1)
+    x, filter = read_weights(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
     batches, height, width, _ = node.known(x)
     units, tall, wide, _ = node.known(filter)
@@ -105,7 +105,7 @@ def fully_connected(node: TfliteNode) -> None:
     """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
     o = node.options
     expressible(o.weights_format == 0, "its weights are shuffled for one kind of processor")
-    x, weights = weighted(node, 0, 1)
+    x, weights = read_weights(node, 0, 1)
     if weights.rank != 2:
         raise Refused(f"its weights are of rank {weights.rank}")
     units, depth = node.known(weights)
@@ -140,7 +140,7 @@ def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Valu
     node.reshape(out, shape, to=node.output)
 
 
-def weighted(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
+def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
     """Input and weights; codes as weights of a float input become the numbers that they stand for."""
     x, weights = node.input(i), node.input(j)
     if x.is_float and weights.is_quantized:

@@ -45,10 +45,10 @@ def strided_slice(node: TfliteNode) -> None:
         masks = map(node.i32, (o.begin_mask, o.end_mask, o.shrink_axis_mask))
         node.emit(OperationCode.STRIDED_SLICE, x, *(node.input(i) for i in (1, 2, 3)), *masks)
         return
-    sliced(node, x, *_plan(node, x.rank))
+    write_slice(node, x, *_plan(node, x.rank))
 
 
-def sliced(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
+def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
     """Write the slice of a value, with new axes put in, to the output."""
     if x.type.code in (INT32, BOOL8):
         taken = _by_blocks(node, x, along)
@@ -57,7 +57,7 @@ def sliced(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequenc
     else:
         _by_strides(node, x, along, node.output)
         return
-    shape = list(_dropped(taken.shape, along) if x.type.code in (INT32, BOOL8) else taken.shape)
+    shape = list(_drop_axes(taken.shape, along) if x.type.code in (INT32, BOOL8) else taken.shape)
     if all(part.shrink for part in along):
         shape = []
     for axis in new_axes:
@@ -139,15 +139,15 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
             places[axis] = list(picked)
     if any(begin) or any(extent != -1 for extent in size):
         extents = [extent if wanted == -1 else wanted for extent, wanted in zip(x.shape, size, strict=True)]
-        sliced = node.temporary(x.type.with_dimensions(extents), "sliced")
-        x = take(node, x, begin, size, to=sliced)
+        write_slice = node.temporary(x.type.with_dimensions(extents), "sliced")
+        x = take(node, x, begin, size, to=write_slice)
     for axis, chosen in places.items():
         shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
         x = node.apply(OperationCode.GATHER, x, node.i32(axis), node.graph.ints(chosen), shape=shape)
     return x
 
 
-def _dropped(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
+def _drop_axes(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
     return [extent for extent, part in zip(shape, along, strict=True) if not part.shrink]
 
 

@@ -27,7 +27,7 @@ def dequantize(node: TfliteNode) -> None:
     """Weights stored as float16 or codes become float32 here; values that are computed, when the model runs."""
     x = node.input(0)
     if x.is_float:
-        if not node.graph.widened(x, node.output):
+        if not node.graph.widen(x, node.output):
             node.emit(OperationCode.CAST, x)
     elif x.array is not None:
         node.bind(0, node.graph.real(x))
@@ -43,7 +43,7 @@ def cast(node: TfliteNode) -> None:
     if source == target:
         node.bind(0, x)
     elif source == BOOL8:
-        one, zero = (node.graph.filled(_stored(target, x), number) for number in (1, 0))
+        one, zero = (node.graph.filled(_name_type(target, x), number) for number in (1, 0))
         node.emit(OperationCode.SELECT, x, one, zero)
     elif target == BOOL8:
         node.emit(
@@ -67,7 +67,7 @@ def cast(node: TfliteNode) -> None:
         node.emit(OperationCode.CAST, x)
 
 
-def _stored(code: int, like: Value) -> OperandType:
+def _name_type(code: int, like: Value) -> OperandType:
     return OperandType(code, like.shape, *((1.0, 0) if code in (QUANT8, QUANT8_SIGNED) else ()))
 
 

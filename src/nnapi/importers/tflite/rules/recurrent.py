@@ -77,16 +77,16 @@ def basic_lstm(node: TfliteNode) -> None:
     )
     entry, candidate, forget, output = split(node, gates, 1, 4)
 
-    def squashed(code: OperationCode, value: Value) -> Value:
+    def squash(code: OperationCode, value: Value) -> Value:
         return node.apply(code, value, shape=state.shape)
 
     def product(a: Value, b: Value) -> Value:
         return node.apply(OperationCode.MUL, a, b, node.i32(0), shape=state.shape)
 
-    gained = product(squashed(OperationCode.LOGISTIC, entry), squashed(OperationCode.TANH, candidate))
-    kept = product(squashed(OperationCode.LOGISTIC, forget), state)
+    gained = product(squash(OperationCode.LOGISTIC, entry), squash(OperationCode.TANH, candidate))
+    kept = product(squash(OperationCode.LOGISTIC, forget), state)
     memory = node.apply(OperationCode.ADD, gained, kept, node.i32(0), shape=state.shape)
-    hidden = product(squashed(OperationCode.LOGISTIC, output), squashed(OperationCode.TANH, memory))
+    hidden = product(squash(OperationCode.LOGISTIC, output), squash(OperationCode.TANH, memory))
     for i, value in enumerate((hidden, memory, both, gates)[: len(node.outputs)]):
         node.deliver(value, i)
 
@@ -140,7 +140,7 @@ def sequence_rnn(node: TfliteNode) -> None:
     for step in _steps(node, x, time_axis):
         state = _tanh_step(node, step, weights, recurrent, bias, state)
         outputs.append(state)
-    node.deliver(_joined(node, outputs, time_axis))
+    node.deliver(_join(node, outputs, time_axis))
 
 
 @rule("BIDIRECTIONAL_SEQUENCE_RNN")
@@ -228,7 +228,7 @@ def integer_steps(node: TfliteNode, x: Value, time_axis: int) -> None:
         node.emit(OperationCode.QUANTIZED_LSTM, *inputs, to=[state, cell, out])
         hidden, memory = state, cell
         outputs.append(out)
-    node.deliver(_joined(node, outputs, time_axis))
+    node.deliver(_join(node, outputs, time_axis))
 
 
 def _integer_operand(node: TfliteNode, i: int) -> Value:
@@ -263,7 +263,7 @@ def _steps(node: TfliteNode, x: Value, axis: int) -> list[Value]:
     return [node.reshape(piece, shape) for piece in split(node, x, axis, x.shape[axis])]
 
 
-def _joined(node: TfliteNode, steps: Sequence[Value], axis: int) -> Value:
+def _join(node: TfliteNode, steps: Sequence[Value], axis: int) -> Value:
     """The outputs of all time steps, along an axis of time."""
     shape = (*steps[0].shape[:axis], len(steps), *steps[0].shape[axis:])
     return node.apply(OperationCode.PACK, node.i32(axis), *steps, shape=shape, type=steps[0].type)

@@ -20,7 +20,7 @@ from nnapi.model.operand import OperandType
 def scatter_nd(node: TfliteNode) -> None:
     """Updates of the same place are added up."""
     indices, updates, shape = node.input(0), node.graph.real(node.input(1)), node.numbers(2)
-    node.deliver(_added(node, indices, updates, shape))
+    node.deliver(_add_at(node, indices, updates, shape))
 
 
 @rule("SPARSE_TO_DENSE")
@@ -34,24 +34,24 @@ def sparse_to_dense(node: TfliteNode) -> None:
     difference = node.apply(OperationCode.SUB, values, default, node.i32(0), shape=values.shape)
     if values.shape != (count,):
         difference = node.apply(OperationCode.TILE, difference, node.graph.ints([count]), shape=(count,))
-    node.deliver(add(node, _added(node, rows, difference, shape), default))
+    node.deliver(add(node, _add_at(node, rows, difference, shape), default))
 
 
 @rule("UNSORTED_SEGMENT_SUM")
 def unsorted_segment_sum(node: TfliteNode) -> None:
     data, ids, count = node.graph.real(node.input(0)), node.input(1), node.number(2)
     places = node.reshape(ids, (*node.known(ids), 1))
-    node.deliver(_added(node, places, data, [count, *data.shape[ids.rank :]]))
+    node.deliver(_add_at(node, places, data, [count, *data.shape[ids.rank :]]))
 
 
 @rule("SEGMENT_SUM")
 def segment_sum(node: TfliteNode) -> None:
     data, ids = node.graph.real(node.input(0)), node.numbers(1)
     places = node.reshape(node.input(1), (len(ids), 1))
-    node.deliver(_added(node, places, data, [max(ids) + 1, *data.shape[1:]]))
+    node.deliver(_add_at(node, places, data, [max(ids) + 1, *data.shape[1:]]))
 
 
-def _added(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
+def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
     """Zeros of ``shape`` with the updates added at their indices, the last axis of which are coordinates."""
     *outer, depth = node.known(indices)
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")

@@ -10,7 +10,7 @@ from nnapi.importers.movement import concatenate, transpose
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.indexing import Along, sliced
+from nnapi.importers.tflite.rules.indexing import Along, write_slice
 
 
 @rule("STABLEHLO_CONCATENATE")
@@ -35,7 +35,7 @@ def stablehlo_slice(node: TfliteNode) -> None:
     o = node.options
     bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
     along = [Along(begin, end, stride, False) for begin, end, stride in bounds]
-    sliced(node, node.input(0), along, [])
+    write_slice(node, node.input(0), along, [])
 
 
 @rule("STABLEHLO_BROADCAST_IN_DIM")

@@ -1,0 +1,79 @@
+"""Files that models are imported from, as they were then: whether they are still the same.
+
+A file is taken for the one that it was by what the system says of it: its place, its size, and when it was last changed
+(as ``git status`` does it).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nnapi.errors import BadDataError
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+
+
+class Identity(NamedTuple):
+    """What tells a file, and its content, from others. Times are in nanoseconds."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+    @property
+    def key(self) -> str:
+        """What is known of the file is kept under it."""
+        return f"{self.device:x}-{self.inode:x}"
+
+
+def identify(memory: Memory) -> Identity | None:
+    """That of the file that a memory maps whole, None where it maps none."""
+    stat = memory.stat()
+    return None if stat is None or stat.st_size != memory.size else _identify(stat)
+
+
+def _identify(stat: os.stat_result) -> Identity:
+    return Identity(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+class SourceFile:
+    """A file, as it was."""
+
+    def __init__(self, file: Identity, path: str | os.PathLike[str]) -> None:
+        self.file, self.path = file, os.path.abspath(path)
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
+        the model. Another file of that name does no harm; what is written through a mapping may not show."""
+        now = self.identify()
+        if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
+            raise BadDataError(f"{self.path} has changed since it was loaded: load it again")
+
+    def identify(self) -> Identity | None:
+        """What lies there now; None for nothing."""
+        try:
+            return _identify(os.stat(self.path))
+        except OSError:
+            return None
+
+
+class SeveralFiles:
+    """The files that a model was imported from, which is not remembered: the first does not say whether the others are
+    as they were."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._files = [SourceFile(_identify(os.stat(path)), path) for path in paths]
+
+    def need_unchanged(self) -> None:
+        for file in self._files:
+            file.need_unchanged()
+
+    def reduce(self, model: Model) -> None:
+        return None
+
+    def keep(self, model: Model) -> None:
+        pass
