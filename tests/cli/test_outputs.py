@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.cli.outputs import Rank, class_count, percent, producer, ranking, summaries
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import OEM_OPERATION, OperandCode, OperationCode
 from nnapi.model.operand import OperandType
 from nnapi.testing.single import scalar, single
 
@@ -65,6 +65,15 @@ def test_several_outputs_are_no_classifier() -> None:
 def test_meaning_comes_from_the_operation_behind_changes_of_form() -> None:
     assert producer(probabilities()) == OperationCode.SOFTMAX
     assert producer(scores(1, 3)) == OperationCode.REDUCE_SUM
+
+
+def test_an_operation_that_is_not_declared_means_itself() -> None:
+    model = nnapi.Model("vendor's")
+    x, y = (model.add_operand(nnapi.tensor("float32", (1, 3))) for _ in range(2))
+    model.add_operation(OEM_OPERATION, [x], [y])
+    model.identify_inputs_and_outputs([x], [y])
+    model.finish()
+    assert producer(model) == OEM_OPERATION
 
 
 def test_probabilities_are_dequantised() -> None:

@@ -77,7 +77,7 @@ def producer(model: Model) -> int | None:
     """Code of the operation that gives the first output its meaning."""
     writers = {index: call for call in model.operations for index in call.outputs}
     call = writers.get(model.outputs[0])
-    while call and REGISTRY[call.code].does(Trait.RESTATES):
+    while call and call.code in REGISTRY and REGISTRY[call.code].does(Trait.RESTATES):
         call = writers.get(call.inputs[0])
     return call.code if call else None
 
