@@ -39,7 +39,6 @@ TESTED_BY = {
     "importers/onnx": "importers/onnx",
     "importers/movement.py": "importers/tflite/test_tflite_shape.py",
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
-    "importers/source_files.py": "importers/test_import_cache.py",
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
