@@ -214,7 +214,7 @@ class Graph:
             type if result is type else _with_extents(type, result.dimensions)
             for type, result in zip(declared, call.stored_results(), strict=True)
         ]
-        is_constant = operation.does(Trait.FOLDS) and all(value.omitted or value.array is not None for value in inputs)
+        is_constant = all(value.omitted or value.array is not None for value in inputs) and operation.does(Trait.FOLDS)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
             known = {i: array for i, array in enumerate(arrays) if array is not None}
             for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):

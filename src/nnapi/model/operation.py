@@ -83,7 +83,7 @@ class Operation:
 
     def does(self, trait: Trait) -> bool:
         """Whether one of these traits is among its facts."""
-        return bool(self.facts.traits & trait)
+        return self.facts.traits._value_ & trait._value_ != 0  # flags themselves take ten times as long
 
     def __repr__(self) -> str:
         return f"<Operation {self.name}>"
