@@ -68,7 +68,6 @@ TESTED_BY = {
     "testing/random/fitting.py": "testing/random/test_proposals.py",
     "testing/random/kinds.py": "testing/random/test_deviation.py",
     "testing/random/moves.py": "testing/random/test_proposals.py",
-    "testing/random/parts.py": "testing/random/test_shrinking.py",
     "testing/random/wording.py": "cli/test_check_random.py",
     "testing/record.py": "capi/test_record.py",
     "testing/runtime.py": "capi/test_client.py",

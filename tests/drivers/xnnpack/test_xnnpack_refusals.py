@@ -8,6 +8,7 @@ import pytest
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError
+from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.testing.single import scalar, single
 from tests.drivers.xnnpack.engine_cases import Net, engine, refusal
@@ -77,6 +78,42 @@ def test_computed_filters_whose_sums_float_cannot_hold() -> None:
     ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
     model = one(OperationCode.CONV_2D, [zeros(x), zeros(w), zeros(b), *ints], y, constant=False)
     assert "filter is computed, and its sums may reach 1300500 codes: too many" in refusal(model)
+
+
+def test_computed_filters_of_which_a_run_decides_how_large_they_are() -> None:
+    x, w = tensor("uint8", (1, 1, 1, 0), 1, 0), tensor("uint8", (1, 1, 1, 0), 1, 128)
+    b, y = tensor("int32", (1,), 1), tensor("uint8", (1, 1, 1, 1), 2, 0)
+    ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
+    codes = np.zeros((1, 1, 1, 1), np.uint8)
+    model = one(OperationCode.CONV_2D, [(x, codes), (w, codes), zeros(b), *ints], y, constant=False)
+    assert "filter is computed, and may come too large for its sums to be exact in float" in refusal(model)
+
+
+def test_projections_of_which_a_run_decides_how_wide_they_are() -> None:
+    model = Model()
+    names = iter(range(100))
+    gates = [tensor("float32", extents) for extents in [(0, 0)] * 8]
+    omitted = [tensor("float32", (1,))] * 3
+    tensors = [tensor("float32", (0, 0)), *gates, *omitted, *[tensor("float32", (0,))] * 4]
+    tensors += [
+        tensor("float32", (0, 0)),
+        tensor("float32", (1,)),
+        tensor("float32", (0, 0)),
+        tensor("float32", (0, 0)),
+    ]
+    indices = [model.add_operand(type, f"input{next(names)}") for type in tensors]
+    left_out = {9, 10, 11, 17}
+    for place in left_out:
+        model.set_operand_value(indices[place], None)
+    for code, value in ((OperandCode.INT32, 4), (OperandCode.FLOAT32, 0), (OperandCode.FLOAT32, 0)):
+        indices.append(model.add_operand(OperandType(code), f"input{next(names)}"))
+        model.set_operand_value(indices[-1], np.array(value, np.int32 if code == OperandCode.INT32 else np.float32))
+    results = [model.add_operand(tensor("float32", (0, 0)), f"output{place}") for place in range(4)]
+    model.add_operation(OperationCode.LSTM, indices, results)
+    given = [index for place, index in enumerate(indices[:20]) if place not in left_out]
+    model.identify_inputs_and_outputs(given, results)
+    model.finish()
+    assert "the projection may come wider than the engine keeps room for" in refusal(model)
 
 
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])

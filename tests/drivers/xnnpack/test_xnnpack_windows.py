@@ -104,3 +104,17 @@ def test_neighbourhoods_beyond_the_row(radius: int) -> None:
     scalars = [scalar(OperandCode.FLOAT32, np.float32(value)) for value in (1, 1, 0.5)]
     inputs = [given(IMAGE.reshape(1, 1, 5, 5)), *integers(radius), *scalars]
     agree(OperationCode.LOCAL_RESPONSE_NORMALIZATION, inputs, [floats(1, 1, 5, 5)])
+
+
+@pytest.mark.parametrize("code", POOLS)
+@pytest.mark.parametrize(("rows", "size", "stride"), [(5, 7, 2), (9, 13, 4), (7, 9, 3), (10, 13, 2)])
+@pytest.mark.parametrize("is_high", [True, False])
+def test_windows_that_reach_beyond_the_image_on_both_sides(
+    code: OperationCode, rows: int, size: int, stride: int, is_high: bool
+) -> None:
+    """Of the second such window the engine leaves out rows at the top."""
+    image = np.arange(1, rows + 1, dtype=np.float32).reshape((1, rows, 1, 1) if is_high else (1, 1, rows, 1))
+    cells = -(-rows // stride)
+    numbers = (1, stride, 1, size) if is_high else (stride, 1, size, 1)
+    out = floats(1, cells, 1, 1) if is_high else floats(1, 1, cells, 1)
+    agree(code, [given(image), *integers(*SAME, *numbers, 0)], [out])

@@ -144,6 +144,44 @@ def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: b
     assert bool(computed(example).expected(3).allowance.max() > scale / 2) == off
 
 
-def test_real_numbers_say_what_codes_mean() -> None:
-    example = chain(("RELU6", CODES), x=CODES, data=np.array([100, 131, 250], np.uint8))
-    assert computed(example).real(0)[1].tolist() == [128, 131, 140]
+def test_float16_may_have_been_rounded_to_be_shown_next_to_zero_too() -> None:
+    halves = tensor("TENSOR_FLOAT16", 3)
+    shown = np.array([2.0**-22, 2.0**-24, 1.0], np.float16)
+    computation = Computation(chain(("ABS", halves), ("RSQRT", halves), x=halves, data=shown, shown=True), rounds=4)
+    computation.run(0)
+    computation.settle(1, shown)
+    computation.run(1)
+    expected = computation.expected(2)
+    assert abs((shown[0] + 2.0**-25) ** -0.5 - float(expected.value[0])) < expected.allowance[0]
+    assert np.isinf(expected.allowance[1])  # it may have been next to nothing
+
+
+@pytest.mark.parametrize(("data", "doubtful"), [([2.5, 2.0], False), ([-2060.0, 2.0], True)])
+def test_powers_of_negative_numbers_want_exponents_that_are_whole(data: list[float], doubtful: bool) -> None:
+    half = tensor("TENSOR_FLOAT16", 2)
+    operands = (taken(half), given(half), given(half))
+    calls = (OperationSpec("ABS", (0,), (1,)), OperationSpec("POW", (0, 1), (2,)))
+    shown = np.abs(np.array(data, np.float16))
+    computation = Computation(
+        Example("power", Graph(operands, calls, (0,), (1, 2)), {0: np.array(data, np.float16)}, {})
+    )
+    computation.run(0)
+    computation.settle(1, shown)
+    computation.run(1)
+    assert bool(np.isinf(computation.expected(2).allowance).all()) == doubtful
+
+
+def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
+    """2 and 1.75 in codes of 2 and of 1.75: both may be 0."""
+    coarse, fine = tensor(Q8, 2, scale=2.0, zero_point=0), tensor(Q8, 2, scale=1.75, zero_point=0)
+    hidden = [replace(spec, lifetime=Source.TEMPORARY_VARIABLE) for spec in (coarse, fine)]
+    operands = (taken(coarse), taken(fine), *hidden, given(tensor("TENSOR_BOOL8", 2)))
+    calls = (
+        OperationSpec("RELU", (0,), (2,)),
+        OperationSpec("RELU", (1,), (3,)),
+        OperationSpec("NOT_EQUAL", (2, 3), (4,)),
+    )
+    data = {0: np.array([1, 200], np.uint8), 1: np.array([1, 0], np.uint8)}
+    expected = computed(Example("compared", Graph(operands, calls, (0, 1), (4,)), data, {})).expected(4)
+    assert expected.value.tolist() == [True, True]
+    assert (expected.allowance >= 1).tolist() == [True, False]

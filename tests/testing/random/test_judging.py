@@ -13,6 +13,7 @@ from nnapi.runtime.device import Device
 from nnapi.testing.conformance import Status, check
 from nnapi.testing.example import Example, Graph, OperationSpec, Source
 from nnapi.testing.random import judging
+from nnapi.testing.random.deviation import ROUNDS, Computation
 from nnapi.testing.random.judging import Outcome, judge
 from nnapi.testing.random.session import replayable
 from nnapi.testing.variants import VARIANTS, Setting
@@ -90,6 +91,43 @@ def test_what_a_device_refuses_is_left_out_of_a_graph() -> None:
     assert judgement.operation == "RELU"
     assert judgement.example.operations == ("RELU",)
     assert judgement.example.inputs[0].tolist() == [11, 0]
+
+
+def test_what_is_left_of_a_graph_is_asked_about_again() -> None:
+    """Without the sum RELU has an input of known dimensions, which this device refuses."""
+    first, second, hidden = (tensor(F32, 0) for _ in range(3))
+    operands = (
+        taken(first),
+        *add().main.operands[1:3],
+        replace(second, lifetime=Source.TEMPORARY_VARIABLE),
+        given(hidden),
+    )
+    graph = Graph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
+    example = Example("graph", graph, {0: np.array([1, -20], np.float32)}, {})
+    judgement = judge(example, Device(OnlyOpenRelu()))
+    assert (judgement.outcome, judgement.operation) == (Outcome.REFUSED, "RELU")
+
+
+class OnlyOpenRelu(Borrowed):
+    """Takes RELU of dimensions that the model leaves open, and nothing else."""
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return [
+            Verdict(call.code == OperationCode.RELU and not model.operands[call.inputs[0]].type.is_known, "known")
+            for call in model.operations
+        ]
+
+
+def test_what_few_other_last_places_do_not_show_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = []
+
+    def compared(example: Example, device: Device, outputs: object, computation: Computation) -> judging.Judgement:
+        rounds.append(len(computation.others))
+        return judging.Judgement(Outcome.FAILED if len(rounds) == 1 else Outcome.AGREED)
+
+    monkeypatch.setattr(judging, "_compared", compared)
+    assert judge(add(), spoilt(0)).outcome == Outcome.AGREED
+    assert rounds == [ROUNDS, judging.CAREFUL]
 
 
 class OnlyRelu(Borrowed):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nnapi.testing.random.losses import PLACES, by_products, by_running_sums, lost
+from nnapi.testing.random.losses import PLACES, by_means, by_places_between, by_products, by_running_sums, lost
 
 RNG = np.random.default_rng(0)
 RADIUS, BIAS, ALPHA, BETA = np.int32(2), np.float32(0.5), np.float32(0.3), np.float32(0.7)
@@ -63,3 +63,33 @@ def test_others_lose_nothing() -> None:
     x = np.ones(3, np.float32)
     assert lost("SIN", [x], [x], "fp32") is None
     assert lost("REDUCE_PROD", [x.astype(np.uint8), x], [x], "fp32") is None
+
+
+@pytest.mark.parametrize("is_nchw", [False, True])
+def test_a_mean_of_numbers_added_up_in_a_row_stays_within_its_bound(is_nchw: bool) -> None:
+    x = np.full((1, 25, 25, 1), 1.2694989, np.float32)
+    total = np.float32(0)
+    for number in x.ravel():
+        total = np.float32(total + number)
+    error = abs(float(total / np.float32(x.size)) - float(x[0, 0, 0, 0])) * 3.0 / np.sqrt(0.1)
+    image = x.transpose(0, 3, 1, 2) if is_nchw else x
+    bound = by_means(image, np.array(3.0), np.array(0.1), is_nchw=is_nchw, places=PLACES["fp32"])
+    assert bound.shape == image.shape
+    assert 2e-5 < error <= bound.min()
+
+
+@pytest.mark.parametrize("is_nchw", [False, True])
+def test_places_between_cells_stay_within_their_bound(is_nchw: bool) -> None:
+    """31 rows at every second fifth, by two ways of rounding the step."""
+    x = (RNG.integers(0, 2, (1, 31, 3, 1)) * 200).astype(np.float32)
+    step = np.float32(31) / np.float32(13)
+    first, second = (np.arange(13, dtype=np.float32) * step, np.arange(13, dtype=np.float64) * (31 / 13))
+    rows = [np.interp(places, np.arange(31), x[0, :, 0, 0].astype(np.float64)) for places in (first, second)]
+    image = x.transpose(0, 3, 1, 2) if is_nchw else x
+    bound = by_places_between(image, np.empty((1, 13, 3, 1)), is_nchw=is_nchw)
+    assert 0 < np.abs(rows[0] - rows[1]).max() <= bound.max() < 1e-2
+
+
+def test_equal_cells_lose_nothing_between_them() -> None:
+    image = np.ones((1, 4, 4, 2), np.float32) * np.array([1, 1000], np.float32)
+    assert not by_places_between(image, np.empty((1, 8, 8, 2)), is_nchw=False).any()

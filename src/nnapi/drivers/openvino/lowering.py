@@ -9,8 +9,8 @@ from typing import Any
 from nnapi.codes import OperandCode
 from nnapi.drivers.lowering import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import RULES, Context, Range
-from nnapi.drivers.openvino.value import ELEMENTS, Value
+from nnapi.drivers.openvino.context import RULES, Context, Range, integers
+from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
 from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
@@ -41,7 +41,7 @@ class Lowered(Lowering[Value, Context]):
 
     def graph(self) -> ov.Model:
         """The engine's model of what the model's outputs are computed from, stored as NNAPI stores them."""
-        results = [op.result(self.values[index].node("stored")) for index in self.model.outputs]
+        results = [op.result(_computed(self.values[index].node("stored"))) for index in self.model.outputs]
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
 
@@ -106,3 +106,10 @@ class Lowered(Lowering[Value, Context]):
             if type.is_known:
                 self.types[index] = type
                 self.add_input(operand)
+
+
+def _computed(node: Node) -> Node:
+    """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own."""
+    if not isinstance(node, ov.op.Parameter):
+        return node
+    return op.reshape(node, integers(list(node.get_output_shape(0))), False)

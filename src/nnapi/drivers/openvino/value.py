@@ -107,6 +107,14 @@ class Value:
     def real(self, first: bool = False) -> Node:
         return self.node("real", first)
 
+    def before_rounding(self, first: bool = False) -> Node:
+        """The numbers, to be rounded to codes at once. The engine crashes where those of stored codes, from behind a
+        concatenation, are rounded: it must not see that they are some."""
+        is_stored = self.kind == "stored" and self.array is None and self.type.is_quantized and not self.type.channel
+        if not is_stored or isinstance(self.node("stored"), ov.op.Parameter):
+            return self.real(first)
+        return decode_exactly(self.node("stored", first), self.type)
+
     def seen_as_image(self) -> Value:
         """The same value, stored as NCHW, as the NHWC image that rules know."""
         type = self.type.with_dimensions(nchw_to_nhwc(self.type.dimensions))
@@ -125,7 +133,7 @@ class Value:
             return self
         first = self.is_channels_first
         target = replace(self.type, scale=type.scale, zero_point=type.zero_point)
-        return Value.of(self.real(first), target, "raw", first=first, name=self.name)
+        return Value.of(self.before_rounding(first), target, "raw", first=first, name=self.name)
 
     def _constant(self, kind: Kind, first: bool) -> Node:
         assert self.array is not None
@@ -144,8 +152,13 @@ class Value:
         return constant(array)
 
     def _derive(self, kind: Kind, first: bool) -> Node:
-        """From the face it was made as: the kind first, then the order, so that codes are made where numbers are."""
+        """From the face it was made as: the kind first, then the order, so that codes are made where numbers are. What
+        was rounded is not rounded again from the same numbers: a half may go up here and down there."""
         (native, order), node = next(iter(self._faces.items()))
+        if native == "raw" and kind != "raw":
+            other: Kind = "real" if kind == "stored" else "stored"
+            if (other, order) in self._faces:
+                native, node = other, self._faces[other, order]
         if (kind, order) not in self._faces:
             self._faces[kind, order] = _convert(node, native, kind, self.type)
         node = self._faces[kind, order]
@@ -191,9 +204,10 @@ def decode(codes: Node, type: OperandType) -> Node:
 def decode_exactly(codes: Node, type: OperandType) -> Node:
     """The same, where what is computed from them can tell the last place: the code that means 0 gives 0.
 
-    The form above the engine computes as a product and a sum, rounded once, of what was rounded before.
+    The form above the engine computes as a product and a sum, rounded once, of what was rounded before; or it has what
+    follows work on the codes, which goes wrong where numbers are added that have none.
     """
-    if not type.zero_point:
+    if type.channel:
         return decode(codes, type)
     difference = op.subtract(op.convert(codes, "i32"), op.constant(np.int32(type.zero_point)))
     return op.multiply(op.convert(difference, "f32"), number(type.scale))

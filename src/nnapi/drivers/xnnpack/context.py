@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -63,7 +63,8 @@ def flip_codes(codes: Array) -> Array:
 
 
 class Context(lowering.Context):
-    """One call being lowered. ``findings`` are what rules found out at other calls of the model, too: :meth:`find`."""
+    """One call being lowered. ``findings`` are what rules found out at other calls of the model, too: :meth:`find`;
+    ``open`` are operands of which only some dimensions are assumed yet."""
 
     def __init__(
         self,
@@ -71,11 +72,12 @@ class Context(lowering.Context):
         value_of: Callable[[int], Array | None],
         tensor_of: Callable[[int], Tensor],
         findings: dict[Any, Any],
+        open: Container[int],
     ) -> None:
         super().__init__(call)
         self.operators: list[Operator] = []
         self._value_of, self._tensor_of = value_of, tensor_of
-        self._findings = findings
+        self._findings, self._open = findings, open
         self._reals: dict[Tensor, Tensor] = {}
 
     # What the rule is given
@@ -103,6 +105,10 @@ class Context(lowering.Context):
     def is_computed(self, name: str) -> bool:
         """Whether an argument has no stored value."""
         return self._value_of(self.call.operands[name][0]) is None
+
+    def is_open(self, name: str) -> bool:
+        """Whether a run may bring other dimensions of an argument than those that are tried."""
+        return any(index in self._open for index in self.call.operands.get(name, ()))
 
     def stored_tensor(self, name: str) -> Tensor:
         """The tensor of an argument that rules are given the type of, constant or computed."""

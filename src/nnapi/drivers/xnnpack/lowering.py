@@ -39,6 +39,11 @@ def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> L
     work = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each extent that the model leaves open"
+        work.open = frozenset(
+            operand.index
+            for operand in model.operands
+            if not operand.type.is_known and operand.lifetime is not Lifetime.NO_VALUE
+        )
     work.run()
     return Lowered(work.finish(), work.verdicts)
 
@@ -55,6 +60,8 @@ class _Lowering(Lowering[Tensor, Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.graph = Graph()
+        self.open: frozenset[int] = frozenset()
+        """Operands of which a run may bring other dimensions than those assumed."""
         self._findings: dict[Any, Any] = {}
         self._sound: set[Tensor] = set()
         """Tensors that were found to be such as the engine takes."""
@@ -68,7 +75,7 @@ class _Lowering(Lowering[Tensor, Context]):
         return self.graph
 
     def context(self, call: Call) -> Context:
-        return Context(call, self.constants.get, self.value, self._findings)
+        return Context(call, self.constants.get, self.value, self._findings, self.open)
 
     def add_input(self, operand: Operand) -> None:
         try:

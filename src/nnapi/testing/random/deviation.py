@@ -19,14 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.operand import DTYPES, Array
-from nnapi.model.operation import REGISTRY
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
 from nnapi.testing.build import build
@@ -35,6 +32,7 @@ from nnapi.testing.example import Example, OperandSpec, Source
 from nnapi.testing.random.kinds import CHOOSING, ORDERING, PAIRWISE, REQUANTISING, SEQUENCES, STEPPING, TWO_COMPARED
 from nnapi.testing.random.losses import lost
 from nnapi.testing.random.parts import CONSTANTS, Part, part_of
+from nnapi.testing.random.real_numbers import as_real, on_real_numbers
 
 ROUNDS = 4
 """Times that the reference computes with other last places; all operands grow in the first and shrink in the second."""
@@ -46,6 +44,8 @@ SPARE = 8.0
 """Long sums lose more places in an unlucky order than operands of random last places show."""
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
+LEAST = 2.0**-24
+"""What lies between float16 numbers next to 0: to be shown, a number may have been moved by half of it."""
 HIDDEN = 1e-6
 """How far a float that is not shown may be off, however small it is: a tenth of what may be shown."""
 CODES_SPARE = 3.0
@@ -80,22 +80,28 @@ class Computation:
         runner, name = self._parts[number], self.example.main.operations[number].type
         inputs, outputs = runner.part.inputs, runner.part.outputs
         uncertain = [index for index in inputs if self._is_uncertain(index)]
-        if self._is_beyond_judging(name, inputs) or (name in ORDERING and uncertain):
+        if self._is_beyond_judging(name, inputs) or (name in ORDERING and uncertain) or self._is_root(name, inputs):
             self._doubtful.update(outputs)
         bounds = {index: self.expected(index).allowance for index in uncertain} if name in STEPPING else {}
         self.values |= runner(self.values)
         self._note_losses(number)
-        for turn, other in enumerate(self.others):
-            if name in CHOOSING and not uncertain:
+        if name in TWO_COMPARED and uncertain:
+            self._compare(inputs, outputs[0], bounds)
+        elif name in CHOOSING and not uncertain:
+            for other in self.others:
                 other |= {index: self.values[index] for index in outputs}
-                continue
+        else:
+            self._repeat(runner, name, bounds)
+
+    def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
+        """Compute with other last places, and with numbers at both ends of their ``bounds``."""
+        inputs, outputs = runner.part.inputs, runner.part.outputs
+        places = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
+        for turn, other in enumerate(self.others):
             given: Values = {index: other[index] for index in inputs}
             if self.special and turn % 2:
                 given = {index: _without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
-                places = (
-                    1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
-                )
                 given = {index: self._nudged(array, turn, places) for index, array in given.items()}
             for place, (index, bound) in enumerate(bounds.items()):
                 given[index] = _shifted(self.values[index], bound if turn >> place % 2 & 1 else -bound)
@@ -104,6 +110,29 @@ class Computation:
             except NnapiError:  # numbers that only just are legal, such as a box without an area
                 self._doubtful.update(outputs)
                 other |= {index: self.values[index] for index in outputs}
+
+    def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
+        """Let a comparison fall on either side where the two may be equal, as far as each may be off."""
+        numbers, off = [], np.zeros(())
+        for index in pair:
+            operand, value = self.example.main.operands[index], self.values[index]
+            assert value is not None
+            numbers.append(as_real(operand, value).astype(np.float64) if operand.scale else _double(value))
+            off = off + bounds.get(index, 0) * (operand.scale or 1.0)
+        right = self.values[output]
+        assert right is not None
+        with np.errstate(invalid="ignore"):
+            either = (off > 0) & ~(np.abs(numbers[0] - numbers[-1]) > off)
+        for turn, other in enumerate(self.others):
+            turned = either & (self._rng.random(either.shape) < 0.5) if turn > 1 else either & (turn == 0)
+            other[output] = np.asarray(right.astype(bool) != turned, right.dtype)
+
+    def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
+        """Whether an exponent of negative numbers may be a whole number only as it is shown: else there is no power."""
+        if name != "POW" or not self._is_uncertain(inputs[-1]):
+            return False
+        base = self.values[inputs[0]]
+        return base is not None and bool(np.any(base < 0))
 
     def _is_beyond_judging(self, name: str, inputs: Sequence[int]) -> bool:
         """Whether nobody says what is right: after numbers that are infinite or none, but for what compares them where
@@ -142,14 +171,14 @@ class Computation:
         arrays = [values[index] for values in (self.values, *self.others)]
         return any(a is not None and a.dtype.kind == "f" and not np.isfinite(a).all() for a in arrays)
 
-    def _nudged(self, array: Array | None, turn: int, places: float = 1.0) -> Array | None:
-        """Numbers with other last places, so many times as different as usual."""
+    def _nudged(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
+        """Numbers with other last places, so many times as different as usual, and ``least`` at least."""
         if array is None or array.dtype not in STEP:
             return array
         sign = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.uniform(-1, 1, array.shape)
         step = STEP[np.dtype(np.float16)] if self.example.tolerance.float == "fp16" else STEP[array.dtype]
         with np.errstate(all="ignore"):
-            return np.asarray(array * (1 + places * step * sign), array.dtype)
+            return np.asarray(array * (1 + places * step * sign) + least * sign, array.dtype)
 
     def expected(self, index: int) -> Expectation:
         """A result and how far from it a device may be."""
@@ -189,9 +218,10 @@ class Computation:
         self._doubtful.discard(index)
         self._lost.pop(index, None)
         self.values[index] = shown
-        is_rounded = shown.dtype == np.float16 or self.example.relaxed
+        is_half = shown.dtype == np.float16
         for turn, other in enumerate(self.others):
-            other[index] = self._nudged(shown, turn) if is_rounded else shown
+            is_rounded = is_half or self.example.relaxed
+            other[index] = self._nudged(shown, turn, least=LEAST * is_half) if is_rounded else shown
 
     def blur(self, number: int) -> None:
         """Let results that nobody sees be one code off, and floats differ in their last places."""
@@ -280,65 +310,6 @@ def execute(example: Example, name: str) -> list[Array]:
     compilation = Compilation(build(example), [device(name)])
     compilation.finish()
     return compilation.run(*(example.inputs[index] for index in example.main.inputs))
-
-
-def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example | None:
-    """An operation with the numbers that its codes stand for; None where nothing in it is quantised."""
-    example, main = part.example, part.example.main
-    operation = REGISTRY[OperationCode[main.operations[0].type]]
-    if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
-        return None
-    inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))
-    operands = []
-    for place, operand in enumerate(main.operands):
-        if not (operand.scale or operand.channel_quant):
-            if operand.type == "TENSOR_INT32" and operand.name == "bias":
-                return _with_scaled_bias(part, values)
-            operands.append(operand)
-            continue
-        data = inputs.get(place) if place in inputs else operand.data
-        numbers = None if data is None else as_real(operand, data)
-        operands.append(
-            replace(
-                operand,
-                type="TENSOR_FLOAT32",
-                scale=0.0,
-                zero_point=0,
-                channel_quant=None,
-                data=numbers if operand.lifetime in CONSTANTS else None,
-            )
-        )
-        if place in inputs:
-            inputs[place] = numbers
-    return replace(example, main=replace(main, operands=tuple(operands)), inputs=inputs)
-
-
-def _with_scaled_bias(part: Part, values: Mapping[int, Array | None]) -> Example | None:
-    """As on_real_numbers, for a filter with scales per channel, whose bias says nothing of its own."""
-    main = part.example.main
-    operands = list(main.operands)
-    call = main.operations[0]
-    filter = next((operands[i] for i in call.inputs if operands[i].channel_quant), None)
-    if filter is None or filter.channel_quant is None:
-        return None
-    first = operands[call.inputs[0]]
-    scales = tuple(float(scale) * first.scale for scale in filter.channel_quant.scales)
-    place = next(i for i, o in enumerate(operands) if o.name == "bias")
-    operands[place] = replace(
-        operands[place], channel_quant=replace(filter.channel_quant, channel_dim=0, scales=scales)
-    )
-    changed = replace(part, example=replace(part.example, main=replace(main, operands=tuple(operands))))
-    return on_real_numbers(changed, values)
-
-
-def as_real(operand: OperandSpec, codes: Array) -> Array:
-    """The numbers that codes stand for."""
-    scale: Any = np.float64(operand.scale)
-    if operand.channel_quant:
-        shape = [1] * codes.ndim
-        shape[operand.channel_quant.channel_dim] = -1
-        scale = np.array(operand.channel_quant.scales, np.float64).reshape(shape)
-    return np.asarray((codes.astype(np.float64) - operand.zero_point) * scale, np.float32)
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:

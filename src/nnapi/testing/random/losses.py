@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,20 @@ def lost(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | No
     left, None where nothing is lost."""
     if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":  # type: ignore[union-attr]
         return None
+    with np.errstate(all="ignore"):
+        return _bound(name, inputs, outputs, precision)
+
+
+def _bound(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> Array | None:
     if name == "LOCAL_RESPONSE_NORMALIZATION":
-        return by_running_sums(*inputs, places=PLACES[precision])  # type: ignore[arg-type]
+        return by_running_sums(*inputs, places=PLACES[precision])
+    if name == "INSTANCE_NORMALIZATION":
+        x, gamma, _, epsilon, *layout = inputs
+        return by_means(x, gamma, epsilon, is_nchw=any(layout), places=PLACES[precision])
+    if name == "RESIZE_BILINEAR":
+        return by_places_between(inputs[0], outputs[0], is_nchw=len(inputs) > 3 and bool(inputs[3]))
     if name == "REDUCE_PROD":
-        return by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])  # type: ignore[arg-type]
+        return by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])
     return None
 
 
@@ -44,6 +55,26 @@ def by_running_sums(
         moved = np.maximum(*(np.abs(side - exact**-power) * size for side in sides))
     moved = np.where(size == 0, 0.0, np.where(np.isfinite(moved), moved, np.inf))
     return np.moveaxis(moved, -1, int(-1 if axis is None else axis))
+
+
+def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, places: float) -> Array:
+    """The mean of an image, its numbers added up one after the other: what that loses moves all of them alike."""
+    image = (2, 3) if is_nchw else (1, 2)
+    numbers = x.astype(np.float64)
+    count = numbers.shape[image[0]] * numbers.shape[image[1]]
+    moved = np.abs(numbers).mean(image, keepdims=True) * places * count
+    factor = np.abs(float(gamma)) / np.sqrt(numbers.var(image, keepdims=True) + float(epsilon))
+    return np.broadcast_to(moved * factor, x.shape)
+
+
+def by_places_between(x: Array, result: Array, *, is_nchw: bool) -> Array:
+    """The place of each new cell between those of an image: a step, which is rounded, times a number, rounded again,
+    in float32 on either side. Where neighbours differ much that shows."""
+    numbers = x.astype(np.float64)
+    steps = [
+        np.abs(np.diff(numbers, axis=axis)).max(initial=0) * x.shape[axis] for axis in ((2, 3) if is_nchw else (1, 2))
+    ]
+    return np.full(result.shape, 4 * PLACES["fp32"] * sum(steps))
 
 
 def by_products(factors: Array, axes: Array, result: Array, exponents: float) -> Array:

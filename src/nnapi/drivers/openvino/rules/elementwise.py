@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, decode_exactly, number
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
@@ -30,7 +30,6 @@ _each(activation.RELU6, lambda x: op.clamp(x, 0.0, 6.0))
 _each(activation.TANH, op.tanh)
 _each(activation.LOGISTIC, op.sigmoid)
 _each(activation.HARD_SWISH, op.hswish)
-_each(elementwise.ABS, op.abs)
 _each(elementwise.FLOOR, op.floor)
 _each(elementwise.LOG, op.log)
 _each(elementwise.NEG, op.negative)
@@ -38,6 +37,17 @@ _each(elementwise.SIN, op.sin)
 _each(elementwise.SQRT, op.sqrt)
 _each(logical_not.LOGICAL_NOT, op.logical_not)
 _each(quantize.QUANTIZE, lambda x: x)
+
+
+@lower(elementwise.ABS)
+def abs_(context: Context, input: Value) -> Value:
+    """Of a row as of a table with one: the engine moves that of a row in front of a concatenation, whoever else reads
+    the numbers."""
+    x, first = input.real(input.is_channels_first), input.is_channels_first
+    if input.type.rank != 1:
+        return context.result(op.abs(x), first=first)
+    row = op.reshape(x, integers([1, input.type.size]), False)
+    return context.result(op.reshape(op.abs(row), integers([input.type.size]), False))
 
 
 @lower(elementwise.EXP)

@@ -49,7 +49,6 @@ def _pair(operation: Operation, function: Function) -> None:
 
 
 for _operation, _function in (
-    (broadcast.ADD, op.add),
     (pairwise.MAXIMUM, op.maximum),
     (pairwise.MINIMUM, op.minimum),
     (pairwise.POW, op.power),
@@ -66,6 +65,16 @@ def _scaling(operation: Operation, function: Function) -> None:
     def rule(context: Context, lhs: Value, rhs: Value) -> Value:
         (x, y), first = align([lhs, rhs])
         return context.result_by_codes(function(x, y), first=first)
+
+
+@lower(broadcast.ADD)
+def add(context: Context, lhs: Value, rhs: Value) -> Value:
+    """Of a sum with a constant the engine moves limits before the sum, and rounds them differently there."""
+    (x, y), first = align([lhs, rhs])
+    is_computed = lhs.array is None and rhs.array is None
+    return (
+        context.result(op.add(x, y), first=first) if is_computed else context.result_by_codes(op.add(x, y), first=first)
+    )
 
 
 _scaling(broadcast.MUL, op.multiply)

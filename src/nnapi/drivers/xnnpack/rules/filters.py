@@ -114,6 +114,7 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
 def computed(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """The numbers behind a filter that is not constant, whose units lie along the axis ``channel``, and behind its
     bias, as float32."""
+    require(not context.is_open(name), f"{name} is computed, and may come too large for its sums to be exact in float")
     type, input, out = context.type(name), context.type("input"), context.call.results[0]
     scales = np.array(type.channel.scales if type.channel else [type.scale], np.float32)
     count = math.prod(type.dimensions) // type.dimensions[channel]

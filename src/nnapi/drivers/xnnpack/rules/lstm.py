@@ -41,7 +41,7 @@ def lstm(
     scratch, hidden, cell = (context.result(position) for position in range(3))
     zeros = constant(np.zeros(scratch.shape), "f32")
     context.emit("ZEROS_LIKE", [zeros], scratch)
-    inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
+    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *_norms(operands)]
     options = _options(Options(activation, cell_clip, proj_clip))
     context.operators.append(Operator("LSTM", inputs, [hidden, cell], options))
     return scratch, hidden, cell, hidden
@@ -60,7 +60,7 @@ def sequence_lstm(
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:
     out, cell = context.result(), cell_state_in.like()
-    inputs = [*_cell_inputs(input, operands), output_state_in, cell_state_in, *_norms(operands)]
+    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *_norms(operands)]
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
     context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options))
     if len(context.call.results) == 1:
@@ -92,7 +92,7 @@ def both_directions_lstm(
         assert hidden is not None
         assert state is not None
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
-        known = [*_cell_inputs(x, own), hidden, state, *_norms(own)]
+        known = [*_cell_inputs(context, x, own), hidden, state, *_norms(own)]
         context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))
         outputs.append(out)
         states += [step_of(context, out, time_major), after]
@@ -100,22 +100,26 @@ def both_directions_lstm(
     return results if len(context.call.results) == len(results) else [*results, *states]
 
 
-def _cell_inputs(input: Tensor, operands: Arguments) -> list[Tensor | None]:
+def _cell_inputs(context: Context, input: Tensor, operands: Arguments) -> list[Tensor | None]:
     """Input, weights, peepholes, biases and projection, in the engine's order, which is the operation's."""
     names = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
     names += [operand_name("peephole", gate) for gate in SQUASHED] + [operand_name("bias", gate) for gate in GATES]
     names += ["projection_weights", "projection_bias"]
     if operands.get(operand_name("input", "input")) is None:
         operands = {**operands, operand_name("peephole", "input"): None}  # of no use, and not taken
-    projection = operands["projection_weights"]
+    _need_room(context, operands["projection_weights"])
+    return [input, *(operands[name] for name in names)]
+
+
+def _need_room(context: Context, projection: Tensor | None) -> None:
+    """Refuse a projection to more outputs than there are cells: the engine adds them up in a buffer for as many."""
+    weights = [name for name in context.call.operands if name.endswith("projection_weights")]
+    require(not any(map(context.is_open, weights)), "the projection may come wider than the engine keeps room for")
     if projection is not None:
-        outputs, cells = (
-            projection.shape
-        )  # the engine adds up to more outputs in a buffer for as many as there are cells
+        outputs, cells = projection.shape
         require(
             outputs <= cells, f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"
         )
-    return [input, *(operands[name] for name in names)]
 
 
 def _norms(operands: Arguments) -> list[Tensor | None]:
@@ -161,7 +165,7 @@ def quantized_lstm(
     scales = [operands[f"{gate}_intermediate_scale"] if cell.norm else GATE_SCALE for gate in GATES]
     for gate, scale in zip(GATES, scales, strict=True):
         _need_exact(context, cell, gate, input, output_in, scale)
-    inputs = [*_cell_inputs(input, operands), output_in, cell_state_in, *_norms(operands)]
+    inputs = [*_cell_inputs(context, input, operands), output_in, cell_state_in, *_norms(operands)]
     require(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
     intermediates = [Tensor("i16", (1,), float(scale or GATE_SCALE)) for scale in scales]
     intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))

@@ -32,9 +32,12 @@ def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: P
 def _average(
     context: Context, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
 ) -> Tensor:
+    """Padded and divided here where the padding is not the engine's own, or windows are higher than the image: of the
+    second one the engine then leaves out rows."""
     image = x.shape[1:3]
     stride = _steps(x, padding, stride, size)
-    if not any(map(any, padding)) or tuple(padding) == same(x, size, stride):
+    is_same = tuple(padding) == same(x, size, stride) and (size[0] <= image[0] or out.shape[1] == 1)
+    if not any(map(any, padding)) or is_same:
         scheme = SAME if any(map(any, padding)) else VALID
         return _pool(context, "AVERAGE_POOL_2D", x, out, scheme, stride, size, activation)
     x = context.pad(x, [(0, 0), *padding, (0, 0)])

@@ -1,0 +1,28 @@
+"""Operations on the numbers that codes stand for."""
+
+import numpy as np
+
+from nnapi.testing.example import Example, Graph, OperationSpec
+from nnapi.testing.random.deviation import Computation
+from nnapi.testing.random.parts import part_of
+from nnapi.testing.random.real_numbers import as_real, on_real_numbers
+from tests.testing.testing_cases import Q8, given, relu, taken, tensor
+
+
+def test_real_numbers_say_what_codes_mean() -> None:
+    codes = tensor(Q8, 3, scale=0.5, zero_point=128)
+    graph = Graph((taken(codes), given(codes)), (OperationSpec("RELU6", (0,), (1,)),), (0,), (1,))
+    computation = Computation(Example("relu6", graph, {0: np.array([100, 131, 250], np.uint8)}, {}))
+    computation.run(0)
+    assert computation.real(0)[1].tolist() == [128, 131, 140]
+
+
+def test_numbers_take_the_place_of_codes() -> None:
+    example = relu()
+    twin = on_real_numbers(part_of(example, 0), dict(example.inputs))
+    assert [operand.type for operand in twin.main.operands] == ["TENSOR_FLOAT32"] * 2
+    assert twin.inputs[0].tolist() == [-64, 0, 63.5]
+
+
+def test_a_code_is_worth_its_scale() -> None:
+    assert as_real(tensor(Q8, 2, scale=0.25, zero_point=2), np.array([0, 6], np.uint8)).tolist() == [-0.5, 1.0]
