@@ -103,29 +103,6 @@ def test_strides_that_no_engine_counts_with() -> None:
     need_agreement(OperationCode.LOCAL_RESPONSE_NORMALIZATION, inputs, [inputs[0][0]])
 
 
-# Memory
-
-
-@pytest.mark.parametrize("extents", [(3,), (200, 200)])
-@pytest.mark.parametrize("type", ["float32", "float16", "int32"])
-def test_an_input_that_is_an_output(extents: tuple[int, ...], type: str) -> None:
-    values = np.arange(np.prod(extents)).reshape(extents).astype(type)
-    builder = nnapi.Builder()
-    builder.output(builder.cast(builder.input(tensor(type, extents)), out=tensor(type, extents)))
-    np.testing.assert_array_equal(compile(builder.finish(), [ENGINE]).run(values)[0], values)
-
-
-def test_what_is_joined_stays_when_its_size_is_asked_for() -> None:
-    builder = nnapi.Builder()
-    x = builder.input(tensor("float32", (3,)))
-    joined = builder.concatenation([x, x], 0)
-    builder.output(joined)
-    builder.output(builder.abs(joined))
-    first, second = compile(builder.finish(), [ENGINE]).run(np.array([-1, 2, -3], np.float32))
-    assert first.tolist() == [-1, 2, -3] * 2
-    assert second.tolist() == [1, 2, 3] * 2
-
-
 # Codes
 
 
@@ -167,63 +144,10 @@ def test_activations_of_a_sum_with_a_constant(
     need_codes_of(builder.finish(), codes)
 
 
-def test_codes_from_behind_a_concatenation_in_another_scale() -> None:
-    """Numbers behind stored codes that are rounded to others at once: the engine crashed."""
-    codes, fine, coarse = tensor("uint8", (2, 1), 1 / 128, 128), (1 / 512, 128), (1 / 32, 128)
-    model = Model()
-    x, y = model.add_operand(codes), model.add_operand(codes)
-    axis, nothing = model.add_operand(OperandType(OperandCode.INT32)), model.add_operand(tensor("int32", (2, 2)))
-    model.set_operand_value(axis, np.array(1, np.int32))
-    model.set_operand_value(nothing, np.zeros((2, 2), np.int32))
-    results = fine, coarse, (1 / 128, 128)
-    joined, padded, out = (model.add_operand(tensor("uint8", (2, 2), *scale)) for scale in results)
-    model.add_operation(OperationCode.CONCATENATION, [x, y, axis], [joined])
-    model.add_operation(OperationCode.PAD, [joined, nothing], [padded])
-    model.add_operation(OperationCode.TANH, [padded], [out])
-    model.identify_inputs_and_outputs([x, y], [out])
-    model.finish()
-    need_codes_of(model, *[np.array([[3], [200]], np.uint8)] * 2)
-
-
 def test_codes_with_a_scale_by_channel() -> None:
     codes = np.array([[-4, 94], [37, 41]], np.int8)
     type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, (2, 2), channel=ChannelQuantization(1, (0.5, 0.25)))
     need_agreement(OperationCode.DEQUANTIZE, [(type, codes)], [tensor("float32", (2, 2))])
-
-
-@pytest.mark.parametrize(("type", "zero_point"), [("uint8", 0), ("uint8", 128), ("int8", 0), ("int8", -128)])
-@pytest.mark.parametrize("number", [-1.0, -0.001, 0.3, 1.0, 300.0])
-def test_numbers_around_dequantised_ones(type: str, zero_point: int, number: float) -> None:
-    """Beside operations on codes, with which the engine looks for others that could be done on them."""
-    builder = nnapi.Builder()
-    codes, weights = (builder.input(tensor("uint8", (1, 1), scale, 128)) for scale in (1 / 128, 1.0))
-    bias = builder.constant(np.zeros(1, np.int32), tensor("int32", (1,), 1 / 128))
-    builder.output(builder.fully_connected(codes, weights, bias, out=tensor("uint8", (1, 1), 1.0, 128)))
-    real = builder.dequantize(builder.input(tensor(type, (1, 3), 0.5, zero_point)), out=tensor("float32", (1, 3)))
-    builder.output(builder.pad_v2(real, np.array([[0, 0], [1, 1]], np.int32), np.float32(number)))
-    model, given = (
-        builder.finish(),
-        [np.array([[3]], np.uint8), np.array([[5]], np.uint8), np.array([[7, 20, 99]], type)],
-    )
-    for ours, right in zip(*(compile(model, [which]).run(*given) for which in (ENGINE, REFERENCE)), strict=True):
-        np.testing.assert_allclose(ours, right, rtol=1e-6)
-
-
-def test_a_result_that_is_shown_is_what_is_computed_with() -> None:
-    """A sum that lies between two codes is rounded once."""
-    codes = np.array([53, 97, 79, 73, 158, 195, 161, 8, 154, 58, 81], np.uint8)
-    builder = nnapi.Builder()
-    weights = builder.constant(np.array([[59], [149]], np.uint8), tensor("uint8", (2, 1), 0.10660633444786072, 128))
-    bias = builder.constant(np.array([43, 95], np.int32), tensor("int32", (2,), 0.00041643099393695593))
-    image = builder.input(tensor("uint8", (11, 1, 1), 0.00390625, 116))
-    shown = builder.fully_connected(image, weights, bias, out=tensor("uint8", (11, 2), 0.10660633444786072, 128))
-    builder.output(shown)
-    slope = builder.constant(np.full((1, 1), 255, np.uint8), tensor("uint8", (1, 1), 0.00390625, 128))
-    builder.output(builder.prelu(shown, slope, out=tensor("uint8", (11, 2), 0.00390625, 128)))
-    first, second = compile(builder.finish(), [ENGINE]).run(codes.reshape(11, 1, 1))
-    sums = (first.astype(int) - 128) * 0.10660633444786072
-    right = np.where(sums > 0, sums, sums * 127 / 256) / 0.00390625 + 128
-    assert np.abs(np.clip(right, 0, 255) - second).max() <= 1
 
 
 @pytest.mark.parametrize(("scale", "zero_point"), [(1.9112481, 130), (0.12387960, 59), (0.05056638, 44)])

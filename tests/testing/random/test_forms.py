@@ -74,3 +74,13 @@ def test_a_form_with_another_result_fails(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(judging, "other_forms", lambda example: [("forgetfully", forgetful(example))])
     outcomes = {judge(e, REFERENCE).outcome for e in calls("SUB") if with_own_activations(e)}
     assert Outcome.FAILED in outcomes
+
+
+def test_windows_of_a_filter_of_open_dimensions_are_not_counted() -> None:
+    found = [e for e in calls("CONV_2D") if with_padding_in_numbers(e)]
+    for example in found:
+        filter = example.main.operations[0].inputs[1]
+        operands = list(example.main.operands)
+        operands[filter] = replace(operands[filter], dimensions=(0, 0, 0, 0))
+        assert with_padding_in_numbers(replace(example, main=replace(example.main, operands=tuple(operands)))) is None
+    assert found

@@ -151,6 +151,19 @@ def test_an_average_may_be_rounded_to_the_scale_of_its_input_first() -> None:
     assert judge(pooled(7.5, 0.1), REFERENCE).outcome == Outcome.AGREED
 
 
+def test_a_mean_may_be_rounded_down_to_the_scale_of_its_input_first() -> None:
+    """2.4 codes of 2.5 are 2 of them, or 6 in numbers."""
+    codes = np.array([[12, 0, 0, 0, 0]], np.uint8)
+    operands = (
+        taken(tensor("TENSOR_QUANT8_ASYMM", 1, 5, scale=2.5, zero_point=0)),
+        constant("TENSOR_INT32", np.array([1], np.int32)),
+        constant("INT32", np.int32(1)),
+        given(tensor("TENSOR_QUANT8_ASYMM", 1, 1, scale=0.16, zero_point=128)),
+    )
+    mean = Example("mean", Graph(operands, (OperationSpec("MEAN", (0, 1, 2), (3,)),), (0,), (3,)), {0: codes}, {})
+    assert judge(mean, REFERENCE).outcome == Outcome.AGREED
+
+
 def test_control_flow_is_judged_as_a_whole() -> None:
     example = replace(endless(), inputs={2: np.array([False])})
     assert judge(example, REFERENCE).outcome == Outcome.AGREED

@@ -24,6 +24,9 @@ REFERENCE = "nnapi-reference"
 CAREFUL = 64
 """Times that the reference computes with other last places before it is said that something failed: of thousands of
 elements there is one that so many fewer leave where it is."""
+ROUNDED_FIRST = {"AVERAGE_POOL_2D": 0.5, "MEAN": 1.0, "RESIZE_BILINEAR": 1.0}
+"""Operations that give codes of their input's scale, and what they lose of one: half where they round to the nearest,
+nearly all where they round down."""
 NEARLY = 0.02
 """How far beyond one code a result may lie from the real number, whose float32 arithmetic rounds too."""
 
@@ -202,11 +205,11 @@ def _contradiction(computation: Computation, number: int) -> str | None:
 
 
 def _rounded_before(computation: Computation, number: int, scale: float) -> float:
-    """Codes that an average loses where it is rounded to a code of its input, and that to one of the declared scale."""
+    """Codes that are lost where a result is a code of its input first, and then rounded to one of another scale."""
     operation = computation.example.main.operations[number]
-    if operation.type != "AVERAGE_POOL_2D" or not computation.rescales(number):
+    if operation.type not in ROUNDED_FIRST or not computation.rescales(number):
         return 0.0
-    return 0.5 * computation.example.main.operands[operation.inputs[0]].scale / scale
+    return ROUNDED_FIRST[operation.type] * computation.example.main.operands[operation.inputs[0]].scale / scale
 
 
 def _in_another_form(example: Example, outputs: dict[int, Array], device: Device) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.example import Example, OperandSpec
+from nnapi.testing.example import Example, Graph, OperandSpec
 from nnapi.testing.random.parts import CONSTANTS, Part
 
 
@@ -22,11 +22,12 @@ def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example |
     if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
         return None
     inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))
+    bias = _bias_of_channels(main)
+    if bias is not None and not main.operands[bias].channel_quant:
+        return _with_scaled_bias(part, values, bias)
     operands = []
     for place, operand in enumerate(main.operands):
         if not (operand.scale or operand.channel_quant):
-            if operand.type == "TENSOR_INT32" and operand.name == "bias":
-                return _with_scaled_bias(part, values)
             operands.append(operand)
             continue
         data = inputs.get(place) if place in inputs else operand.data
@@ -46,7 +47,15 @@ def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example |
     return replace(example, main=replace(main, operands=tuple(operands)), inputs=inputs)
 
 
-def _with_scaled_bias(part: Part, values: Mapping[int, Array | None]) -> Example | None:
+def _bias_of_channels(main: Graph) -> int | None:
+    """The bias beside a filter with scales per channel, where there is one: what scale it has itself means nothing."""
+    inputs = main.operations[0].inputs
+    if len(inputs) < 3 or not main.operands[inputs[1]].channel_quant:
+        return None
+    return inputs[2]
+
+
+def _with_scaled_bias(part: Part, values: Mapping[int, Array | None], place: int) -> Example | None:
     """As on_real_numbers, for a filter with scales per channel, whose bias says nothing of its own."""
     main = part.example.main
     operands = list(main.operands)
@@ -56,7 +65,6 @@ def _with_scaled_bias(part: Part, values: Mapping[int, Array | None]) -> Example
         return None
     first = operands[call.inputs[0]]
     scales = tuple(float(scale) * first.scale for scale in filter.channel_quant.scales)
-    place = next(i for i, o in enumerate(operands) if o.name == "bias")
     operands[place] = replace(
         operands[place], channel_quant=replace(filter.channel_quant, channel_dim=0, scales=scales)
     )

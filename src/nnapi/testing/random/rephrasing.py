@@ -144,6 +144,8 @@ def _pad_by_numbers(text: _Text, operation: OperationSpec) -> bool:
     image = text.operands[operation.inputs[0]].dimensions
     if "padding_scheme" not in known or operation.type == "TRANSPOSE_CONV_2D" or 0 in image or "stride_w" not in known:
         return False
+    if "filter_w" not in known and 0 in text.operands[operation.inputs[1]].dimensions:
+        return False  # how large the filter is says its value alone
     rows, columns = image[2:] if known.get("layout") else image[1:3]
     sides: list[int] = []
     for axis, extent, name in ((2, columns, "w"), (1, rows, "h")):
