@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.rule_coverage import pytest_collection_modifyitems, pytest_configure, pytest_runtest_call  # noqa: F401
+
 if TYPE_CHECKING:
     from nnapi.testing.corpus import Corpus
 

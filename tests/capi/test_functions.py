@@ -14,6 +14,7 @@ import pytest
 from nnapi.capi import header, installation
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.handles import Handles
+from nnapi.capi.library import device_at
 from nnapi.errors import BadDataError
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -102,6 +103,12 @@ def test_exported_symbols_are_those_of_the_table() -> None:
     symbols = {line.split()[-1] for line in listed.stdout.splitlines()}
     own = {"nnapi_last_error", "ASharedMemory_create", "ASharedMemory_getSize", "ANeuralNetworks_getSLDriverImpl"}
     assert symbols == {function.name for function in FUNCTIONS} | own
+
+
+def test_rule_162_no_device_has_an_index_that_is_too_high() -> None:
+    assert device_at(0).name
+    with pytest.raises(BadDataError, match="device 1000000 does not exist, there are "):
+        device_at(1_000_000)
 
 
 def test_handles_are_never_given_twice() -> None:

@@ -121,6 +121,14 @@ def test_a_pipe_that_nobody_can_write_to_any_more_counts_as_signalled(pipe: tupl
     fence.wait()
 
 
+def test_rule_159_a_fence_that_reports_an_error(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    fence = Event.from_sync_fence_fd(writer)
+    os.close(reader)
+    with pytest.raises(OpFailedError, match="the fence reports an error"):
+        fence.wait()
+
+
 def test_an_exported_descriptor_becomes_readable_at_the_end() -> None:
     gate = threading.Event()
 

@@ -179,7 +179,7 @@ def others() -> list[Compilation]:
     [(117, OPTIONS["timing"]), (118, OPTIONS["timeout"]), (119, OPTIONS["attribute"])],
     ids=["117", "118", "119"],
 )
-def test_one_device_is_asked_for_before_the_state(number: int, call: Callable[[Execution], object]) -> None:
+def test_rule_117_118_119_one_device_comes_before_the_state(number: int, call: Callable[[Execution], object]) -> None:
     for compilation in others():
         execution = ready(compilation)
         execution.compute()
