@@ -21,7 +21,6 @@ WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "examples"
 TESTED_BY = {
     "capi/calls.py": "capi/test_functions.py",
     "capi/diagnostics.py": "clients/test_clients.py",
-    "capi/library.py": "capi/test_functions.py",
     "capi/support.py": "clients/test_clients.py",
     "capi/support_answers.py": "clients/test_clients.py",
     "cli/costs.py": "cli/test_devices.py",

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -73,6 +74,24 @@ def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     result = CliRunner().invoke(app, ["lib"])
     assert result.exit_code == 1
     assert "C compiler" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("recorded", "source"),
+    [
+        ('{"url": "file:///a%20b/nnapi", "dir_info": {"editable": true}}', "--editable '/a b/nnapi'"),
+        ('{"url": "file:///dist/nnapi-1.tar.gz", "archive_info": {}}', "/dist/nnapi-1.tar.gz"),
+        ('{"url": "https://example.org/nnapi", "vcs_info": {"vcs": "git"}}', "git+https://example.org/nnapi"),
+        (None, "--no-binary nnapi nnapi"),
+    ],
+)
+def test_says_how_to_install_from_where_it_came(
+    recorded: str | None, source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = SimpleNamespace(read_text=lambda name: recorded if name == "direct_url.json" else None)
+    monkeypatch.setattr(installation, "FOLDER", tmp_path)
+    monkeypatch.setattr(installation, "distribution", lambda name: told)
+    assert str(installation.library_problem()).endswith(f" --no-cache-dir {source}")
 
 
 def test_says_that_the_bridge_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

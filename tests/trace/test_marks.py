@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from nnapi.errors import BadDataError
-from nnapi.trace.marks import ORIGIN, from_ftrace, read_trace
+from nnapi.trace.marks import ORIGIN, from_ftrace
+from nnapi.trace.parse import read_trace
 from tests.trace.trace_cases import HEADER, line, trace
 
 LINES = [

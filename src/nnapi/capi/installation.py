@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote
 
 FOLDER = Path(__file__).resolve().parent / str(sysconfig.get_config_var("SOABI"))
 """The library's folder. Each Python has its own, because one checkout may be installed for several."""
@@ -35,7 +37,8 @@ def library_problem() -> str | None:
     if not library().is_file():
         return (
             f"{library()} has not been built: no C compiler was found when the package was installed. "
-            "Install one (gcc or clang) and the package again: pip install --force-reinstall --no-cache-dir nnapi."
+            "Install one (gcc or clang), and the package again: "
+            f"pip install --force-reinstall --no-deps --no-cache-dir {_source()}"
         )
     if find_spec("nnapi.capi._bridge") is None:
         return (
@@ -43,6 +46,16 @@ def library_problem() -> str | None:
             "or its build failed. Install the package again."
         )
     return None
+
+
+def _source() -> str:
+    """Where pip installed the package from, in pip's words: a folder, a file, an address, or else its name."""
+    recorded = json.loads(distribution("nnapi").read_text("direct_url.json") or "{}")
+    if not recorded:
+        return "--no-binary nnapi nnapi"
+    repository = recorded.get("vcs_info", {}).get("vcs")
+    url = f"{repository}+{recorded['url']}" if repository else unquote(recorded["url"].removeprefix("file://"))
+    return ("--editable " if recorded.get("dir_info", {}).get("editable") else "") + shlex.quote(url)
 
 
 def environment() -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from nnapi.errors import BadDataError
 
@@ -52,20 +51,6 @@ HEADER = re.compile(r"#\s+TASK-PID\s.*TIMESTAMP\s+FUNCTION")
 DAMAGED = re.compile(r"tracing_mark_write: (?:[BE](?:\||\s*$)|(?![SFCI]\|).*(?:\[NN_|HIDL::IDevice))")
 """A line that should have been read."""
 BEGIN = re.compile(r"B\|(\d{1,18})\|")
-
-
-def read_trace(file: str | Path) -> Trace:
-    """The marks of an Android systrace (HTML), of ftrace's text or of Chrome's JSON.
-
-    Raises BadDataError for a file without any trace in it, OSError for one that cannot be read.
-    """
-    data = Path(file).read_bytes()
-    text = data.decode("utf-8", errors="replace")
-    if text.lstrip()[:1] in ("{", "["):
-        from nnapi.trace.chrome import from_chrome
-
-        return from_chrome(text)
-    return from_ftrace(text)
 
 
 def from_ftrace(text: str) -> Trace:

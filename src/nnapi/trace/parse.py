@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nnapi.errors import BadDataError
+from nnapi.trace.chrome import from_chrome
 from nnapi.trace.labels import Layer
-from nnapi.trace.marks import Mark, Trace, read_trace
+from nnapi.trace.marks import Mark, Trace, from_ftrace
 from nnapi.trace.statistics import Statistics, statistics
 from nnapi.trace.threads import Case, Thread, Totals
 
@@ -45,6 +46,18 @@ def parse_file(file: str | Path) -> Report:
         return parse(read_trace(file))
     except BadDataError as error:
         raise error.at(str(file)) from None
+
+
+def read_trace(file: str | Path) -> Trace:
+    """The marks of an Android systrace (HTML), of ftrace's text or of Chrome's JSON.
+
+    Raises BadDataError for a file without any trace in it, OSError for one that cannot be read.
+    """
+    data = Path(file).read_bytes()
+    text = data.decode("utf-8", errors="replace")
+    if text.lstrip()[:1] in ("{", "["):
+        return from_chrome(text)
+    return from_ftrace(text)
 
 
 def parse(trace: Trace) -> Report:

@@ -279,17 +279,17 @@ _recorder: Recorder | None = None
 active = False
 """Whether sections are recorded now, for code so short that even a section that does nothing would show."""
 
-_begin, _end = Section.__enter__, Section.__exit__
-_nothing: Any = "".format
-"""Takes any arguments and gives something false: what it costs is a third of a function in Python."""
+_RECORDING = Section.__enter__, Section.__exit__
+_IDLE: Any = "".format
+"""Stands for both methods while nothing is recorded: takes any arguments, gives something false, and costs a third of a
+function in Python. Nobody else knows of it."""
 
 
 def _switch(recorder: Recorder | None) -> None:
     """Make every section record to that recorder, or do nothing at the least cost."""
     global _recorder, active
     _recorder, active = recorder, recorder is not None
-    Section.__enter__ = _begin if recorder else _nothing  # type: ignore[method-assign]
-    Section.__exit__ = _end if recorder else _nothing  # type: ignore[method-assign]
+    Section.__enter__, Section.__exit__ = _RECORDING if recorder else (_IDLE, _IDLE)  # type: ignore[method-assign]
 
 
 _switch(None)
