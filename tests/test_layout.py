@@ -45,7 +45,6 @@ ALIASES = {
 
 # Modules that import each other, if only for type checking. Nothing is to be added: whoever cuts a circle takes it out.
 CIRCLES = {
-    frozenset({"nnapi.trace.chrome", "nnapi.trace.marks"}),
     frozenset(f"nnapi.importers.onnx.{name}" for name in ("convert", "layout", "node", "rules")),
 }
 
