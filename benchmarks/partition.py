@@ -26,7 +26,6 @@ from tests.runtime.partition_cases import best_single, cheapest, random_problem
 LARGEST = 12
 TOLERANCE = 1e-6
 MEAN_RATIO = 1.05
-SECONDS_FOR_300 = 0.050
 
 
 def against_brute_force(graphs: int, devices: int, seed: int) -> dict[str, Any]:
@@ -67,12 +66,21 @@ def seconds(operations: int, devices: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def holds(quality: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]) -> bool:
-    """Whether the promises above are kept."""
+def find_broken(quality: Sequence[dict[str, Any]]) -> list[str]:
+    """The promises above that are not kept. How long it takes is no promise: that is the machine's."""
     two, three = quality
-    quick = all(row["median"] < SECONDS_FOR_300 for row in times if row["operations"] == 300 and row["devices"] == 2)
-    near = three["mean_ratio"] < MEAN_RATIO and not three["worse_than_one_device"]
-    return two["optimal"] == two["graphs"] and near and quick
+    promises = {
+        f"with two devices {two['graphs'] - two['optimal']} of {two['graphs']} plans are not the cheapest": (
+            two["optimal"] == two["graphs"]
+        ),
+        f"with three devices {three['worse_than_one_device']} plans are worse than the best single device": (
+            not three["worse_than_one_device"]
+        ),
+        f"with three devices the mean ratio to the cheapest is {three['mean_ratio']:.5f}, not below {MEAN_RATIO}": (
+            three["mean_ratio"] < MEAN_RATIO
+        ),
+    }
+    return [violation for violation, kept in promises.items() if not kept]
 
 
 def show(quality: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]) -> None:
@@ -105,13 +113,13 @@ def main() -> int:
     options = parser.parse_args()
     quality = [against_brute_force(options.graphs, devices, options.seed) for devices in (2, 3)]
     times = [seconds(operations, devices, options.rounds) for operations in (100, 300) for devices in (2, 3)]
-    kept = holds(quality, times)
+    broken = find_broken(quality)
     if options.json:
-        print(json.dumps({"quality": quality, "times": times, "holds": kept}))
+        print(json.dumps({"quality": quality, "times": times, "broken": broken}))
     else:
         show(quality, times)
-        print("the promises are kept" if kept else "a promise is BROKEN")
-    return 0 if kept else 1
+        print("\n".join(f"BROKEN: {violation}" for violation in broken) or "the promises are kept")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

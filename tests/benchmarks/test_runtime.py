@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.partition import find_broken
+
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -20,12 +22,22 @@ def measured(name: str, *arguments: str, codes: tuple[int, ...] = (0,)) -> Any:
 
 
 def test_partition() -> None:
-    found = measured("partition", "--graphs", "15", "--rounds", "1", codes=(0, 1))
+    found = measured("partition", "--graphs", "15", "--rounds", "1")
     two, three = found["quality"]
     assert (two["optimal"], two["graphs"]) == (15, 15)
     assert three["mean_ratio"] < 1.05
     assert three["worse_than_one_device"] == 0
     assert [row["operations"] for row in found["times"]] == [100, 100, 300, 300]
+
+
+def test_partition_says_which_promise_is_broken() -> None:
+    good = {"optimal": 5, "graphs": 5, "mean_ratio": 1.01, "worse_than_one_device": 0}
+    assert find_broken([good, good]) == []
+    assert find_broken([good | {"optimal": 3}, good | {"mean_ratio": 1.2, "worse_than_one_device": 1}]) == [
+        "with two devices 2 of 5 plans are not the cheapest",
+        "with three devices 1 plans are worse than the best single device",
+        "with three devices the mean ratio to the cheapest is 1.20000, not below 1.05",
+    ]
 
 
 def test_state() -> None:
