@@ -36,7 +36,7 @@ NOT_APPLICABLE = {
     9: "dimensions are one sequence, so their pointer and their number cannot disagree",
     15: "4294967294 operands or operations do not fit into memory",
     86: "a tensor without elements between two steps is handed on like any other; a driver that fails at it falls back",
-    88: "a repetition on the CPU hands its arrays to whatever memory is bound, also to one made for unknown extents",
+    88: "a repetition on the CPU hands its arrays to whatever memory is bound, also to one made for unknown dimensions",
     112: "Python keeps buffers and memories alive as long as an execution refers to them",
     124: "every fenced computation runs in the background, whatever its plan",
     176: "the runtime has the highest level there is",
