@@ -38,7 +38,7 @@ MOST_NANOSECONDS, MOST_OFF, MOST_ON, LEAST_COVERED = 100, 0.01, 0.05, 0.90
 Setting = Callable[[], AbstractContextManager[Any]]
 
 
-TRACED = ((nnapi.Burst, "run"), (OnDevice, "execute"), (Program, "computation"))
+TRACED = ((nnapi.Burst, "run"), (OnDevice, "execute"), (Program, "compute"))
 """Every function on the way of a burst on the reference that asks whether a trace is being recorded."""
 
 
