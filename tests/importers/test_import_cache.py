@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import nnapi
+from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
 from nnapi.importers.source_files import identify
 from nnapi.model.lazy_model import LazyModel
+from nnapi.model.model import Lifetime
 from nnapi.runtime.store import records
 from nnapi.runtime.store.digest import hash_content
 from nnapi.runtime.store.directories import RecordKind
@@ -103,6 +105,19 @@ def test_a_file_that_was_touched_is_read(change: object, path: Path) -> None:
     assert callable(change)
     change(path)
     assert not is_known(path)
+
+
+def test_a_file_that_became_another_before_it_is_read_is_refused_even_if_it_looks_older(path: Path) -> None:
+    constants = (o.value for o in nnapi.load(FILE).operands if o.lifetime is Lifetime.CONSTANT)
+    weights = max(constants, key=lambda value: value.nbytes)
+    keep(path)
+    model = nnapi.load(path)
+    assert isinstance(model, LazyModel)
+    with path.open("r+b") as file:
+        file.write(path.read_bytes().replace(weights.tobytes(), (weights * 2).tobytes()))
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(BadDataError, match="model.tflite has changed since it was loaded: load it again"):
+        len(model.operands)
 
 
 def test_a_file_that_was_changed_a_moment_ago_is_not_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

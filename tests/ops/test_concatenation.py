@@ -93,6 +93,9 @@ def test_an_input_without_elements_adds_nothing() -> None:
 def test_refusals() -> None:
     a, b = floats([[1, 2], [3, 4]]), floats([[5, 6]])
     refuses_to_compute("inputs 1 has shape [1, 2], must be [2, 2] but for axis 1", CONCATENATION, a, b, int32(1))
+    refuses_to_compute(
+        "inputs 1 has shape [1, 1], must be [2, 2] but for axis 0", CONCATENATION, a, floats([[5]]), int32(0)
+    )
     refuses_to_compute("inputs 1 has shape [1], must be [2, 2]", CONCATENATION, a, floats([1]), int32(1))
     refuses_to_compute("axis is 2, must be in [0, 2)", CONCATENATION, a, a, int32(2))
     refuses_to_compute("axis is -1, must not be negative", CONCATENATION, a, a, int32(-1))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.model.arguments import Argument, Arranged
+from nnapi.model.arguments import Arranged
 from nnapi.model.call import UNKNOWN, NotYetKnown, fixed_quantization, normalise, number_of_results, output_slot
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, combine, type_name
@@ -62,7 +61,7 @@ class _Results:
         self, operation: Operation, arranged: Arranged, out: Sequence[OperandType], scale: float | None, zero_point: int
     ) -> None:
         self.operation = operation
-        self.named: dict[str, Any] = {slot.name: _name_row(slot, row) for slot, row in arranged}
+        self.named = {slot.name: row[0].type for slot, row in arranged if row}
         self.codes = {slot.name: row[0].type.code for slot, row in arranged if row}
         self.out, self.scale, self.zero_point = out, scale, zero_point
 
@@ -112,10 +111,6 @@ class _Results:
         names = " or ".join(map(type_name, accepted))
         need(len(accepted) == 1, f"{slot.name} may be {names}: say which as out", BadDataError)
         return next(iter(accepted))
-
-
-def _name_row(slot: object, row: Sequence[Argument]) -> Any:
-    return [argument.type for argument in row] if isinstance(slot, Several) else row[0].type
 
 
 def _of_models(models: Sequence[Model]) -> list[OperandType]:

@@ -81,10 +81,10 @@ class Event:
             self._call_listeners()
 
     def _call_listeners(self) -> None:
-        while self._listeners:
+        while True:
             try:
                 call = self._listeners.pop(0)
-            except IndexError:  # another thread was faster
+            except IndexError:  # none is left: looked at first, it might be gone to another thread by then
                 return
             call(self._error)
 

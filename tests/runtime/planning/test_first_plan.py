@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Device, Model, compile, settings
+from nnapi import Device, Model, compile, settings, trace
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.errors import OpFailedError
 from nnapi.runtime.costs import calibration, thread_choice
@@ -52,6 +52,13 @@ def drivers(machine: list[Device], *devices: Device) -> list[Asked]:
     asked = [Asked(device) for device in devices]
     machine += [Device(each) for each in asked]
     return asked
+
+
+def test_the_trace_says_what_choosing_takes(machine: list[Device]) -> None:
+    drivers(machine, limited("quick"), REFERENCE)
+    with trace.recording() as recorder:
+        compile(chain(), machine)
+    assert "ModelBuilder::partitionTheWork" in {span.label.name for span in recorder.spans()}
 
 
 def test_one_device_is_asked(machine: list[Device]) -> None:

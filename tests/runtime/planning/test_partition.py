@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.runtime.planning import partition as partitioning
-from nnapi.runtime.planning.partition import FORBIDDEN, HOST, Flow, Problem, partition
+from nnapi.runtime.planning.partition import FORBIDDEN, HOST, Flow, Problem, partition, starts
 from tests.runtime.partition_cases import best_single, cheapest, random_problem
 
 
@@ -33,6 +33,16 @@ def test_three_devices_are_near_the_optimum_and_never_worse_than_one() -> None:
         ratios.append(cost / cheapest(problem))
     assert min(ratios) > 1 - 1e-9
     assert sum(ratios) / len(ratios) < 1.05
+
+
+@pytest.mark.parametrize("seed", [187, 194])
+def test_of_many_devices_it_begins_with_the_best_start(seed: int) -> None:
+    """Problems in which swaps from the first start end at something dearer than another start."""
+    rng = random.Random(seed)
+    problem = random_problem(rng, rng.randrange(1, 8), rng.choice([3, 4]))
+    assignment = partition(problem)
+    assert assignment is not None
+    assert problem.cost(assignment) <= min(map(problem.cost, starts(problem))) * (1 + 1e-9)
 
 
 def test_brute_force_counts_as_the_problem_does() -> None:
