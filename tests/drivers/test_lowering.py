@@ -167,6 +167,14 @@ class NumpyDriver:
         return PreparedPerShapes(partial(PreparedNumpy, model), tuple(assume_shapes(model)))
 
 
+def test_what_is_open_is_assumed_to_be_1_or_omitted_where_it_may_be() -> None:
+    b = Builder()
+    b.output(b.add(b.input(tensor("float32", (0, 3))), b.input(FLOATS), out=FLOATS))
+    model = b.finish()
+    assert assume_shapes(model) == [(1, 3), (2, 3)]
+    assert assume_shapes(model, model.inputs) == [None, (2, 3)]
+
+
 # The tests
 
 ENGINE, REFERENCE = Device(NumpyDriver()), device("nnapi-reference")

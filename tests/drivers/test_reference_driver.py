@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Model, OperandCode, OperandType, OperationCode, device, tensor
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Driver, PrepareOptions, Request
+from nnapi.drivers.base import Capabilities, Driver, PrepareOptions, Request
 from nnapi.drivers.reference import program as program_module
 from nnapi.drivers.reference.program import PROGRAMS_KEPT, PreparedReference
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, MissedDeadlineTransientError, OpFailedError
@@ -35,6 +35,11 @@ def doubling(type: OperandType = OPEN) -> PreparedReference:
 
 def programs(prepared: PreparedReference) -> list[Any]:
     return [value for value in prepared._programs._made.values() if not isinstance(value, Exception)]
+
+
+def test_a_driver_that_declares_no_figures_is_as_fast_as_the_reference() -> None:
+    assert Capabilities() == device("nnapi-reference").driver.capabilities()
+    assert set(Capabilities().default) == {1.0}
 
 
 def test_it_is_a_driver_like_any_other() -> None:

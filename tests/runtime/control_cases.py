@@ -25,20 +25,20 @@ def branch(type: OperandType = PAIR) -> Model:
     return finished(model, [flag, x], [y])  # type: ignore[list-item]
 
 
-def counting(limit: float) -> Model:
-    """x + 1 for as long as all of x is below the limit."""
+def counting(limit: float, states: int = 0) -> Model:
+    """x + 1 for as long as all of x is below the limit; ``states`` more pairs go round, and do not come out."""
     b = Builder("condition")
-    x = b.input(PAIR)
+    x, *_ = [b.input(PAIR) for _ in range(1 + states)]
     b.output(b.reduce_all(b.less(x, limit, out="bool8"), [0], True, out=TRUTH))
     condition = b.finish()
     b = Builder("body")
-    x = b.input(PAIR)
-    b.output(b.add(x, 1.0, out=PAIR))
+    x, *kept = [b.input(PAIR) for _ in range(1 + states)]
+    b.output(b.add(x, 1.0, out=PAIR), *map(b.neg, kept))
     body = b.finish()
     model = Model("counting")
     references = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in range(2)]
     for reference, part in zip(references, (condition, body), strict=True):
         model.set_operand_value_from_model(reference, part)
-    x, y = model.add_operand(PAIR), model.add_operand(PAIR)  # type: ignore[assignment]
-    model.add_operation(OperationCode.WHILE, [*references, x], [y])  # type: ignore[list-item]
-    return finished(model, [x], [y])  # type: ignore[list-item]
+    *inputs, y = [model.add_operand(PAIR) for _ in range(2 + states)]
+    model.add_operation(OperationCode.WHILE, [*references, *inputs], [y])
+    return finished(model, inputs, [y])

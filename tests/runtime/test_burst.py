@@ -36,6 +36,18 @@ class _Closed:
         self._driver.closed += 1
 
 
+class Keeping(Closing):
+    """A driver with sessions."""
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return _WithSessions(self, Scripted.prepare(self, model, options))
+
+
+class _WithSessions(_Closed):
+    def session(self) -> Prepared:
+        return _Closed(self._driver, self._inner)
+
+
 def run_in(compilation: Compilation) -> None:
     compilation.burst().run(GIVEN)
 
@@ -60,6 +72,17 @@ def test_a_device_without_sessions_goes_on(use: Callable[[Compilation], None]) -
     assert driver.closed == 0
     for run in (compilation.run, burst.run, other.run):
         np.testing.assert_array_equal(run(GIVEN)[0], chained())
+
+
+def test_the_session_of_a_device_is_closed_with_the_burst() -> None:
+    driver = Keeping()
+    burst = compile(chain(), Device(driver)).burst()
+    burst.run(GIVEN)
+    assert driver.closed == 0
+    burst.close()
+    burst.close()
+    assert driver.closed == 1
+    np.testing.assert_array_equal(burst.run(GIVEN)[0], chained())
 
 
 def test_open_extents_on_the_engine() -> None:

@@ -92,6 +92,15 @@ def test_rule_065_preferences() -> None:
         assert driver.options[-1].preference == preference
 
 
+def test_threads_must_be_above_0() -> None:
+    compilation = Compilation(finished_sum(), [Device(Scripted(as_it_is))])
+    for wrong in (-1, 0):
+        with pytest.raises(BadDataError, match=f"threads is {wrong}, must be above 0"):
+            compilation.set_threads(wrong)
+    for right in (None, 1):
+        compilation.set_threads(right)
+
+
 def test_rule_066_priorities() -> None:
     driver = Scripted(as_it_is)
     compilation = Compilation(finished_sum(), [Device(driver)])

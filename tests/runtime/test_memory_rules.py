@@ -33,6 +33,7 @@ from nnapi.errors import (
 )
 from nnapi.runtime.memory import HardwareBufferFormat
 from tests.graphs import FLOATS, finished_sum, on_reference, sum_with
+from tests.runtime.control_cases import counting
 from tests.runtime.device_cases import GIVEN, REFERENCE, SQUARE, chain, chained
 from tests.runtime.execution_cases import ONES, SUM, blank, prepared
 from tests.runtime.memory_cases import Allocating, described, opaque
@@ -238,6 +239,11 @@ def test_rule_151_steps_within_control_flow_are_asked_too() -> None:
     assert compilation.plan.devices_of(x) == {"first", "last"}
     assert compilation.plan.devices_of(*compilation.model.outputs) == {"first", "last"}
     assert opaque((compilation, "input", 0)).declared.code == OperandCode.TENSOR_BOOL8
+    compilation = compile(counting(3.0, states=1), [Device(Allocating("last", takes=OperationCode.NEG)), REFERENCE])
+    x, state = compilation.model.inputs
+    assert compilation.plan.devices_of(x) == {REFERENCE.name}
+    assert compilation.plan.devices_of(state) == {"last", REFERENCE.name}  # the condition is handed it as well
+    assert compilation.plan.devices_of(*compilation.model.outputs) == {REFERENCE.name}
     with pytest.raises(OpFailedError, match="its roles are on several devices"):
         opaque((compilation, "input", 1))
 

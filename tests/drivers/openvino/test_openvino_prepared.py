@@ -37,7 +37,7 @@ def prepared(model: Any, **options: PreferenceCode) -> Any:
 
 def test_devices() -> None:
     drivers = driver()
-    assert drivers[0].info.name == "openvino-cpu"
+    assert (drivers[0].info.name, drivers[0].info.feature_level) == ("openvino-cpu", 8)
     assert all(isinstance(found, Driver) and isinstance(found, Caches) for found in drivers)
 
 
@@ -93,6 +93,8 @@ def test_open_extents_are_those_of_each_run() -> None:
         outputs = ready.execute(Request([np.full((batches, 3), batches, np.float32)])).outputs
         assert outputs[0].shape == (batches, 3)
         assert (outputs[0] == 2 * batches).all()
+    with pytest.raises(OpFailedError, match="an input is omitted"):
+        ready.execute(Request([None]))
     assert OpenVinoDriver().cache_entry(ready) is None
 
 

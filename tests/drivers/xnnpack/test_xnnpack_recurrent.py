@@ -164,12 +164,21 @@ def test_quantized_lstm_is_the_same_code_for_code(
         np.testing.assert_array_equal(codes, wanted)
 
 
+BARELY_TOO_LARGE = {
+    "input_to_forget_weights": np.zeros((UNITS, SIZE)),
+    "recurrent_to_forget_weights": np.zeros((UNITS, UNITS)),
+    "forget_gate_bias": np.full(UNITS, -(2**31)),
+}
+"""One more than the largest number of 32 bits."""
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "sentence"),
     [
         (features("peephole", "projection"), {}, "the engine's integers are wrong where a cell has peepholes and a"),
         (features("projection"), {"proj_clip": 0.5}, "proj_clip is 0.5: the engine clips codes of the projection"),
         (features(), {"forget_gate_bias": np.full(UNITS, 2**31 - 1)}, "sums of the forget gate may overflow"),
+        (features(), BARELY_TOO_LARGE, "sums of the forget gate may overflow"),
     ],
 )
 def test_quantized_lstm_refuses(kind: Any, change: Any, sentence: str) -> None:

@@ -126,6 +126,7 @@ CONVERSIONS = [
     case("CAST", [n], f32(2, 3), "CastOptions", high=99, low=-99),
     case("CAST", [flags(2, 3)], f32(2, 3), "CastOptions"),
     case("CAST", [flags(2, 3)], i32(2, 3), "CastOptions"),
+    case("CAST", [flags(2, 3)], T("UINT8", (2, 3)), "CastOptions", codes=0, label="to bytes"),
     case("CAST", [n], flags(2, 3), "CastOptions", low=-1, high=1),
     case("CAST", [T("UINT8", (2, 3))], f32(2, 3), "CastOptions"),
     case("CAST", [T("INT8", (2, 3))], i32(2, 3), "CastOptions", label="signed"),

@@ -357,6 +357,7 @@ def test_files_that_are_no_entries_go_in_any_case_and_others_stay(tmp_path: Path
 
 def test_the_directory_is_kept_below_its_limit(tmp_path: Path) -> None:
     cache = Cache(tmp_path, TOKEN)
+    assert cache.limit == 2**30
     for i in range(6):
         driver = Slow(f"device-{i}")
         model = doubled()

@@ -1,6 +1,7 @@
 """Operations in traces: what LiteRT's profiler tells, and whose operators it is about."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.stacks import convolutions
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
 from nnapi.drivers.xnnpack.compile import find_origins, lower_model
+from nnapi.drivers.xnnpack.engine.profiler import litert
 from nnapi.drivers.xnnpack.engine.profiler.align import Node, align, find_owners, fits
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
@@ -111,6 +113,13 @@ def test_events_of_a_run() -> None:
 def test_a_file_that_the_profiler_does_not_take() -> None:
     with pytest.raises(RuntimeError, match="LiteRtCreateModelFromBuffer fails"):
         Profiled(bytes(64), [], [], 1)
+
+
+@pytest.mark.parametrize(("status", "words"), [(1, "invalid argument"), (5, "unsupported"), (99, "status 99")])
+def test_failures_are_named(status: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litert, "_library", lambda: SimpleNamespace(LiteRtStartProfiler=lambda profiler: status))
+    with pytest.raises(RuntimeError, match=f"LiteRtStartProfiler fails: {words}"):
+        litert._call("StartProfiler", None)
 
 
 # In traces
