@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import sys
 import zipfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,13 @@ def test_the_first_of_a_name_counts(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.syspath_prepend(str(folder / "first"))
     assert entries(GROUP) == [Entry("first", "os.path:split")]
     assert version("some-thing") == "1.0"
+
+
+def test_versions_in_folders_need_no_help(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(folder)
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
+    monkeypatch.setattr(importlib.metadata, "version", None)
+    assert version("some-thing") == "1.5"
 
 
 def test_folders_that_are_damaged(folder: Path) -> None:

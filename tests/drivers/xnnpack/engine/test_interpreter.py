@@ -71,10 +71,14 @@ def test_without_a_session_nothing_is_lent() -> None:
     assert sums.flags.owndata
 
 
-def test_a_closed_session_runs_no_more() -> None:
-    session = prepared().session()
+def test_a_closed_session_runs_no_more_and_leaves_its_memory_to_the_next() -> None:
+    ready = prepared()
+    session = ready.session()
+    (lent,) = session.execute(Request([floats(1), floats(2)], borrow=True)).outputs
     session.close()
     session.close()
+    ready.session().execute(Request([floats(5), floats(6)], borrow=True))
+    assert (lent == 11).all()
     with pytest.raises(OpFailedError, match="the session is closed"):
         session.execute(Request([floats(1), floats(2)]))
 
