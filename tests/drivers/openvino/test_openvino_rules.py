@@ -148,6 +148,12 @@ def test_axes_of_extent_1_stay() -> None:
     need_close(both(OperationCode.ADD, [lhs, rhs, integer(0)], [out], constant=True))
 
 
+@pytest.mark.parametrize("axis", range(4))
+def test_channels_are_shuffled_along_any_axis(axis: int) -> None:
+    image = tensor("float32", (4, 4, 4, 4)), np.arange(256, dtype=np.float32).reshape(4, 4, 4, 4)
+    need_close(both(OperationCode.CHANNEL_SHUFFLE, [image, integer(2), integer(axis)], [tensor("float32")]), 0)
+
+
 def test_top_k_takes_the_later_of_equals() -> None:
     row = tensor("float32", (5,)), np.array([1, 3, 3, 2, 3], np.float32)
     ours, right = both(OperationCode.TOPK_V2, [row, integer(4)], [tensor("float32", (4,)), tensor("int32", (4,))])

@@ -263,10 +263,6 @@ def test_what_the_engine_is_fast_at() -> None:
     assert kinds(OperationCode.MIRROR_PAD, mirrored, tensor("float32", (1, 6, 6, 3))) == ["GATHER", "GATHER"]
     assert kinds(OperationCode.PRELU, [(image, None), (tensor("float32", (1,)), [0.1])], image) == ["LEAKY_RELU"]
     assert kinds(OperationCode.PRELU, [(image, None), (tensor("float32", (3,)), [0.1, 0.2, 0.3])], image) == ["PRELU"]
-    for padding, extent in ((SAME, 4), (VALID, 2)):
-        average = [(image, None), *ints(padding, 1, 1, 3, 3, 0)]
-        out = tensor("float32", (1, extent, extent, 3))
-        assert kinds(OperationCode.AVERAGE_POOL_2D, average, out) == ["AVERAGE_POOL_2D"]
 
 
 @pytest.mark.parametrize("slope", [0.0, -0.5, 2.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.model.operand import tensor
 from nnapi.testing.single import scalar, single
 from tests.drivers.xnnpack.engine_cases import agree, engine
@@ -81,6 +82,12 @@ def test_pools_that_the_engine_fails_to_prepare(code: OperationCode, size: int, 
 @pytest.mark.parametrize("code", POOLS)
 def test_pools_larger_than_the_image(code: OperationCode) -> None:
     agree(code, pool(SAME, 1, 500), [floats(1, 5, 5, 1)], constant=False)
+
+
+@pytest.mark.parametrize(("padding", "extent"), [(SAME, 5), (VALID, 3)])
+def test_an_average_with_padding_that_the_engine_knows_is_one_operator(padding: list[int], extent: int) -> None:
+    model = single(OperationCode.AVERAGE_POOL_2D, pool(padding, 1, 3), [floats(1, extent, extent, 1)])
+    assert [operator.kind for operator in lower_model(model).graph.operators] == ["AVERAGE_POOL_2D"]
 
 
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])

@@ -1,11 +1,12 @@
 """The short way through a compilation: taken by what fits, left by everything else."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
-from nnapi import Builder, Device, Model, compile, tensor, trace
+from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
 from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
@@ -96,6 +97,20 @@ def test_it_is_not_taken_while_a_trace_is_recorded() -> None:
     with trace.recording():
         compilation.run(GIVEN)
     assert (driver.runs, len(driver.requests)) == (0, 1)
+
+
+@pytest.mark.parametrize("lacks", ["a time limit", "a trace", "nothing"])
+def test_an_execution_takes_it_unless_it_is_asked_for_more(lacks: str) -> None:
+    driver, result = Short(), np.empty_like(GIVEN)
+    execution = Execution(compile(chain(), Device(driver)))
+    execution.set_input(0, GIVEN)
+    execution.set_output(0, result)
+    if lacks == "a time limit":
+        execution.set_timeout(10**12)
+    with trace.recording() if lacks == "a trace" else nullcontext():
+        execution.compute()
+    np.testing.assert_array_equal(result, chained())
+    assert (driver.runs, len(driver.requests)) == ((1, 0) if lacks == "nothing" else (0, 1))
 
 
 def test_it_waits_for_its_turn() -> None:
