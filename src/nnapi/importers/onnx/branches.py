@@ -34,7 +34,7 @@ class Branch:
         self.conversion.terms = _Scope(self)
         self.conversion.fill(graph, self.own)
         before = len(outer.whole.refusals)
-        self.conversion.run(graph.node)
+        self.conversion.run(graph.node, [each.name for each in graph.output])
         if len(outer.whole.refusals) > before:
             first = outer.whole.refusals[before]
             del outer.whole.refusals[before:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import OperandCode, OperationCode
@@ -12,11 +12,12 @@ from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Step, Value
 from nnapi.importers.onnx import functions
+from nnapi.importers.onnx.followers import Readers
 from nnapi.importers.onnx.known import known_results
 from nnapi.importers.onnx.layout import turn_back
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_of
-from nnapi.importers.onnx.reader import DEFAULT, File
-from nnapi.importers.onnx.rules import HOMES, Result, reason_without_rule, rule_for
+from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4, File
+from nnapi.importers.onnx.rules import HOMES, Result, kind_of, reason_without_rule, rule_for
 from nnapi.importers.onnx.terms import (
     CODES,
     ELEMS,
@@ -73,7 +74,7 @@ class Import:
         )
         conversion = Conversion(self, Graph(self.allowance), self.file.opsets)
         inputs = conversion.begin(graph)
-        conversion.run(graph.node)
+        conversion.run(graph.node, [each.name for each in graph.output])
         outputs = conversion.results([each.name for each in graph.output])
         if self.refusals:
             raise UnsupportedOperationsError.of(self.name, self.refusals)
@@ -90,6 +91,8 @@ class Conversion:
         self.whole, self.graph, self.opsets, self.depth = whole, graph, opsets, depth
         self.terms: dict[str, Term] = {}
         self.turned: dict[Term, Value] = {}
+        self.rectified: set[Value] = set()
+        self.readers = Readers([], [])
         self._ordered: dict[Term, Value] = {}
 
     def note(self, sentence: str) -> None:
@@ -121,7 +124,9 @@ class Conversion:
     def _initialise(self, tensor: onnx.TensorProto) -> None:
         try:
             array, in_file = self.whole.file.array(tensor)
-            self.terms[tensor.name] = constant(tensor.name, array, in_file=in_file)
+            self.terms[tensor.name] = term = constant(tensor.name, array, in_file=in_file)
+            if tensor.data_type in (INT4, UINT4):
+                term.elem = tensor.data_type
         except Refused as refused:
             self._refuse("initializer", tensor.name, refused.reason)
             self.terms[tensor.name] = _placeholder(tensor.name)
@@ -192,8 +197,11 @@ class Conversion:
 
     # Walking
 
-    def run(self, nodes: Sequence[onnx.NodeProto], outer: functions.Attributes | None = None) -> None:
-        """Convert nodes in their order."""
+    def run(
+        self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], outer: functions.Attributes | None = None
+    ) -> None:
+        """Convert nodes in their order; ``outputs`` are read from outside."""
+        self.readers = Readers(nodes, outputs)
         for proto in nodes:
             self.whole.nodes_left -= 1
             need(self.whole.nodes_left >= 0, f"it would be written out to more than {MOST_NODES} nodes", BadDataError)
@@ -224,7 +232,7 @@ class Conversion:
     def _look_at(self, proto: onnx.NodeProto) -> None:
         """Refuse a node that has no rule, though what it reads was refused before."""
         domain = "" if proto.domain in DEFAULT else proto.domain
-        known = (proto.domain, proto.op_type) in self.whole.functions or (domain == "" and proto.op_type in HOMES)
+        known = (proto.domain, proto.op_type) in self.whole.functions or kind_of(domain, proto.op_type) in HOMES
         schema = None if known else _schema(proto.op_type, self.opsets.get(domain, 1), domain)
         if not known and not (schema and (schema.has_function or schema.has_context_dependent_function)):
             raise Refused(reason_without_rule(proto.op_type, domain))
@@ -240,14 +248,38 @@ class Conversion:
             known = known_results(self.whole.file, proto, opset, terms)
             if known is not None:
                 return known
-            rule = rule_for(proto.op_type)
-            if rule is not None:
-                found = rule.function(Node(self, proto, terms, schema))
-                return [found] if isinstance(found, Value | Term) else found
+        rule = rule_for(kind_of(domain, proto.op_type))
+        if rule is not None:
+            found = rule.function(Node(self, proto, terms, schema))
+            return [found] if isinstance(found, Value | Term) else found
         body = functions.body_of(proto, schema, opset, self.opsets, terms)
         if body is None:
             raise Refused(reason_without_rule(proto.op_type, domain))
         return self._inline(body, terms)
+
+    def schema(self, kind: str) -> Any:
+        """The schema of an operator of the default domain."""
+        return _schema(kind, self.opsets.get("", NEWEST), "")
+
+    def is_read(self, value: Value) -> bool:
+        """Whether an operation reads a value already."""
+        return any(value in step.inputs for step in self.graph.steps)
+
+    def applied(self, kind: str, terms: Sequence[Term | None], node: Node) -> Term:
+        """What the rule of another operator makes of terms, with the attributes of a node."""
+        rule = rule_for(kind)
+        assert rule is not None
+        found = rule.function(Node(self, node.proto, terms, self.schema(kind), kind=kind))
+        result = found if isinstance(found, Value | Term) else found[0]
+        assert result is not None
+        return self._term(node.proto, node.name, result)
+
+    def computed(self, kind: str, terms: Sequence[Term | None], name: str, **attributes: Any) -> Term:
+        """What the rule of an operator makes of terms."""
+        from onnx import helper
+
+        proto = helper.make_node(kind, [term.name if term else "" for term in terms], [name], **attributes)
+        return self.applied(kind, terms, Node(self, proto, terms, self.schema(kind)))
 
     def inlined(self, graph: onnx.GraphProto, inputs: Sequence[Term]) -> list[Term]:
         """The nodes of a subgraph take the place of the node that has it; gives its outputs."""
@@ -256,7 +288,7 @@ class Conversion:
         inner.terms = dict(self.terms)
         inner.fill(graph, inputs)
         before = len(self.whole.refusals)
-        inner.run(graph.node)
+        inner.run(graph.node, [each.name for each in graph.output])
         if len(self.whole.refusals) > before:
             first = self.whole.refusals[before]
             del self.whole.refusals[before:]
@@ -281,7 +313,7 @@ class Conversion:
         absent = {name for name in body.inputs if given.get(name) is None}
         nodes = [_without(node, absent) for node in body.nodes]
         before = len(self.whole.refusals)
-        inner.run(nodes, body.attributes)
+        inner.run(nodes, body.outputs, body.attributes)
         if len(self.whole.refusals) > before:
             first = self.whole.refusals[before]
             del self.whole.refusals[before:]

@@ -16,7 +16,7 @@ import numpy as np
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.terms import OPEN, Term
+from nnapi.importers.onnx.terms import BYTES, OPEN, Term
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
 
@@ -44,7 +44,12 @@ def image_shape(shape: Shape, turned: bool) -> Shape:
 
 
 def image(node: Node, i: int) -> Value:
-    """Input ``i`` as an NHWC image."""
+    """Input ``i`` as an NHWC image of real numbers."""
+    return node.graph.real(coded_image(node, i)) if node.term(i).elem not in BYTES else coded_image(node, i)
+
+
+def coded_image(node: Node, i: int) -> Value:
+    """Input ``i`` as an NHWC image, which may be one of codes."""
     term = node.term(i)
     if term.rank not in IMAGES:
         raise Refused(f"NNAPI has images of two dimensions, the input is of rank {term.rank}")
@@ -96,31 +101,33 @@ def stretched(shapes: Sequence[Shape]) -> Shape:
     return tuple(found)
 
 
-def aligned(node: Node, *indices: int) -> tuple[list[Value], Layout]:
-    """Inputs as values that stretch to each other element by element, and the layout of what comes of them."""
+def aligned(node: Node, *indices: int, coded: bool = False) -> tuple[list[Value], Layout]:
+    """Inputs as values that stretch to each other element by element, and the layout of what comes of them; with
+    ``coded`` constants too are the codes that stand for them."""
     terms = [node.term(i) for i in indices]
     shape = stretched([term.dims for term in terms])
     if any(term.turned and term.rank == len(shape) for term in terms):
-        return [_beside_image(node, i, shape) for i in indices], Layout(shape, turned=True)
-    values = [node.codes(i) for i in indices]
+        return [_beside_image(node, i, shape, coded) for i in indices], Layout(shape, turned=True)
+    values = [node.coded(i) if coded else node.codes(i) for i in indices]
     if len(shape) <= HIGHEST_RANK or all(value.shape == shape for value in values):
         return values, Layout(shape)
     return _laid_lower(node, values, [term.dims for term in terms], shape), Layout(shape)
 
 
-def _beside_image(node: Node, i: int, shape: Shape) -> Value:
+def _beside_image(node: Node, i: int, shape: Shape, coded: bool) -> Value:
     """Input ``i`` as it stretches to an NHWC image."""
     term = node.term(i)
     if term.turned and term.rank == len(shape):
         assert term.value is not None
         return term.value
+    value = node.coded(i) if coded else node.codes(i)
     if all(size == 1 for size in term.dims):
-        return node.view(node.codes(i), (1,))
+        return node.view(value, (1,))
     own = (1,) * (len(shape) - term.rank) + term.dims
-    if term.array is not None and not node.codes(i).is_quantized:
+    if term.array is not None and not value.is_quantized:
         first = term.array.reshape(image_shape(own, turned=False))
-        return node.constant(np.ascontiguousarray(first.transpose(TO_LAST)), node.codes(i))
-    return turn(node, node.codes(i), own)
+        return node.constant(np.ascontiguousarray(first.transpose(TO_LAST)), value)
+    return turn(node, value, own)
 
 
 def _laid_lower(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:

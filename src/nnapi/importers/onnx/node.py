@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
 from nnapi.importers.node import Node as AnyNode
+from nnapi.importers.onnx.followers import Follower
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.terms import OPEN, Term, code_of, constant, operand_type, stored
 from nnapi.importers.refusals import Refused, expressible
@@ -34,8 +35,9 @@ class Node(AnyNode):
         proto: onnx.NodeProto,
         terms: Sequence[Term | None],
         schema: Any,
+        kind: str = "",
     ) -> None:
-        super().__init__(conversion.graph, proto.op_type, [])
+        super().__init__(conversion.graph, kind or proto.op_type, [])
         self.conversion = conversion
         self.proto = proto
         self.terms = terms
@@ -43,6 +45,35 @@ class Node(AnyNode):
         self.schema = schema
         self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
         self._attributes = {each.name: each for each in proto.attribute}
+        self._follower: Follower | None = None
+
+    # What follows in the file
+
+    @property
+    def follower(self) -> Follower:
+        """The activation and the quantisation that follow."""
+        if self._follower is None:
+            self._follower = self.conversion.readers.follower(self.name, self.conversion.terms)
+        return self._follower
+
+    @property
+    def wanted(self) -> OperandType | None:
+        """The codes in which the file wants the result, None where it wants real numbers."""
+        return self.follower.codes
+
+    @wanted.setter
+    def wanted(self, type: OperandType) -> None:
+        self._follower = Follower(FuseCode.FUSED_NONE, type)
+
+    def fused(self) -> Value:
+        """The activation that follows, as an operand of an operation that fuses it."""
+        return self.i32(self.follower.activation)
+
+    def rectified(self, value: Value) -> Value:
+        """A result with the activation that follows fused into it, so that the node of that has nothing to do."""
+        if self.follower.activation != FuseCode.FUSED_NONE:
+            self.conversion.rectified.add(value)
+        return value
 
     # What the file says
 
@@ -119,6 +150,11 @@ class Node(AnyNode):
     def codes(self, i: int) -> Value:
         """Input ``i``, which may be codes that stand for real numbers, ordered as in the file."""
         return self.conversion.ordered(self.term(i))
+
+    def coded(self, i: int) -> Value:
+        """Input ``i`` in codes, of a constant too."""
+        term = self.term(i)
+        return term.codes if term.codes is not None else self.codes(i)
 
     def view(self, value: Value, shape: Sequence[int]) -> Value:
         """The elements of a value under other dimensions, no more than NNAPI's rank."""

@@ -80,6 +80,7 @@ class Term:
 
     ``turned``: the value is an NHWC image of what the file calls NCHW. ``is_open``: the array holds dimensions of a
     tensor, and -1 for those that only a run knows. ``is_refused``: it stands for what could not be expressed.
+    ``codes``: of a constant of real numbers, those that stand for them in the file.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Term:
     turned: bool = False
     is_open: bool = False
     is_refused: bool = False
+    codes: Value | None = None
 
     @property
     def rank(self) -> int:

@@ -58,6 +58,11 @@ def _imported(kind: str) -> Rule:
     return RULES[kind]
 
 
+def kind_of(domain: str, kind: str) -> str:
+    """What an operator is called here: one outside the default domain by both names."""
+    return f"{domain}:{kind}" if domain else kind
+
+
 def reason_without_rule(kind: str, domain: str) -> str:
     """Why an operator has no rule."""
     from nnapi.importers.onnx.rules.inexpressible import REASONS
@@ -80,6 +85,12 @@ FAMILIES = {
     "Hardmax LayerNormalization",
     "padding": "Pad",
     "pooling": "AveragePool GlobalAveragePool GlobalMaxPool LpPool MaxPool DepthToSpace SpaceToDepth",
+    "quantization": "QuantizeLinear DequantizeLinear",
+    "quantized_operators": "QLinearConv QLinearMatMul MatMulInteger ConvInteger com.microsoft:QLinearAdd "
+    "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
+    "com.microsoft:QLinearAveragePool com.microsoft:QLinearGlobalAveragePool com.microsoft:QLinearConcat "
+    "com.microsoft:QGemm",
+    "recurrent": "LSTM GRU RNN",
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
     "ReduceSumSquare CumSum",
     "resizing": "Resize Upsample",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import aligned
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.coded import coded, in_wanted
 from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.rules.elementwise import real_input
-from nnapi.importers.onnx.terms import BYTES, Term
+from nnapi.importers.onnx.terms import BYTES, FLOAT, Term
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
@@ -29,12 +31,17 @@ def real(node: Node, i: int = 0) -> tuple[Value, object]:
 
 @rule(*DIRECT)
 def direct(node: Node) -> Term:
+    if coded(node, 0):
+        (codes,), layout = aligned(node, 0)
+        return layout.result(node, in_wanted(node, DIRECT[node.kind], codes), FLOAT)
     x, layout = real_input(node)
     return layout.result(node, node.apply(DIRECT[node.kind], x))
 
 
 @rule("Relu")
 def relu(node: Node) -> Term:
+    if node.term(0).value in node.conversion.rectified:
+        return replace(node.term(0), name=node.name)
     x, layout = real_input(node)
     if x.type.code in FLOATS:
         return layout.result(node, node.apply(OperationCode.RELU, x))
@@ -43,6 +50,8 @@ def relu(node: Node) -> Term:
 
 @rule("Clip")
 def clip(node: Node) -> Term:
+    if node.term(0).value in node.conversion.rectified:
+        return replace(node.term(0), name=node.name)
     x, layout = real_input(node)
     low, high = clip_bounds(node)
     known = RECTIFIED.get((low, high)) if low is not None and high is not None else None

@@ -38,12 +38,17 @@ def ceil(node: Node) -> Term:
 def round_half_even(node: Node) -> Term:
     """The nearest integer; of two equally near ones the even one, which is twice a rounded half."""
     x, layout = real_input(node)
+    return layout.result(node, rounded(node, x))
+
+
+def rounded(node: Node, x: Value) -> Value:
+    """The nearest integer; of two equally near ones the even one."""
     low = floor(node, x)
     rest = subtract(node, x, low)
     half = node.like(x, 0.5)
     even = times(node, floor(node, times(node, plus(node, low, 1), 0.5)), 2)
     nearest = select(node, truth(node, OperationCode.GREATER, rest, half), plus(node, low, 1), low, x.shape)
-    return layout.result(node, select(node, truth(node, OperationCode.EQUAL, rest, half), even, nearest, x.shape))
+    return select(node, truth(node, OperationCode.EQUAL, rest, half), even, nearest, x.shape)
 
 
 @rule("Sign")

@@ -11,9 +11,10 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.onnx.layout import from_image, image
+from nnapi.importers.onnx.layout import coded_image, from_image, image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.coded import bias_in_codes, filter_beside, is_coded, rearranged
 from nnapi.importers.onnx.rules.padding import padded
 from nnapi.importers.onnx.rules.shape import cut, joined
 from nnapi.importers.onnx.terms import OPEN, Term
@@ -78,40 +79,48 @@ def same(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
 
 @rule("Conv")
 def conv(node: Node) -> Term:
-    return convolved(node, _filter(node, 1), _bias_array(node))
+    if is_coded(node.term(0)) and node.wanted is not None and node.term(1).rank in (3, 4):
+        x = coded_image(node, 0)
+        codes = filter_beside(node, x, 1)
+        bias = None if codes is None else bias_in_codes(node, 2, x, codes, codes.shape[0])
+        if codes is not None and bias is not None and node.wanted.code == x.type.code:
+            shape = codes.shape if codes.rank == 4 else (*codes.shape[:2], 1, codes.shape[2])
+            return convolved(node, x, rearranged(codes, shape, (0, 2, 3, 1)), bias, node.wanted)
+    return convolved(node, image(node, 0), _filter(node, 1), _bias_array(node), None)
 
 
-def convolved(node: Node, filter: Value, bias: Value | None) -> Term:
-    """Input 0 by a filter of [out, height, width, in for each group]."""
+def convolved(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Term:
+    """Input 0 by a filter of [out, height, width, in for each group]; the result in codes of a type."""
     shape = node.shape(0)
-    x = image(node, 0)
     place = windows(node, node.shape(1)[2:], shape[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
     units = filter.shape[0]
     bias = bias or _zeros(node, x, units)
     (top, bottom), (left, right) = place.pads
     pads = [*map(node.i32, (left, right, top, bottom)), node.i32(place.stride[1]), node.i32(place.stride[0])]
-    none, flag = node.i32(0), node.flag(False)
+    act, flag = node.fused(), node.flag(False)
     dilated = (flag, node.i32(place.dilation[1]), node.i32(place.dilation[0])) if place.dilation != (1, 1) else ()
     if groups == 1:
-        result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, none, *dilated)
+        result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, act, *dilated, type=type)
     elif groups == channels:
         depthwise = depthwise_filter(node, filter)
         each = node.i32(units // groups)
-        result = node.apply(OperationCode.DEPTHWISE_CONV_2D, x, depthwise, bias, *pads, each, none, *dilated)
+        result = node.apply(OperationCode.DEPTHWISE_CONV_2D, x, depthwise, bias, *pads, each, act, *dilated, type=type)
     elif not dilated:
-        result = node.apply(OperationCode.GROUPED_CONV_2D, x, filter, bias, *pads, node.i32(groups), none, flag)
+        result = node.apply(
+            OperationCode.GROUPED_CONV_2D, x, filter, bias, *pads, node.i32(groups), act, flag, type=type
+        )
     else:
         need(groups > 0 and units % groups == 0 and channels % groups == 0, f"{groups} groups", BadDataError)
         filters = cut(node, filter, 0, [units // groups] * groups)
         biases = cut(node, bias, 0, [units // groups] * groups)
         inputs = cut(node, x, 3, [channels // groups] * groups)
         results = [
-            node.apply(OperationCode.CONV_2D, *part, *pads, none, *dilated)
+            node.apply(OperationCode.CONV_2D, *part, *pads, act, *dilated, type=type)
             for part in zip(inputs, filters, biases, strict=True)
         ]
         result = joined(node, results, 3)
-    return from_image(node, result, len(shape))
+    return from_image(node, node.rectified(result), len(shape))
 
 
 def _filter(node: Node, i: int) -> Value:
@@ -129,6 +138,8 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
     """[out, height, width, 1] as [1, height, width, out]."""
     units, height, width, one = filter.shape
     need(one == 1, f"its filter takes {one} channels for each group of one", BadDataError)
+    if filter.array is not None and filter.type.channel:
+        return rearranged(filter, filter.shape, (3, 1, 2, 0))
     if filter.array is not None:
         type = filter.type.with_dimensions((1, height, width, units))
         array: Array = np.ascontiguousarray(filter.array.reshape(units, height, width).transpose(1, 2, 0)[None])

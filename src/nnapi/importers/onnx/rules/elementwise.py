@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
@@ -9,7 +11,8 @@ from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
 from nnapi.importers.onnx.layout import Layout, aligned
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.terms import BOOL, BYTES, CODES, DTYPES, NARROWED, Term
+from nnapi.importers.onnx.rules.coded import coded, in_wanted
+from nnapi.importers.onnx.terms import BOOL, BYTES, CODES, DTYPES, FLOAT, NARROWED, Term
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import OperandType
 
@@ -62,10 +65,13 @@ def unary(node: Node) -> Term:
 @rule(*ARITHMETIC)
 def arithmetic(node: Node) -> Term:
     """Bytes are computed as int32 and cut to bytes again, as they wrap around."""
+    if node.kind != "Div" and coded(node, 0, 1):
+        values, layout = aligned(node, 0, 1, coded=True)
+        return layout.result(node, node.rectified(in_wanted(node, ARITHMETIC[node.kind], *values, node.fused())), FLOAT)
     values, layout = aligned(node, *_stretched_by_opset(node))
     bytes = node.term(0).elem in BYTES
     reals = [node.cast(value, INT32) if bytes else node.graph.real(value) for value in values]
-    result = compute(node, ARITHMETIC[node.kind], *reals)
+    result = compute(node, ARITHMETIC[node.kind], *reals, fuses=not bytes)
     return layout.result(node, as_bytes(node, result, values[0].type) if bytes else result, node.term(0).elem)
 
 
@@ -74,11 +80,13 @@ def _stretched_by_opset(node: Node) -> tuple[int, int]:
     return 0, 1
 
 
-def compute(node: Node, code: OperationCode, x: Value, y: Value) -> Value:
+def compute(node: Node, code: OperationCode, x: Value, y: Value, *, fuses: bool = False) -> Value:
     """ADD, SUB, MUL or DIV; the quotient of integers is rounded towards zero in ONNX, in NNAPI down."""
     if code == OperationCode.DIV and x.type.code == INT32:
         return truncated_quotient(node, x, y)
-    return node.apply(code, x, y, node.i32(0))
+    if not fuses or x.type.code not in FLOATS:
+        return node.apply(code, x, y, node.i32(0))
+    return node.rectified(node.apply(code, x, y, node.fused()))
 
 
 def truncated_quotient(node: Node, x: Value, y: Value) -> Value:
@@ -129,7 +137,7 @@ def identity(node: Node) -> list[Term | None]:
         ratio = float(node.array(1)) if node.has(1) else 0.5
         expressible(not training or ratio == 0, "it is to drop elements at random")
     term = node.term(0)
-    same = Term(node.name, term.elem, term.shape, term.array, term.value, term.in_file, term.turned, term.is_open)
+    same = replace(term, name=node.name)
     if not node.wants(1):
         return [same]
     return [same, node.known_result(np.ones(node.closed(0), np.bool_))]
@@ -151,7 +159,7 @@ def cast_to(node: Node, elem: int) -> Term:
         expressible(not narrower or elem == BOOL, f"it cuts integers to {DTYPES[elem].name}")
         return layout.result(node, x, elem)
     if target in BYTE_CODES:
-        expressible(x.type.code in (INT32, BOOL8), f"NNAPI casts {x.type.name} to bytes in another way")
+        expressible(x.type.code in (INT32, BOOL8, *FLOATS), f"NNAPI casts {x.type.name} to bytes in another way")
         return layout.result(node, as_bytes(node, node.cast(x, INT32), OperandType(target)), elem)
     if x.type.code == QUANT8_SIGNED:
         x = node.apply(OperationCode.DEQUANTIZE, x, type=OperandType(OperandCode.TENSOR_FLOAT32))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, broadcast, multiply, times
-from nnapi.importers.graph import FLOATS, Value
+from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import stretched
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.coded import bias_in_codes, filter_beside, in_wanted, is_coded, rearranged
 from nnapi.importers.onnx.rules.shape import ordered
 from nnapi.importers.onnx.terms import BYTES, OPEN, Term
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 
 @rule("MatMul")
@@ -26,12 +28,15 @@ def matmul(node: Node) -> Term:
     a, b = node.shape(0), node.shape(1)
     expressible(node.term(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
     need(a and b, "one of its inputs is a scalar", BadDataError)
-    x, y = node.input(0), node.input(1)
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
     need(OPEN in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
     weights = node.term(1).array
     batches = stretched([wide_a[:-2], wide_b[:-2]]) if len(wide_a) > 2 or len(wide_b) > 2 else ()
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
+    flat = connected_codes(node, a, wide_b, turned=False) if len(wide_b) == 2 else None
+    if flat is not None:
+        return node.result(_laid(node, flat, shape), shape)
+    x, y = node.input(0), node.input(1)
     if weights is not None and len(wide_b) == 2 and x.type.code in FLOATS:
         flat = connected(node, x, a, weights.reshape(wide_b).T, None)
         return node.result(_laid(node, flat, shape), shape)
@@ -41,6 +46,46 @@ def matmul(node: Node) -> Term:
 
 def _laid(node: Node, value: Value, shape: Shape) -> Value:
     return value if len(shape) > HIGHEST_RANK else node.view(value, shape)
+
+
+def connected_codes(node: Node, a: Shape, b: Shape, *, turned: bool) -> Value | None:
+    """The rows of input 0 times a constant matrix of shape ``b``, all in codes; None where they are not.
+
+    With a scale for each unit it is a convolution of single pixels. ``turned``: the matrix is [units, depth].
+    """
+    if node.wanted is None or not is_coded(node.term(0)) or OPEN in a:
+        return None
+    x = node.codes(0)
+    weights = filter_beside(node, x, 1)
+    if weights is None or node.wanted.code != x.type.code or x.array is not None:
+        return None
+    matrix = rearranged(weights, b, (0, 1) if turned else (1, 0))
+    channel = matrix.type.channel
+    if weights.type.channel and not node.term(1).codes.type.channel:  # type: ignore[union-attr]
+        channel = ChannelQuantization(0, (weights.type.channel.scales[0],) * matrix.shape[0])
+        matrix = Value(replace(matrix.type, channel=channel), matrix.name, matrix.array)
+    units, depth = matrix.shape
+    if channel is not None and channel.dimension != 0:
+        return None
+    bias = bias_in_codes(node, 2, x, matrix, units) if node.kind == "Gemm" else _no_bias(node, x, matrix)
+    if bias is None:
+        return None
+    rows = math.prod(a[:-1])
+    if channel is None:
+        flat = node.view(x, (rows, depth))
+        return node.rectified(in_wanted(node, OperationCode.FULLY_CONNECTED, flat, matrix, bias, node.fused()))
+    type = OperandType(matrix.type.code, (units, 1, 1, depth), channel=channel)
+    assert matrix.array is not None
+    filter = Value(type, matrix.name, matrix.array.reshape(type.dimensions))
+    pixels = node.view(x, (rows, 1, 1, depth))
+    scheme, one = node.i32(PaddingCode.PADDING_VALID), node.i32(1)
+    found = in_wanted(node, OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, node.fused())
+    return node.rectified(node.view(found, (rows, units)))
+
+
+def _no_bias(node: Node, x: Value, weights: Value) -> Value:
+    scale = 0.0 if weights.type.channel else float(np.float32(x.type.scale) * np.float32(weights.type.scale))
+    return node.graph.filled(OperandType(INT32, (weights.shape[0],), scale), name=f"{node.name}:bias")
 
 
 def connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
@@ -86,9 +131,12 @@ def gemm(node: Node) -> Term:
     a, b = node.shape(0), node.shape(1)
     need(len(a) == len(b) == 2, "its matrices are not of rank 2", BadDataError)
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
-    x, weights = node.input(0), node.term(1).array
     turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
     units, rows = b[0 if turned[1] else 1], a[1 if turned[0] else 0]
+    flat = connected_codes(node, a, b, turned=turned[1]) if alpha == beta == 1 and not turned[0] else None
+    if flat is not None:
+        return node.result(flat, (rows, units))
+    x, weights = node.input(0), node.term(1).array
     bias = _bias(node, units, beta)
     if x.type.code in FLOATS and weights is not None:
         matrix = weights if turned[1] else weights.T

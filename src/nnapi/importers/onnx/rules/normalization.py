@@ -12,6 +12,7 @@ from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import around, from_image, image
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.coded import coded
 from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.rules.reduction import reduced
 from nnapi.importers.onnx.terms import OPEN, Term
@@ -79,14 +80,14 @@ def local_response_normalization(node: Node) -> Term:
     return from_image(node, found, node.term(0).rank)
 
 
-def _along(node: Node) -> tuple[Value, int, Shape]:
+def _along(node: Node, codes: bool = False) -> tuple[Value, int, Shape]:
     """The input with the axis that is normalised, under the dimensions in which it is one, and those of the file.
 
     Up to opset 12 everything from the axis on is one.
     """
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis", 1 if node.since < 13 else -1)), len(shape))
-    x = node.input(0)
+    x = node.codes(0) if codes else node.input(0)
     if node.since < 13:
         outer, inner = shape[:axis], shape[axis:]
         sizes = (OPEN if OPEN in outer else math.prod(outer), OPEN if OPEN in inner else math.prod(inner))
@@ -102,9 +103,11 @@ def _laid(node: Node, value: Value, shape: Shape) -> Term:
 
 @rule("Softmax")
 def softmax(node: Node) -> Term:
-    x, axis, shape = _along(node)
+    codes = coded(node, 0)
+    x, axis, shape = _along(node, codes)
     last = [] if axis == x.rank - 1 else [node.i32(axis)]
-    return _laid(node, node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last), shape)
+    type = node.wanted if codes else None
+    return _laid(node, node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=type), shape)
 
 
 @rule("LogSoftmax")

@@ -10,9 +10,10 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import times
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.layout import from_image, image
+from nnapi.importers.onnx.layout import coded_image, from_image, image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.coded import coded
 from nnapi.importers.onnx.rules.convolution import Windows, windows
 from nnapi.importers.onnx.rules.indexing import strided
 from nnapi.importers.onnx.rules.padding import padded
@@ -27,7 +28,7 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 def pool(node: Node) -> Term:
     """NNAPI's average leaves out what is padded, its maximum too."""
     expressible(not node.wants(1), "NNAPI gives no places of what is largest")
-    x, place = image(node, 0), placed(node)
+    x, place = coded_image(node, 0), placed(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
         x, place = _with_zeros(node, x, place)
     expressible(node.kind == "MaxPool" or place.dilation == (1, 1), "NNAPI's average has no dilation")
@@ -79,7 +80,7 @@ def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
 
 def _dilated_maximum(node: Node, x: Value, place: Windows) -> Value:
     """The largest of the images that begin at each place of the window."""
-    lowest = float(np.finfo(x.type.dtype).min) if x.type.code in FLOATS else 0.0
+    lowest = _lowest(x)
     x = padded(node, x, [(0, 0), *place.pads, (0, 0)], lowest)
     _, height, width, _ = node.known(x)
     counts = [
@@ -96,6 +97,13 @@ def _dilated_maximum(node: Node, x: Value, place: Windows) -> Value:
             best = part if best is None else node.apply(OperationCode.MAXIMUM, best, part)
     assert best is not None
     return best
+
+
+def _lowest(x: Value) -> float:
+    """The lowest number of a type, for what is padded."""
+    if x.type.code in FLOATS:
+        return float(np.finfo(x.type.dtype).min)
+    return float(np.iinfo(x.type.dtype).min - x.type.zero_point) * x.type.scale
 
 
 @rule("LpPool")
@@ -118,7 +126,10 @@ def global_pool(node: Node) -> Term:
     result = (*shape[:2], *(1 for _ in shape[2:]))
     flag = node.i32(1) if code == OperationCode.MEAN else node.flag(True)
     if len(shape) in (3, 4):
-        found = node.apply(code, image(node, 0), node.graph.ints([1, 2]), flag)
+        type = node.wanted if coded(node, 0) else None
+        found = node.apply(
+            code, coded_image(node, 0) if type else image(node, 0), node.graph.ints([1, 2]), flag, type=type
+        )
         return node.result(found, result, turned=True)
     laid = node.view(node.input(0), (*node.closed(0)[:2], math.prod(shape[2:])))
     return node.result(node.apply(code, laid, node.graph.ints([2]), flag), result)
@@ -127,7 +138,7 @@ def global_pool(node: Node) -> Term:
 @rule("DepthToSpace")
 def depth_to_space(node: Node) -> Term:
     """Of the two orders of channels NNAPI has DCR; for CRD they are reordered."""
-    x, size = image(node, 0), int(node.attribute("blocksize", 1))
+    x, size = coded_image(node, 0), int(node.attribute("blocksize", 1))
     channels = node.shape(0)[1]
     need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
     if node.attribute("mode", "DCR") == "CRD":
@@ -139,7 +150,7 @@ def depth_to_space(node: Node) -> Term:
 @rule("SpaceToDepth")
 def space_to_depth(node: Node) -> Term:
     """Of the two orders of channels NNAPI has DCR."""
-    x, size = image(node, 0), int(node.attribute("blocksize", 1))
+    x, size = coded_image(node, 0), int(node.attribute("blocksize", 1))
     result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
     if node.attribute("mode", "DCR") == "CRD":
         order = np.arange(node.known(result)[3]).reshape(size * size, -1).T.reshape(-1)

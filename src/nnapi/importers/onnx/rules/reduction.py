@@ -24,6 +24,8 @@ CODES = {
     "ReduceProd": OperationCode.REDUCE_PROD,
     "ReduceSum": OperationCode.REDUCE_SUM,
 }
+IN_CODES = ("ReduceMax", "ReduceMean", "ReduceMin")
+"""Reductions that NNAPI computes in codes of the same scale."""
 OF_BOOLEANS = {"ReduceMax": OperationCode.REDUCE_ANY, "ReduceMin": OperationCode.REDUCE_ALL}
 
 
@@ -113,7 +115,7 @@ def _computed(node: Node, x: Value, axes: Sequence[int]) -> Value:
     if node.term(0).elem in BYTES:
         expressible(kind in ("ReduceMax", "ReduceMin"), "NNAPI adds no bytes that stand for themselves")
         return reduced(node, CODES[kind], x, axes) if axes else x
-    x = node.graph.real(x) if kind in COMPOSED or not axes else x
+    x = node.graph.real(x) if kind not in IN_CODES or not axes else x
     if not axes:
         return _of_each(node, x)
     if x.type.code != INT32:

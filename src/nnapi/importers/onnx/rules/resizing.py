@@ -12,7 +12,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.folding import fold
-from nnapi.importers.onnx.layout import image, moved
+from nnapi.importers.onnx.layout import coded_image, moved
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.terms import Term, constant
@@ -44,7 +44,7 @@ def resize(node: Node) -> Term:
         result[axis] = len(each)
     placed = {places[axis]: each for axis, each in maps.items()}
     if not turned and term.rank == 4 and set(maps) <= {2, 3}:
-        value, placed, turned = image(node, 0), {axis - 1: each for axis, each in maps.items()}, True
+        value, placed, turned = coded_image(node, 0), {axis - 1: each for axis, each in maps.items()}, True
     value = _resized(node, value, placed, turned)
     return node.result(value, tuple(result), elem=term.elem, turned=turned)
 

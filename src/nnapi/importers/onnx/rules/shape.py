@@ -148,6 +148,8 @@ def concat(node: Node) -> Term:
 def joined(node: Node, values: Sequence[Value], axis: int) -> Value:
     """Values along an axis, codes of different scales as real numbers."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
+    if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
+        return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis), type=node.wanted)
     if len(kinds) > 1:
         values = [node.graph.real(value) for value in values]
     if len(values) == 1:

@@ -1,0 +1,106 @@
+"""What follows a node in the file and can be said by the node's own operation: an activation, a quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.importers.onnx.terms import BYTES, CODES, Term
+from nnapi.model.operand import OperandType
+
+if TYPE_CHECKING:
+    import onnx
+
+RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU1}
+"""The fused activation for bounds of Clip."""
+
+
+class Follower(NamedTuple):
+    """The fused activation after a node, and the type of the codes that its result is quantised to, None without."""
+
+    activation: FuseCode
+    codes: OperandType | None
+
+
+NONE = Follower(FuseCode.FUSED_NONE, None)
+
+
+class Readers:
+    """Who reads which name among the nodes of a graph."""
+
+    def __init__(self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> None:
+        self._readers: dict[str, list[onnx.NodeProto | None]] = {name: [None] for name in outputs}
+        for node in nodes:
+            for name in node.input:
+                self._readers.setdefault(name, []).append(node)
+            for name in _captured(node):
+                self._readers.setdefault(name, []).append(None)
+
+    def follower(self, name: str, terms: Mapping[str, Term]) -> Follower:
+        """What follows the only reader of a name, and the only reader of what that gives."""
+        node = self._only(name)
+        activation = FuseCode.FUSED_NONE if node is None else _activation(node, terms)
+        if node is not None and activation != FuseCode.FUSED_NONE:
+            node = self._only(node.output[0])
+        return Follower(activation, None if node is None else _codes(node, terms))
+
+    def _only(self, name: str) -> onnx.NodeProto | None:
+        readers = self._readers.get(name, [])
+        return readers[0] if len(readers) == 1 else None
+
+
+def _captured(node: onnx.NodeProto) -> set[str]:
+    """The names that the subgraphs of a node read."""
+    found: set[str] = set()
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for each in graph.node:
+                found |= set(each.input) | _captured(each)
+            found |= {output.name for output in graph.output}
+    return found
+
+
+def _activation(node: onnx.NodeProto, terms: Mapping[str, Term]) -> FuseCode:
+    if node.op_type == "Relu":
+        return FuseCode.FUSED_RELU
+    if node.op_type != "Clip" or node.domain:
+        return FuseCode.FUSED_NONE
+    attributes = {each.name: each.f for each in node.attribute}
+    arrays = [terms[name].array if name in terms else None for name in node.input[1:3]]
+    if len(arrays) == 2 and all(array is not None and array.size == 1 for array in arrays):
+        low, high = (float(array.reshape(())) for array in arrays if array is not None)
+    elif "min" in attributes and "max" in attributes:
+        low, high = attributes["min"], attributes["max"]
+    else:
+        return FuseCode.FUSED_NONE
+    return RECTIFIERS.get((low, high), FuseCode.FUSED_NONE)
+
+
+def _codes(node: onnx.NodeProto, terms: Mapping[str, Term]) -> OperandType | None:
+    """The type of what QuantizeLinear gives, where NNAPI has it."""
+    if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
+        return None
+    scale = terms.get(node.input[1])
+    point = terms.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    if len(node.input) > 2 and node.input[2] and point is None:
+        return None
+    return quantised_type(scale, point)
+
+
+def quantised_type(scale: Term | None, point: Term | None) -> OperandType | None:
+    """The type of codes of one constant scale and zero point, None where NNAPI has none."""
+    if scale is None or scale.array is None or scale.array.size != 1 or scale.array.dtype.kind != "f":
+        return None
+    number = float(scale.array.reshape(()))
+    if point is None:
+        elem, zero = 2, 0
+    elif point.array is None or point.array.size != 1 or point.elem not in BYTES:
+        return None
+    else:
+        elem, zero = point.elem, int(point.array.reshape(()))
+    if not (np.isfinite(np.float32(number)) and np.float32(number) > 0):
+        return None
+    return OperandType(OperandCode(CODES[elem]), (), number, zero)

@@ -1,0 +1,78 @@
+"""Operations on codes: what they read, filters that fit beside them, biases in their scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.graph import INT32, QUANT8, Value
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.terms import FLOAT, Term
+from nnapi.model.operand import ChannelQuantization, OperandType
+
+SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+
+
+def is_coded(term: Term) -> bool:
+    """Whether a tensor of real numbers is there as codes of one scale."""
+    value = term.codes if term.codes is not None else term.value
+    return term.elem == FLOAT and value is not None and value.type.code in (QUANT8, SIGNED)
+
+
+def coded(node: Node, *indices: int) -> bool:
+    """Whether a result is wanted in codes, and inputs are there in codes of the same kind."""
+    terms = [node.term(i) for i in indices]
+    if node.wanted is None or not all(is_coded(term) for term in terms):
+        return False
+    return {node.coded(i).type.code for i in indices} == {node.wanted.code}
+
+
+def filter_beside(node: Node, x: Value, i: int) -> Value | None:
+    """A constant filter, input ``i``, in codes that NNAPI takes beside those of ``x``; None where there are none."""
+    codes = node.term(i).codes
+    if codes is None or codes.array is None:
+        return None
+    type, shape = codes.type, codes.type.dimensions
+    if type.channel or type.code == x.type.code:
+        return codes
+    if type.code == SIGNED and type.zero_point == 0:
+        channel = ChannelQuantization(0, (type.scale,) * shape[0])
+        return Value(OperandType(PER_CHANNEL, shape, channel=channel), codes.name, codes.array, codes.in_file)
+    by = 128 if type.code == SIGNED else -128
+    array = (codes.array.astype(np.int16) + by).astype(x.type.dtype)
+    return Value(OperandType(x.type.code, shape, type.scale, type.zero_point + by), codes.name, array)
+
+
+def rearranged(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
+    """A constant filter under other dimensions, its axes then in another order."""
+    assert value.array is not None
+    array = np.ascontiguousarray(value.array.reshape(shape).transpose(order))
+    channel = value.type.channel
+    if channel is not None:
+        channel = ChannelQuantization(order.index(channel.dimension), channel.scales)
+    type = OperandType(value.type.code, array.shape, value.type.scale, value.type.zero_point, channel)
+    return Value(type, value.name, array)
+
+
+def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int, factor: float = 1.0) -> Value | None:
+    """A constant bias as int32 in the scale of input times filter, zeros where none is given, None where computed."""
+    channel = filter.type.channel
+    scales = np.asarray(channel.scales if channel else filter.type.scale, np.float64) * x.type.scale
+    type = OperandType(
+        INT32, (units,), 0.0 if channel else float(np.float32(x.type.scale) * np.float32(filter.type.scale))
+    )
+    if not node.has(i):
+        return node.graph.filled(type, name=f"{node.name}:bias")
+    array = node.term(i).array
+    if array is None or array.size not in (1, units):
+        return None
+    numbers = np.rint(np.broadcast_to(array.reshape(-1), (units,)).astype(np.float64) * factor / scales)
+    limits = np.iinfo(np.int32)
+    return node.graph.constant(np.clip(numbers, limits.min, limits.max).astype(np.int32), type)
+
+
+def in_wanted(node: Node, code: OperationCode, *inputs: Value) -> Value:
+    """An operation whose result is of the wanted codes; in real numbers where NNAPI computes no such codes."""
+    assert node.wanted is not None
+    return node.apply(code, *inputs, type=node.wanted)

@@ -1,0 +1,165 @@
+"""QuantizeLinear and DequantizeLinear, whose pairs disappear where an operation computes with codes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.arithmetic import divide, multiply, subtract
+from nnapi.importers.graph import FLOAT32, FLOATS, INT32, QUANT8, Value
+from nnapi.importers.onnx.followers import quantised_type
+from nnapi.importers.onnx.layout import moved
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.arithmetic import rounded
+from nnapi.importers.onnx.rules.elementwise import as_bytes
+from nnapi.importers.onnx.terms import BYTES, CODES, FLOAT, Term, constant
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
+
+LIMITS = {2: (0, 255), 3: (-128, 127)}
+"""Lowest and highest code of UINT8 and INT8."""
+
+
+@rule("QuantizeLinear")
+def quantize(node: Node) -> Term:
+    """Codes that the operation before gives already are as wanted."""
+    point = node.term(2) if node.has(2) else None
+    elem = point.elem if point else int(node.attribute("output_dtype", 0)) or 2
+    expressible(elem in BYTES, "NNAPI quantises to bytes only")
+    type = quantised_type(node.term(1), point)
+    if type is not None and point is None:
+        type = OperandType(CODES[elem], (), type.scale, 0)
+    if type is None:
+        return _computed_codes(node, elem)
+    value, _, turned = moved(node, 0)
+    return node.result(quantised(node, value, type), node.shape(0), elem=elem, turned=turned)
+
+
+def quantised(node: Node, value: Value, type: OperandType) -> Value:
+    """A value as codes of a type: itself where it is of that type."""
+    if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
+        return value
+    return node.apply(OperationCode.QUANTIZE, node.graph.real(value), type=type)
+
+
+def _computed_codes(node: Node, elem: int) -> Term:
+    """By arithmetic: scales that are computed, or one for each place along an axis."""
+    shape = node.shape(0)
+    x = node.input(0)
+    expressible(x.type.code in FLOATS, "NNAPI quantises floats only")
+    scale, point = (_along(node, i, shape) for i in (1, 2))
+    codes = rounded(node, divide(node, x, node.cast(scale, x.type.code)))
+    if node.has(2):
+        codes = node.apply(OperationCode.ADD, codes, node.cast(whole_numbers(node, point), x.type.code), node.i32(0))
+    low, high = LIMITS[elem]
+    codes = node.apply(OperationCode.MAXIMUM, codes, node.like(codes, low))
+    codes = node.apply(OperationCode.MINIMUM, codes, node.like(codes, high))
+    return node.result(as_bytes(node, node.cast(codes, INT32), OperandType(CODES[elem])), shape, elem=elem)
+
+
+def whole_numbers(node: Node, value: Value) -> Value:
+    """Bytes as int32."""
+    if value.type.code == INT32 or value.type.code in FLOATS:
+        return value
+    if value.type.code == QUANT8:
+        return node.apply(OperationCode.CAST, value, type=OperandType(INT32))
+    plain = value
+    if (value.type.scale, value.type.zero_point) != (1.0, 0):
+        raise Refused("its codes are quantised in another way already")
+    real = node.apply(OperationCode.DEQUANTIZE, plain, type=OperandType(FLOAT32))
+    return node.apply(OperationCode.CAST, real, type=OperandType(INT32))
+
+
+def _along(node: Node, i: int, shape: Shape) -> Value:
+    """A scale or zero point as it stretches to the input."""
+    if not node.has(i):
+        return node.graph.omitted()
+    own = node.shape(i)
+    expressible(not node.attribute("block_size", 0), "it has a scale for each block")
+    value = node.codes(i)
+    if len(own) == 1 and own != (1,):
+        axis = node.axis(int(node.attribute("axis", 1)), len(shape))
+        need(own[0] == shape[axis], f"{own[0]} scales for axis {axis} of {list(shape)}", BadDataError)
+        return node.view(value, [own[0] if k == axis else 1 for k in range(len(shape))])
+    expressible(len(own) <= 1, "its scales have several axes")
+    return node.view(value, (1,))
+
+
+@rule("DequantizeLinear")
+def dequantize(node: Node) -> Term:
+    """The numbers behind codes, which go on as codes for as long as nobody asks for the numbers."""
+    term = node.term(0)
+    point = node.term(2) if node.has(2) else None
+    if term.array is not None:
+        return _constant_numbers(node, term.array, point)
+    type = quantised_type(
+        node.term(1), point or constant("zero", np.zeros((), np.uint8 if term.elem == 2 else np.int8))
+    )
+    value, _, turned = moved(node, 0)
+    if type is not None and type.code == value.type.code:
+        typed = _as_codes(node, value, type)
+        if typed is not None:
+            return node.result(typed, node.shape(0), elem=FLOAT, turned=turned)
+    return _computed_numbers(node)
+
+
+def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
+    """The value itself as codes of a type: it is that already, or an input that nobody has read. None otherwise."""
+    if (value.type.scale, value.type.zero_point) == (type.scale, type.zero_point):
+        return value
+    plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
+    if plain and value not in node.graph.written and not node.conversion.is_read(value):
+        value.type = type.with_dimensions(value.type.dimensions)
+        return value
+    return None
+
+
+def _computed_numbers(node: Node) -> Term:
+    """By arithmetic: (codes - zero point) times scale."""
+    shape = node.shape(0)
+    expressible(len(shape) <= HIGHEST_RANK, f"its rank is {len(shape)}")
+    codes = whole_numbers(node, node.codes(0))
+    if node.has(2):
+        codes = subtract(node, codes, whole_numbers(node, _along(node, 2, shape)))
+    scale = _along(node, 1, shape)
+    return node.result(multiply(node, node.cast(codes, scale.type.code), scale), shape)
+
+
+def _constant_numbers(node: Node, codes: Array, point: Term | None) -> Term:
+    """A constant: its numbers for those who compute with them, and its codes for those who compute with codes."""
+    expressible(not node.attribute("block_size", 0) and node.array(1).ndim <= 1, "it has a scale for each block")
+    scales, axis = node.array(1), 0
+    lying = [1] * codes.ndim
+    if scales.size > 1:
+        axis = node.axis(int(node.attribute("axis", 1)), codes.ndim)
+        need(scales.size == codes.shape[axis], f"{scales.size} scales for {list(codes.shape)}", BadDataError)
+        lying[axis] = -1
+    points = node.array(2) if point else np.zeros(1, codes.dtype)
+    whole = codes.astype(np.int64) - points.astype(np.int64).reshape(lying if points.size > 1 else [1] * codes.ndim)
+    node.graph.reserve(4 * codes.size)
+    numbers = whole.astype(np.float32) * scales.astype(np.float32).reshape(lying)
+    term = constant(node.name, np.asarray(numbers, scales.dtype))
+    if codes.dtype.itemsize == 1 and codes.size:
+        term.codes = _constant_codes(node, codes, scales.reshape(-1), points.reshape(-1), axis)
+    return term
+
+
+def _constant_codes(node: Node, codes: Array, scales: Array, points: Array, axis: int) -> Value | None:
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        return None
+    shape = codes.shape or (1,)
+    signed = codes.dtype == np.int8
+    if scales.size > 1:
+        middle = 0 if signed else 128
+        if (points != middle).any():
+            return None
+        array = codes if signed else (codes.astype(np.int16) - 128).astype(np.int8)
+        channel = ChannelQuantization(axis, tuple(float(each) for each in scales))
+        type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, shape, channel=channel)
+    else:
+        array = codes
+        code = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED if signed else QUANT8
+        type = OperandType(code, shape, float(scales[0]), int(points[0]))
+    return Value(type, node.name, np.ascontiguousarray(array).reshape(shape))

@@ -1,0 +1,145 @@
+"""Networks that ONNX Runtime's quantiser made, in both styles: the codes are ONNX Runtime's, within one."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime's quantiser is not installed")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import nnapi  # noqa: E402
+from nnapi.codes import OperationCode  # noqa: E402
+
+U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
+QDQ, QOPERATOR = quantization.QuantFormat.QDQ, quantization.QuantFormat.QOperator
+STYLES = [
+    (QDQ, U8, U8, False),
+    (QDQ, U8, S8, False),
+    (QDQ, U8, S8, True),
+    (QDQ, S8, S8, False),
+    (QDQ, S8, S8, True),
+    (QOPERATOR, U8, U8, False),
+    (QOPERATOR, S8, S8, True),
+]
+X = np.random.default_rng(5).uniform(-1, 1, (8, 1, 3, 8, 8)).astype(np.float32)
+
+
+class Samples(quantization.CalibrationDataReader):
+    def __init__(self):
+        self.left = iter(X)
+
+    def get_next(self):
+        x = next(self.left, None)
+        return None if x is None else {"x": x}
+
+
+def tensor(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def network(nodes, outputs, constants):
+    tensors = [numpy_helper.from_array(np.asarray(array, np.float32), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", [tensor("x", 1, 3, 8, 8)], [tensor("y", *outputs)], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def chain():
+    """A convolution that is rectified, one of single channels, a pool, a matrix."""
+    rng = np.random.default_rng(2)
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c1"], ["r1"]),
+        helper.make_node("Conv", ["r1", "w2", "b2"], ["c2"], pads=[1, 1, 1, 1], group=8),
+        helper.make_node("Add", ["c2", "r1"], ["s"]),
+        helper.make_node("MaxPool", ["s"], ["m"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["m"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "w3", "b3"], ["y"], transB=1),
+    ]
+    shapes = {"w1": (8, 3, 3, 3), "b1": (8,), "w2": (8, 1, 3, 3), "b2": (8,), "w3": (5, 8), "b3": (5,)}
+    return network(nodes, (1, 5), {name: rng.standard_normal(shape) * 0.4 for name, shape in shapes.items()})
+
+
+def quantised(model, folder, style, activations, weights, per_channel):
+    onnx.save_model(model, folder / "float.onnx")
+    options = {"WeightSymmetric": weights == S8}
+    quantization.quantize_static(
+        folder / "float.onnx",
+        folder / "quantised.onnx",
+        Samples(),
+        quant_format=style,
+        activation_type=activations,
+        weight_type=weights,
+        per_channel=per_channel,
+        extra_options=options,
+    )
+    return folder / "quantised.onnx"
+
+
+def session(path):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def last_scale(path):
+    """The scale of the last quantisation in a file, in which results are counted."""
+    model = onnx.load_model(path)
+    constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    scales = [constants[node.input[1]] for node in model.graph.node if node.op_type == "DequantizeLinear"]
+    return float(np.max(scales[-1])) if scales else 1e-6
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(str(each) for each in style))
+def test_a_network_within_a_few_codes(style, tmp_path):
+    path = quantised(chain(), tmp_path, *style)
+    model = nnapi.load(path)
+    compiled, theirs = nnapi.compile(model, "nnapi-reference"), session(path)
+    for x in X:
+        (ours,) = compiled.run(x)
+        np.testing.assert_allclose(ours, theirs.run(None, {"x": x})[0], 0, 3 * last_scale(path))
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(str(each) for each in style))
+def test_pairs_disappear_in_operations_on_codes(style, tmp_path):
+    model = nnapi.load(quantised(chain(), tmp_path, *style))
+    codes = [call.code for call in model.operations]
+    pool = int(OperationCode.MEAN in codes)  # whose codes are of another scale than what it reads
+    assert codes.count(OperationCode.QUANTIZE) == 1 + pool
+    assert codes.count(OperationCode.DEQUANTIZE) == 1 + pool
+    assert OperationCode.RELU not in codes
+
+
+SINGLE = {
+    "Conv": ([helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2])], (1, 4, 3, 3), {"w": (4, 3, 3, 3)}),
+    "Relu6": (
+        [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])],
+        (1, 4, 6, 6),
+        {"w": (4, 3, 3, 3)},
+    ),
+    "MatMul": ([helper.make_node("MatMul", ["x", "w"], ["y"])], (1, 3, 8, 5), {"w": (8, 5)}),
+    "Mul": ([helper.make_node("Mul", ["x", "w"], ["y"])], (1, 3, 8, 8), {"w": (1, 3, 1, 1)}),
+    "Add": ([helper.make_node("Add", ["x", "w"], ["y"])], (1, 3, 8, 8), {"w": (3, 8, 8)}),
+    "Sigmoid": ([helper.make_node("Sigmoid", ["x"], ["y"])], (1, 3, 8, 8), {}),
+    "AveragePool": (
+        [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
+        (1, 3, 4, 4),
+        {},
+    ),
+    "Concat": ([helper.make_node("Concat", ["x", "w"], ["y"], axis=1)], (1, 5, 8, 8), {"w": (1, 2, 8, 8)}),
+    "Softmax": ([helper.make_node("Softmax", ["x"], ["y"], axis=-1)], (1, 3, 8, 8), {}),
+}
+
+
+@pytest.mark.parametrize("style", STYLES[:6], ids=lambda style: "-".join(str(each) for each in style))
+@pytest.mark.parametrize("name", SINGLE)
+def test_one_operation_within_one_code(name, style, tmp_path):
+    nodes, shape, constants = SINGLE[name]
+    rng = np.random.default_rng(7)
+    proto = network(nodes, shape, {key: rng.standard_normal(each) * 0.5 for key, each in constants.items()})
+    path = quantised(proto, tmp_path, *style)
+    compiled, theirs = nnapi.compile(nnapi.load(path), "nnapi-reference"), session(path)
+    for x in X[:3]:
+        (ours,) = compiled.run(x)
+        np.testing.assert_allclose(ours, theirs.run(None, {"x": x})[0], 0, 1.01 * last_scale(path))
