@@ -22,7 +22,7 @@ ROWS = [
     {"drivers.base"},
     {"drivers.wrappers"},
     {"runtime"},
-    {"importers", "report", "testing"},
+    {"exporters", "importers", "report", "testing"},
     {"capi"},
     {"nnapi"},
     {"cli"},

@@ -33,6 +33,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
 )
+from nnapi.exporters import export
 from nnapi.importers import load
 from nnapi.model.builder import Builder
 from nnapi.model.memory import Memory
@@ -94,6 +95,7 @@ __all__ = [
     "copy_memory",
     "device",
     "devices",
+    "export",
     "load",
     "settings",
     "tensor",

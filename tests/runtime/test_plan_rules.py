@@ -317,7 +317,7 @@ def only(driver: Scripted, code: int) -> Device:
 
     def verdicts(model: Model) -> Sequence[Any]:
         return [
-            verdict if call.code == code else nnapi.drivers.base.Verdict(False, f"{call}: no")  # type: ignore[attr-defined]
+            verdict if call.code == code else nnapi.drivers.base.Verdict(False, f"{call}: no")
             for call, verdict in zip(model.operations, inner(model), strict=True)
         ]
 

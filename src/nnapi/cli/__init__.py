@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nnapi.cli import bench, cache, check, devices, explain, info, lib, run, streams, trace
+from nnapi.cli import bench, cache, check, devices, explain, export, info, lib, run, streams, trace
 from nnapi.cli.failure import Nnapi
 
 app = typer.Typer(
@@ -40,6 +40,7 @@ app.add_typer(cache.app, name="cache")
 app.command()(check.check)
 app.command()(devices.devices)
 app.command()(explain.explain)
+app.command()(export.export)
 app.command()(info.info)
 app.command()(lib.lib)
 app.command()(run.run)

@@ -49,7 +49,7 @@ def info(
     file_size = model.stat().st_size
     out = console()
     if model.suffix == EXAMPLES:
-        described = [_show_examples(out, examples, as_json) for examples in _by_model(model)]
+        described = [_show_examples(out, examples, as_json) for examples in examples_by_model(model)]
     else:
         loaded = nnapi.load(model)
         described = [_described(model, loaded, file_size)] if as_json else []
@@ -59,7 +59,7 @@ def info(
         print_json(described[0] if len(described) == 1 else described)
 
 
-def _by_model(path: Path) -> list[list[Example]]:
+def examples_by_model(path: Path) -> list[list[Example]]:
     """The examples of a file, those that are runs of one model together."""
     groups: dict[str, list[Example]] = defaultdict(list)
     try:

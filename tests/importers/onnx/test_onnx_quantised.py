@@ -1,5 +1,8 @@
 """Networks that ONNX Runtime's quantiser made, in both styles: the codes are ONNX Runtime's, within one."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -25,26 +28,26 @@ STYLES = [
 X = np.random.default_rng(5).uniform(-1, 1, (8, 1, 3, 8, 8)).astype(np.float32)
 
 
-class Samples(quantization.CalibrationDataReader):
-    def __init__(self):
+class Samples(quantization.CalibrationDataReader):  # type: ignore[name-defined,misc]
+    def __init__(self) -> None:
         self.left = iter(X)
 
-    def get_next(self):
+    def get_next(self) -> dict[str, Any] | None:
         x = next(self.left, None)
         return None if x is None else {"x": x}
 
 
-def tensor(name, *shape):
+def tensor(name: str, *shape: int) -> Any:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
-def network(nodes, outputs, constants):
+def network(nodes: list[Any], outputs: tuple[int, ...], constants: dict[str, Any]) -> Any:
     tensors = [numpy_helper.from_array(np.asarray(array, np.float32), name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "g", [tensor("x", 1, 3, 8, 8)], [tensor("y", *outputs)], tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def chain():
+def chain() -> Any:
     """A convolution that is rectified, one of single channels, a pool, a matrix."""
     rng = np.random.default_rng(2)
     nodes = [
@@ -61,7 +64,7 @@ def chain():
     return network(nodes, (1, 5), {name: rng.standard_normal(shape) * 0.4 for name, shape in shapes.items()})
 
 
-def quantised(model, folder, style, activations, weights, per_channel):
+def quantised(model: Any, folder: Path, style: Any, activations: Any, weights: Any, per_channel: bool) -> Path:
     onnx.save_model(model, folder / "float.onnx")
     options = {"WeightSymmetric": weights == S8}
     quantization.quantize_static(
@@ -77,13 +80,13 @@ def quantised(model, folder, style, activations, weights, per_channel):
     return folder / "quantised.onnx"
 
 
-def session(path):
+def session(path: Path) -> Any:
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def last_scale(path):
+def last_scale(path: Path) -> float:
     """The scale of the last quantisation in a file, in which results are counted."""
     model = onnx.load_model(path)
     constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
@@ -92,7 +95,7 @@ def last_scale(path):
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(str(each) for each in style))
-def test_a_network_within_a_few_codes(style, tmp_path):
+def test_a_network_within_a_few_codes(style: Any, tmp_path: Path) -> None:
     path = quantised(chain(), tmp_path, *style)
     model = nnapi.load(path)
     compiled, theirs = nnapi.compile(model, "nnapi-reference"), session(path)
@@ -102,7 +105,7 @@ def test_a_network_within_a_few_codes(style, tmp_path):
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(str(each) for each in style))
-def test_pairs_disappear_in_operations_on_codes(style, tmp_path):
+def test_pairs_disappear_in_operations_on_codes(style: Any, tmp_path: Path) -> None:
     model = nnapi.load(quantised(chain(), tmp_path, *style))
     codes = [call.code for call in model.operations]
     pool = int(OperationCode.MEAN in codes)  # whose codes are of another scale than what it reads
@@ -111,7 +114,7 @@ def test_pairs_disappear_in_operations_on_codes(style, tmp_path):
     assert OperationCode.RELU not in codes
 
 
-SINGLE = {
+SINGLE: dict[str, tuple[list[Any], tuple[int, ...], dict[str, tuple[int, ...]]]] = {
     "Conv": ([helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2])], (1, 4, 3, 3), {"w": (4, 3, 3, 3)}),
     "Relu6": (
         [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])],
@@ -134,7 +137,7 @@ SINGLE = {
 
 @pytest.mark.parametrize("style", STYLES[:6], ids=lambda style: "-".join(str(each) for each in style))
 @pytest.mark.parametrize("name", SINGLE)
-def test_one_operation_within_one_code(name, style, tmp_path):
+def test_one_operation_within_one_code(name: str, style: Any, tmp_path: Path) -> None:
     nodes, shape, constants = SINGLE[name]
     rng = np.random.default_rng(7)
     proto = network(nodes, shape, {key: rng.standard_normal(each) * 0.5 for key, each in constants.items()})

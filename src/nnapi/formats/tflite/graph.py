@@ -45,6 +45,8 @@ class Tensor:
     is_variable: bool = False
     origin: int | None = None
     """The number of the model's operation whose result it is, or a form of its result."""
+    signature: Shape | None = None
+    """The shape with -1 for what is open, where something is; only a file for others says it."""
     write: Callable[[Array], None] | None = None
     """Of a large constant that is only put together in the file, instead of ``data``: what writes it to memory."""
 

@@ -55,26 +55,26 @@ class Layout:
         self.vtable = vtable + bytes(-len(vtable) % 4)
 
 
-def _layout(table: type, **fields: str) -> Layout:
+def layout_of(table: type, **fields: str) -> Layout:
     """The layout of a table of the schema; its fields by their names there, in small letters."""
     return Layout({name: (getattr(table, name.upper()), code) for name, code in fields.items()})
 
 
 R = REFERENCE
-MODEL = _layout(schema.Model, version="I", operator_codes=R, subgraphs=R, buffers=R)
+MODEL = layout_of(schema.Model, version="I", operator_codes=R, subgraphs=R, buffers=R)
 _CODE = {"deprecated_builtin_code": "b", "version": "i", "builtin_code": "i"}
-CODE, CUSTOM_CODE = _layout(schema.OperatorCode, **_CODE), _layout(schema.OperatorCode, custom_code=R, **_CODE)
-SUBGRAPH = _layout(schema.SubGraph, tensors=R, inputs=R, outputs=R, operators=R)
-_TENSOR = {"shape": R, "type": "b", "buffer": "I", "is_variable": "?"}
-PLAIN, QUANTISED = _layout(schema.Tensor, **_TENSOR), _layout(schema.Tensor, **_TENSOR, quantization=R)
-QUANTIZATION = _layout(schema.QuantizationParameters, scale=R, zero_point=R, quantized_dimension="i")
+CODE, CUSTOM_CODE = layout_of(schema.OperatorCode, **_CODE), layout_of(schema.OperatorCode, custom_code=R, **_CODE)
+SUBGRAPH = layout_of(schema.SubGraph, tensors=R, inputs=R, outputs=R, operators=R)
+TENSOR = {"shape": R, "type": "b", "buffer": "I", "is_variable": "?"}
+PLAIN, QUANTISED = layout_of(schema.Tensor, **TENSOR), layout_of(schema.Tensor, **TENSOR, quantization=R)
+QUANTIZATION = layout_of(schema.QuantizationParameters, scale=R, zero_point=R, quantized_dimension="i")
 _OPERATOR = {"opcode_index": "I", "inputs": R, "outputs": R}
-OPERATOR = _layout(schema.Operator, **_OPERATOR)
+OPERATOR = layout_of(schema.Operator, **_OPERATOR)
 _OPTIONS = {"builtin_options_type": "b", "builtin_options": R}
-OPERATOR_WITH_OPTIONS = _layout(schema.Operator, **_OPERATOR, **_OPTIONS)
-OPERATOR_WITH_INTERMEDIATES = _layout(schema.Operator, **_OPERATOR, **_OPTIONS, intermediates=R)
-CUSTOM_OPERATOR = _layout(schema.Operator, **_OPERATOR, custom_options=R)
-EMPTY_BUFFER, BUFFER = Layout({}), _layout(schema.Buffer, data=R)
+OPERATOR_WITH_OPTIONS = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS)
+OPERATOR_WITH_INTERMEDIATES = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS, intermediates=R)
+CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
+EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
 CODES = {kind: number for number, kind in enumerate(schema.OPERATIONS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 """What old readers see of the operations from this one on."""
@@ -144,8 +144,13 @@ class Writer:
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
 
-def serialise(graph: Graph) -> bytes:
-    """The graph as a file."""
+WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
+"""What appends the tensors of a graph and gives their places."""
+
+
+def serialise(graph: Graph, write: WriteTensors | None = None) -> bytes:
+    """The graph as a file; ``write`` appends its tensors, by default as an engine needs them, without names."""
+    write = write or _tensors
     tensors = graph.tensors()
     index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
     constants = [tensor for tensor in tensors if tensor.is_constant]
@@ -158,7 +163,7 @@ def serialise(graph: Graph) -> bytes:
     (place,) = [writer.vector(root + MODEL.at["subgraphs"], (0,))]
     subgraph = writer.table(SUBGRAPH)
     writer.child(place, subgraph)
-    writer.children(subgraph + SUBGRAPH.at["tensors"], len(tensors), lambda: _tensors(writer, tensors))
+    writer.children(subgraph + SUBGRAPH.at["tensors"], len(tensors), lambda: write(writer, tensors))
     writer.vector(subgraph + SUBGRAPH.at["inputs"], [index[tensor] for tensor in graph.inputs])
     writer.vector(subgraph + SUBGRAPH.at["outputs"], [index[tensor] for tensor in graph.outputs])
     index[None] = -1

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 
-from nnapi.importers.onnx.convert import Import, Shapes
+from nnapi.importers.file_formats import Shapes
 from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.whole import Import
 from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
-__all__ = ["Shapes", "read"]
+__all__ = ["read"]
 
 
 def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.importers.build import build
-from nnapi.importers.graph import Allowance, Graph, Step, Value
+from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.onnx import functions
 from nnapi.importers.onnx.followers import Readers
 from nnapi.importers.onnx.known import known_results
 from nnapi.importers.onnx.layout import turn_back
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_of
-from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4, File
+from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4
 from nnapi.importers.onnx.rules import HOMES, Result, kind_of, reason_without_rule, rule_for
 from nnapi.importers.onnx.terms import (
     CODES,
@@ -30,14 +28,16 @@ from nnapi.importers.onnx.terms import (
     Term,
     code_of,
     constant,
+    fixed,
     operand_type,
 )
-from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
-from nnapi.model.model import Model
+from nnapi.importers.refusals import Refusal, Refused, expressible
 from nnapi.model.operand import OperandType, Shape, type_name
 
 if TYPE_CHECKING:
     import onnx
+
+    from nnapi.importers.onnx.whole import Import
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
 """What arithmetic on parameters that contradict each other raises."""
@@ -45,42 +45,6 @@ DEEPEST = 20
 """Functions may use others so deep."""
 MOST_NODES = 200_000
 """Nodes that functions and loops may be written out to."""
-
-Shapes = Mapping[str, Sequence[int]]
-
-
-class Import:
-    """What the graphs of one file share while they are converted."""
-
-    def __init__(self, file: File, name: str, shapes: Shapes) -> None:
-        self.file = file
-        self.name = name
-        self.shapes = shapes
-        self.refusals: list[Refusal] = []
-        self.allowance = Allowance(file.size)
-        self.notes: dict[str, None] = {}
-        self.functions = {(each.domain, each.name): each for each in file.proto.functions}
-        self.nodes_left = MOST_NODES
-
-    def model(self) -> Model:
-        """The file as a model; UnsupportedOperationsError listing every node that cannot be expressed."""
-        graph = self.file.proto.graph
-        names = {each.name for each in graph.input}
-        unknown = sorted(set(self.shapes) - names)
-        need(
-            not unknown,
-            f"it has no input {', '.join(unknown)}; its inputs are {', '.join(sorted(names))}",
-            BadDataError,
-        )
-        conversion = Conversion(self, Graph(self.allowance), self.file.opsets)
-        inputs = conversion.begin(graph)
-        conversion.run(graph.node, [each.name for each in graph.output])
-        outputs = conversion.results([each.name for each in graph.output])
-        if self.refusals:
-            raise UnsupportedOperationsError.of(self.name, self.refusals)
-        model = Model(os.path.splitext(self.name)[0])
-        model.notes = tuple(self.notes)
-        return build(conversion.graph, model, inputs, outputs)
 
 
 class Conversion:
@@ -141,7 +105,7 @@ class Conversion:
             empty = any(each.HasField("dim_value") and each.dim_value == 0 for each in tensor.shape.dim)
             expressible(not empty, "it has no elements")
         if info.name in self.whole.shapes:
-            shape = _fixed(info.name, shape, tuple(map(int, self.whole.shapes[info.name])))
+            shape = fixed(info.name, shape, tuple(map(int, self.whole.shapes[info.name])))
         self._note_type(tensor.elem_type)
         type = operand_type(tensor.elem_type, shape or (1,), info.name)
         if shape is None:
@@ -386,15 +350,6 @@ def _without(proto: onnx.NodeProto, absent: set[str]) -> onnx.NodeProto:
     del copy.input[:]
     copy.input.extend("" if name in absent else name for name in proto.input)
     return copy
-
-
-def _fixed(name: str, shape: Shape | None, wanted: Shape) -> Shape:
-    """The dimensions that somebody gives to an input, which must be those of the file where it says them."""
-    fits = shape is None or (
-        len(shape) == len(wanted) and all(have in (OPEN, want) for have, want in zip(shape, wanted, strict=True))
-    )
-    need(fits and all(each > 0 for each in wanted), f"input {name} is {shape}, not {wanted}", BadDataError)
-    return wanted
 
 
 def _name(proto: onnx.NodeProto) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode as O
+from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
@@ -144,3 +145,12 @@ def stored(array: Array, type: OperandType, name: str) -> Array:
         return array.view(np.uint8)
     with np.errstate(over="ignore"):
         return array.astype(type.dtype)
+
+
+def fixed(name: str, shape: Shape | None, wanted: Shape) -> Shape:
+    """The dimensions that somebody gives to an input, which must be those of the file where it says them."""
+    fits = shape is None or (
+        len(shape) == len(wanted) and all(have in (OPEN, want) for have, want in zip(shape, wanted, strict=True))
+    )
+    need(fits and all(each > 0 for each in wanted), f"input {name} is {shape}, not {wanted}", BadDataError)
+    return wanted

@@ -38,10 +38,18 @@ def direct(node: Node) -> Term:
     return layout.result(node, node.apply(DIRECT[node.kind], x))
 
 
+def _done_before(node: Node) -> Term:
+    """What the operation before computed with this activation, which is called by this node's result."""
+    term = node.term(0)
+    if term.value is not None:
+        term.value.name = node.name
+    return replace(term, name=node.name)
+
+
 @rule("Relu")
 def relu(node: Node) -> Term:
     if node.term(0).value in node.conversion.rectified:
-        return replace(node.term(0), name=node.name)
+        return _done_before(node)
     x, layout = real_input(node)
     if x.type.code in FLOATS:
         return layout.result(node, node.apply(OperationCode.RELU, x))
@@ -51,7 +59,7 @@ def relu(node: Node) -> Term:
 @rule("Clip")
 def clip(node: Node) -> Term:
     if node.term(0).value in node.conversion.rectified:
-        return replace(node.term(0), name=node.name)
+        return _done_before(node)
     x, layout = real_input(node)
     low, high = clip_bounds(node)
     known = RECTIFIED.get((low, high)) if low is not None and high is not None else None

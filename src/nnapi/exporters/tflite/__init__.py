@@ -1,0 +1,19 @@
+"""NNAPI models as TensorFlow Lite files: one rule for each operation, and the writer that the engine drivers use."""
+
+from __future__ import annotations
+
+from nnapi.errors import BadDataError, need
+from nnapi.exporters.tflite.convert import Conversion
+from nnapi.formats.tflite.named import named_tensors
+from nnapi.formats.tflite.writer import serialise
+from nnapi.model.model import Model
+
+__all__ = ["exported"]
+
+
+def exported(model: Model) -> bytes:
+    """The model as a file; BadDataError listing what cannot be written."""
+    conversion = Conversion(model).run()
+    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
+    need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
+    return serialise(conversion.finish(), named_tensors)

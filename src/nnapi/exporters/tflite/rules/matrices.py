@@ -1,0 +1,113 @@
+"""Sums of products: convolutions, FULLY_CONNECTED, BATCH_MATMUL."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.lowering import require
+from nnapi.exporters.tflite.context import Context, lower
+from nnapi.exporters.tflite.rules.images import in_scheme
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.schema import VALID
+from nnapi.ops.shapes import Padding, Pair
+
+
+def _bias(input: Tensor, filter: Tensor, bias: Tensor) -> Tensor:
+    """The bias of a quantised filter with the scales that follow from input and filter."""
+    if not isinstance(filter.scale, float):
+        return bias.like(scale=filter.scale * input.unit, axis=0, data=bias.data)
+    return bias
+
+
+@lower(Op.CONV_2D)
+def conv_2d(
+    context: Context, input: Tensor, filter: Tensor, bias: Tensor, padding: Padding, stride: Pair, dilation: Pair
+) -> Tensor:
+    x, scheme = in_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
+    return context.emit(
+        "CONV_2D",
+        [x, filter, _bias(input, filter, bias)],
+        padding=scheme,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h=dilation[0],
+        dilation_w=dilation[1],
+        activation=context.activation,
+    )
+
+
+@lower(Op.GROUPED_CONV_2D)
+def grouped_conv_2d(
+    context: Context,
+    input: Tensor,
+    filter: Tensor,
+    bias: Tensor,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    num_groups: int,
+) -> Tensor:
+    """TFLite sees the groups by the filter's depth."""
+    return conv_2d(context, input, filter, bias, padding, stride, dilation)
+
+
+@lower(Op.DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(
+    context: Context,
+    input: Tensor,
+    filter: Tensor,
+    bias: Tensor,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    multiplier: int,
+) -> Tensor:
+    x, scheme = in_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
+    return context.emit(
+        "DEPTHWISE_CONV_2D",
+        [x, filter, _bias(input, filter, bias)],
+        padding=scheme,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h=dilation[0],
+        dilation_w=dilation[1],
+        multiplier=multiplier,
+        activation=context.activation,
+    )
+
+
+@lower(Op.TRANSPOSE_CONV_2D)
+def transpose_conv_2d(
+    context: Context, input: Tensor, filter: Tensor, bias: Tensor, padding: Padding, stride: Pair
+) -> Tensor:
+    """The whole result, of which what NNAPI pads away is sliced off."""
+    out = context.result()
+    _, height, width, _ = input.shape
+    sizes = filter.shape[1:3]
+    full = tuple((n - 1) * step + size for n, step, size in zip((height, width), stride, sizes, strict=True))
+    (top, bottom), (left, right) = padding
+    whole = (out.shape[0], *full, out.shape[3])
+    fits = min(top, bottom, left, right) >= 0
+    require(fits, "it has negative paddings, which TFLite's TRANSPOSE_CONV has not")
+    made = out if whole == out.shape else out.like(shape=whole)
+    context.emit(
+        "TRANSPOSE_CONV",
+        [constant(whole), filter, input, _bias(input, filter, bias)],
+        made,
+        padding=VALID,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        activation=context.activation,
+    )
+    if made is out:
+        return out
+    return context.emit("SLICE", [made, constant([0, top, left, 0]), constant(out.shape)], out)
+
+
+@lower(Op.FULLY_CONNECTED)
+def fully_connected(context: Context, input: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+    return context.emit("FULLY_CONNECTED", [input, weights, bias], activation=context.activation)
+
+
+@lower(Op.BATCH_MATMUL)
+def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+    return context.emit("BATCH_MATMUL", [lhs, rhs], adj_x=bool(adj_x), adj_y=bool(adj_y))

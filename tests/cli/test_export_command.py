@@ -1,0 +1,34 @@
+"""``nnapi export``."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.testing.corpus import write
+from nnapi.testing.tflite_writer import f32, single
+from tests.cli.test_check import relu
+
+
+def test_a_model_is_written(tmp_path: Path) -> None:
+    (tmp_path / "given.tflite").write_bytes(single("ABS", [f32(2)], f32(2)))
+    out = tmp_path / "out.tflite"
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "given.tflite"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [call.name for call in nnapi.load(out).operations] == ["ABS"]
+
+
+def test_every_model_of_a_recording_goes_to_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "right.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2)])
+    out = tmp_path / "models"
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "right.npz"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [[call.name for call in nnapi.load(path).operations] for path in sorted(out.iterdir())] == [["RELU"]] * 2
+
+
+def test_a_recording_is_not_written_to_one_file(tmp_path: Path) -> None:
+    write(tmp_path / "right.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2)])
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "right.npz"), "-o", str(tmp_path / "one.tflite")])
+    assert done.exit_code != 0
+    assert not (tmp_path / "one.tflite").exists()

@@ -1,0 +1,122 @@
+"""Models written as .tflite: what LiteRT computes of the file, what the importer reads back, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError
+from nnapi.testing.tflite_writer import T, const, f32, i32, s8, single, u8
+from tests.importers.tflite.against_litert import Case, litert, random_array
+
+
+def there_and_back(content: bytes, folder: Path) -> tuple[nnapi.Model, nnapi.Model, bytes]:
+    """A file's model, the model of what that is exported to, and the exported file."""
+    (folder / "given.tflite").write_bytes(content)
+    model = nnapi.load(folder / "given.tflite")
+    nnapi.export(model, folder / "written.tflite")
+    return model, nnapi.load(folder / "written.tflite"), (folder / "written.tflite").read_bytes()
+
+
+def named(model: nnapi.Model) -> list[str]:
+    return [model.operands[index].name for index in (*model.inputs, *model.outputs)]
+
+
+FILTER = s8(4, 3, 3, 2, scale=(0.1, 0.2, 0.3, 0.4), zero_point=0, axis=0).of(np.arange(72).reshape(4, 3, 3, 2) - 36)
+BIAS = T("INT32", (4,), scale=(0.05, 0.1, 0.15, 0.2), zero_point=0, axis=0).of(np.arange(4))
+CASES = [
+    Case("ADD", [f32(2, 3), f32(3)], f32(2, 3), "AddOptions", {"FusedActivationFunction": 1}),
+    Case("ADD", [u8(2, 3), u8(3)], u8(2, 3), "AddOptions"),
+    Case("MUL", [s8(2, 3), s8(2, 3)], s8(2, 3), "MulOptions"),
+    Case("LOGISTIC", [f32(2, 3)], f32(2, 3)),
+    Case("RELU_N1_TO_1", [f32(2, 3)], f32(2, 3)),
+    Case("LESS", [f32(2, 3), f32(3)], T("BOOL", (2, 3))),
+    Case("SOFTMAX", [f32(2, 5)], f32(2, 5), "SoftmaxOptions", {"Beta": 1.0}),
+    Case("CONCATENATION", [f32(2, 3), f32(2, 1)], f32(2, 4), "ConcatenationOptions", {"Axis": 1}),
+    Case("TRANSPOSE", [f32(2, 3), const([1, 0])], f32(3, 2)),
+    Case("PAD", [f32(2, 3), const([[1, 0], [0, 2]])], f32(3, 5)),
+    Case("MEAN", [f32(2, 3, 4), const([1])], f32(2, 4), "ReducerOptions"),
+    Case("ARG_MAX", [f32(2, 5), const([1])], i32(2), "ArgMaxOptions", {"OutputType": 2}),
+    Case(
+        "CONV_2D",
+        [s8(1, 5, 5, 2), FILTER, BIAS],
+        s8(1, 5, 5, 4),
+        "Conv2DOptions",
+        {"StrideW": 1, "StrideH": 1, "DilationWFactor": 1, "DilationHFactor": 1},
+    ),
+    Case(
+        "MAX_POOL_2D",
+        [u8(1, 5, 5, 2)],
+        u8(1, 3, 3, 2),
+        "Pool2DOptions",
+        {"StrideW": 2, "StrideH": 2, "FilterWidth": 2, "FilterHeight": 2},
+    ),
+]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_litert_computes_the_same_of_what_is_written(case: Case, tmp_path: Path) -> None:
+    given, read, written = there_and_back(case.content(), tmp_path)
+    rng = np.random.default_rng(3)
+    inputs = [random_array(each, case, rng) for each in case.inputs if each is not None and each.data is None]
+    for ours, theirs in zip(litert(written, inputs), litert(case.content(), inputs), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert [call.code for call in read.operations] == [call.code for call in given.operations]
+    assert named(read) == named(given)
+    for a, b in zip(read.operations, given.operations, strict=True):
+        assert [read.operands[i].type for i in a.outputs] == [given.operands[i].type for i in b.outputs]
+
+
+def test_an_open_batch_stays_open(tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (0, 3)), "x")
+    builder.output(builder.relu(x))
+    nnapi.export(builder.finish(), tmp_path / "open.tflite")
+    model = nnapi.load(tmp_path / "open.tflite")
+    assert model.operands[model.inputs[0]].type.dimensions == (0, 3)
+
+
+def test_everything_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
+    model = nnapi.Model("mine")
+    type = nnapi.tensor("float16", (2, 3))
+    x, y, z = (model.add_operand(type, name) for name in "xyz")
+    model.add_operation(OperationCode.RELU, [x], [y])
+    model.add_operation(OperationCode.TANH, [y], [z])
+    model.identify_inputs_and_outputs([x], [z])
+    model.finish()
+    with pytest.raises(
+        BadDataError, match=r"mine cannot be written as .tflite: RELU \(#0\): TFLite's operators compute no"
+    ):
+        nnapi.export(model, tmp_path / "half.tflite")
+    assert not (tmp_path / "half.tflite").exists()
+
+
+def test_the_suffix_says_the_format(tmp_path: Path) -> None:
+    model = nnapi.load(single("ABS", [f32(2)], f32(2)))
+    with pytest.raises(BadDataError, match="out.txt: models are written as .tflite"):
+        nnapi.export(model, tmp_path / "out.txt")
+
+
+@pytest.mark.shared
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ["mobilenet_v1_0.25_128_quant", "tiny_kws_int8", "blazeface_front_float"])
+def test_a_network_computes_the_same(name: str, shared: Path, tmp_path: Path) -> None:
+    content = (shared / "models" / f"{name}.tflite").read_bytes()
+    model, _, written = there_and_back(content, tmp_path)
+    rng = np.random.default_rng(1)
+    types = [model.operands[index].type for index in model.inputs]
+    inputs = [
+        rng.uniform(-1, 1, [size or 1 for size in type.dimensions]).astype(type.dtype)
+        if type.dtype.kind == "f"
+        else rng.integers(-100 if type.dtype == np.int8 else 0, 100, [size or 1 for size in type.dimensions]).astype(
+            type.dtype
+        )
+        for type in types
+    ]
+    for ours, theirs in zip(litert(written, inputs), litert(content, inputs), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
