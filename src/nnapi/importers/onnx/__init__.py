@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from nnapi.importers.file_formats import Shapes
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.whole import Import
+from nnapi.importers.onnx.shared import Shapes
+from nnapi.importers.onnx.whole import import_file
 from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -21,7 +21,7 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     OpFailedError where the library onnx is not installed.
     """
     file = File(memory, path)
-    model = Import(file, os.path.basename(path), shapes or {}).model()
+    model = import_file(file, os.path.basename(path), shapes or {})
     if file.mapped:
         model.origin = SeveralFiles([path, *file.mapped])
     return model

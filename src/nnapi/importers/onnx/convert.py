@@ -16,6 +16,7 @@ from nnapi.importers.onnx.layout import turn_back
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_of
 from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4
 from nnapi.importers.onnx.rules import HOMES, Result, kind_of, reason_without_rule, rule_for
+from nnapi.importers.onnx.shared import MOST_NODES, Shared
 from nnapi.importers.onnx.terms import (
     CODES,
     ELEMS,
@@ -37,20 +38,16 @@ from nnapi.model.operand import OperandType, Shape, type_name
 if TYPE_CHECKING:
     import onnx
 
-    from nnapi.importers.onnx.whole import Import
-
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
 """What arithmetic on parameters that contradict each other raises."""
 DEEPEST = 20
 """Functions may use others so deep."""
-MOST_NODES = 200_000
-"""Nodes that functions and loops may be written out to."""
 
 
 class Conversion:
     """The nodes of one graph, or of a function in their midst, on their way into the graph of a model."""
 
-    def __init__(self, whole: Import, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
+    def __init__(self, whole: Shared, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
         need(depth <= DEEPEST, f"functions lie more than {DEEPEST} deep in each other", BadDataError)
         self.whole, self.graph, self.opsets, self.depth = whole, graph, opsets, depth
         self.terms: dict[str, Term] = {}

@@ -1,0 +1,28 @@
+"""What the graphs of one file share while they are converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nnapi.importers.graph import Allowance
+from nnapi.importers.onnx.reader import File
+from nnapi.importers.refusals import Refusal
+
+MOST_NODES = 200_000
+"""Nodes that functions and loops may be written out to."""
+Shapes = Mapping[str, Sequence[int]]
+"""Dimensions that somebody gives to inputs, by name."""
+
+
+class Shared:
+    """The file, what was refused and noted, and what may still be made of it."""
+
+    def __init__(self, file: File, name: str, shapes: Shapes) -> None:
+        self.file = file
+        self.name = name
+        self.shapes = shapes
+        self.refusals: list[Refusal] = []
+        self.allowance = Allowance(file.size)
+        self.notes: dict[str, None] = {}
+        self.functions = {(each.domain, each.name): each for each in file.proto.functions}
+        self.nodes_left = MOST_NODES
