@@ -13,7 +13,7 @@ HEAD = """# ONNX
 
 <!-- Written by `python -m benchmarks.onnx_operators`. -->
 
-`nnapi.load("model.onnx")` reads ONNX from opset 7 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). Every
+`nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). Every
 operator has a rule, or is replaced by those that ONNX defines it by, or is refused with a reason; all that is refused
 in a file is listed in one error. Constants are computed while the file is read. int64 becomes int32 and float64
 becomes float32, with a note in `Model.notes`. Dimensions that the file leaves open stay open where NNAPI can say so, or

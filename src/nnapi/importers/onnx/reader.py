@@ -17,7 +17,7 @@ from nnapi.model.operand import Array
 if TYPE_CHECKING:
     import onnx
 
-OLDEST = 7
+OLDEST = 6
 """The opset of the default domain from which on files are read."""
 NEWEST = 1000
 """What a file counts as that names no opset of the default domain: the newest that the library knows."""

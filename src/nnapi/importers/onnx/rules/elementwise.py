@@ -76,7 +76,7 @@ def arithmetic(node: Node) -> Term:
 
 
 def _stretched_by_opset(node: Node) -> tuple[int, int]:
-    expressible(node.since >= 7, "operators of opset 6 and older stretch their inputs in other ways")
+    expressible(node.since >= 7 or node.attribute("axis") is None, "it stretches its second input along an axis")
     return 0, 1
 
 
