@@ -63,6 +63,7 @@ TESTED_BY = {
     "runtime/executors/executors.py": "runtime/test_faults.py",
     "runtime/executors/parts.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
+    "runtime/planning/exclusions.py": "drivers/isolated/test_deaths.py",
     "runtime/planning/planner.py": "runtime/test_plan_rules.py",
     "testing/random/boxes.py": "testing/random/test_proposals.py",
     "testing/random/cells.py": "testing/random/test_proposals.py",

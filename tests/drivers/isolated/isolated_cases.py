@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from nnapi.drivers.base import (
     Driver,
     HostBuffer,
     Outcome,
+    Performance,
     Prepared,
     PrepareOptions,
     Request,
@@ -48,7 +50,7 @@ class Misbehaving:
         return DeviceInfo("misbehaving", self.version, DeviceTypeCode.DEVICE_ACCELERATOR, 8)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(launch_seconds=0.0)
+        return Capabilities(Performance(0.01, 0.01), launch_seconds=0.0)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         self.strike("verdicts", model)
@@ -105,16 +107,16 @@ def garbage(packet: bytes) -> None:
 
 
 def fault() -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
+    ctypes.string_at(0)
 
 
 HARMS = {
     "abort": os.abort,
     "fault": fault,
     "exit": lambda: os._exit(3),
-    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "kill": lambda: (os.kill(os.getpid(), signal.SIGKILL), time.sleep(60)),
     "hang": lambda: time.sleep(600),
-    "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "stop": lambda: (os.kill(os.getpid(), signal.SIGSTOP), time.sleep(0.2)),
     "late": lambda: time.sleep(0.4),
     "raise": lambda: 1 // 0,
     "noise": lambda: garbage(b"\0garbage" * 20),

@@ -6,6 +6,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Request
@@ -36,7 +37,8 @@ class RemotePrepared:
 
     is_burst = False
 
-    def __init__(self, model: Model, connect: Callable[[], Connection], make: Make) -> None:
+    def __init__(self, model: Model, connect: Callable[[], Connection], make: Make, *, now: bool = True) -> None:
+        """Prepare it ``now``, or at the first use."""
         self._model, self._connect, self._make = model, connect, make
         self._inputs = [model.operands[index].type for index in model.inputs]
         self._outputs = [model.operands[index].type for index in model.outputs]
@@ -44,8 +46,9 @@ class RemotePrepared:
         self._thread = threading.local()
         """What a thread's last run by the direct way met, to be raised by the general one that it takes next."""
         self._is_closed = False
-        connection = connect()
-        self._handle: Handle | None = Handle(connection, make(connection))
+        self._handle: Handle | None = None
+        if now:
+            self.handle()
 
     def handle(self) -> Handle:
         """The model in a process that lives: prepared there now, where it is not yet."""
@@ -120,8 +123,11 @@ class RemotePrepared:
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """A run without a message, where the driver has a direct way and the outputs are known: None elsewhere."""
         known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
-        if not known or self._binding_now(tuple(shapes)) is None:
+        if not known:
             return None
+        with suppress(DriverDiedError):  # a run will say so
+            if self._binding_now(tuple(shapes)) is None:
+                return None
         return self._resolved(tuple(shapes), borrow)
 
     def _resolved(self, shapes: tuple[Shape, ...], borrow: bool) -> Inference:
@@ -130,7 +136,7 @@ class RemotePrepared:
         def run(inputs: Sequence[Array]) -> list[Array]:
             handle = self._handle
             if handle is None:
-                raise OpFailedError("the prepared model is closed")
+                raise OpFailedError("the model is closed, or not prepared yet")
             connection = handle.connection
             lane = self._take(connection)
             try:
@@ -207,7 +213,7 @@ class RemoteSession(RemotePrepared):
             with connection.reading(message) as body:
                 return int(body["prepared"])
 
-        super().__init__(model, connect, make)
+        super().__init__(model, connect, make, now=False)
 
     def _take(self, connection: Connection) -> ClientLane:
         kept, self._lane = self._lane, None

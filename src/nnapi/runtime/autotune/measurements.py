@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
+from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import Alternative, Plan
 from nnapi.runtime.store.digest import digest, hash_content
 from nnapi.runtime.store.directories import RecordKind
@@ -49,7 +50,7 @@ NONE = Measurements({}, None, 0)
 
 def make_key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> str:
     """What measurements are kept by."""
-    versions = [(device.name, device.version) for device in devices]
+    versions = [(each.name, each.version, *sorted(exclusions_of(each.driver).reasons)) for each in devices]
     cpus = len(os.sched_getaffinity(0))
     others = repr((versions, int(options.preference), options.threads, cpus)).encode()
     return digest(hash_content(model), others).hex()

@@ -14,8 +14,18 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import PriorityCode
-from nnapi.drivers.base import Direct, Inference, LoopTimeoutError, Outcome, Prepared, Request, Sessions
+from nnapi.drivers.base import (
+    Direct,
+    DriverDiedError,
+    Inference,
+    LoopTimeoutError,
+    Outcome,
+    Prepared,
+    Request,
+    Sessions,
+)
 from nnapi.errors import (
+    DeadObjectError,
     MissedDeadlineTransientError,
     NnapiError,
     OpFailedError,
@@ -32,6 +42,7 @@ from nnapi.trace import spans
 
 log = logging.getLogger("nnapi.ExecutionBuilder")
 
+NoteDeath = Callable[[DriverDiedError], bool]
 Prepare = Callable[[Plan, Run], Prepared]
 """Makes one step of a plan ready."""
 
@@ -185,18 +196,33 @@ class OnDevice:
     """
 
     def __init__(
-        self, device: Device, prepared: Prepared, priority: PriorityCode, section: spans.Section = spans.NOTHING
+        self,
+        device: Device,
+        prepared: Prepared,
+        priority: PriorityCode,
+        section: spans.Section = spans.NOTHING,
+        note_death: NoteDeath | None = None,
+        deaths: list[str] | None = None,
     ) -> None:
-        """``section`` is what a trace says of each run."""
+        """``section`` is what a trace says of each run. ``note_death`` is told when one ends the driver's process, and
+        says whether there is to be another; ``deaths`` are empty until there is not."""
         self._device, self._prepared, self._priority, self._section = device, prepared, priority, section
         self._queue = device.queue
+        self._note_death = note_death
+        self._deaths: list[str] = [] if deaths is None else deaths
 
     def execute(self, request: Request) -> Outcome:
+        if self._deaths:
+            raise DeadObjectError(self._deaths[0])
         self._queue.enter(self._priority, request.deadline)
         try:
             if request.deadline is None:
                 return self._execute_traced(request) if spans.active else self._prepared.execute(request)
             return run_in_time(lambda: self._execute_traced(request), request.deadline, self._device.name)
+        except DriverDiedError as error:
+            if self._note_death is not None and self._note_death(error):
+                self._deaths.append(f"{error}, and it is not tried again")
+            raise
         except NnapiError:
             raise
         except Exception as error:
@@ -210,16 +236,19 @@ class OnDevice:
 
     def session(self) -> Prepared:
         """For one caller's runs, one at a time."""
-        return OnDevice(self._device, open_session(self._prepared), self._priority, self._section)
+        session = Lent(self._prepared) if self._deaths else open_session(self._prepared)
+        return OnDevice(self._device, session, self._priority, self._section, self._note_death, self._deaths)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """The driver's, when it is its turn."""
-        inner = find_direct(self._prepared, shapes, borrow)
+        inner = None if self._deaths else find_direct(self._prepared, shapes, borrow)
         if inner is None:
             return None
-        enter, leave, priority = self._queue.enter, self._queue.leave, self._priority
+        enter, leave, priority, deaths = self._queue.enter, self._queue.leave, self._priority, self._deaths
 
         def run(inputs: Sequence[Array]) -> list[Array]:
+            if deaths:
+                raise DeadObjectError(deaths[0])
             enter(priority)
             try:
                 return inner(inputs)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.drivers.base import DriverDiedError, Prepared, PrepareOptions
 from nnapi.errors import MissedDeadlineError, NnapiError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.executors import OnDevice, PreparedPlan, wrap_error
+from nnapi.runtime.planning.exclusions import exclusions_of, note_death
 from nnapi.runtime.planning.plan import Plan, Run, make_submodel
 from nnapi.runtime.store.compilation_cache import Cache, Places
 from nnapi.runtime.store.digest import hash_content
@@ -69,7 +70,7 @@ def prepare_plan(
 def run_on(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
     """What a driver prepared, to be run when it is its turn; a trace names the operations' numbers in the whole."""
     section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
-    return OnDevice(device, prepared, options.priority, section)
+    return OnDevice(device, prepared, options.priority, section, partial(note_death, device.driver, run.model))
 
 
 def name_operations(operations: Sequence[int]) -> str:
@@ -91,7 +92,7 @@ def _prepare_part(
     except MissedDeadlineError:
         raise
     except NnapiError as error:
-        raise ClaimedError(device.name, source, _find_culprits(device, run, options), error) from error
+        raise ClaimedError(device.name, source, _find_culprits(device, run, options, error), error) from error
 
 
 def _find_places(whole: Model, source: Model, run: Run) -> Places:
@@ -105,15 +106,21 @@ def _find_places(whole: Model, source: Model, run: Run) -> Places:
     return [(index, number) for number in run.operations]
 
 
-def _find_culprits(device: Device, run: Run, options: PrepareOptions) -> Sequence[int]:
-    """Which operations the device cannot prepare, each asked for alone; all of them where none fails alone."""
+def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: NnapiError) -> Sequence[int]:
+    """Which operations the device cannot prepare, each asked for alone; all of them where none fails alone.
+
+    One that ends the driver's process alone, as it did with the others, is not asked for again by anybody.
+    """
     failing = []
+    is_deadly = isinstance(error, DriverDiedError) and error.by_itself
     for call in run.model.operations:
         try:
             part, _, _ = make_submodel(run.model, [call])
             prepare_by_driver(device, part, options).close()
-        except NnapiError:
+        except NnapiError as alone:
             failing.append(run.operations[call.number])
+            if is_deadly and isinstance(alone, DriverDiedError) and alone.by_itself:
+                exclusions_of(device.driver).add(device.driver, run.model, call, "it was prepared", alone)
     return failing or run.operations
 
 

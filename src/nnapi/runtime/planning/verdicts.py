@@ -6,6 +6,7 @@ from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.drivers.base import Driver, Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.validation import call_facets
+from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import make_submodel
 
 OPEN_SHAPES_LEVEL = 3
@@ -30,7 +31,7 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
             answers = dict(zip((call.number for call in part.operations), driver.verdicts(part), strict=True))
             given = {call.number: answers[place] for place, call in enumerate(known)}
             verdicts = [given.get(call.number, v) for call, v in zip(model.operations, verdicts, strict=True)]
-    if not _may_refuse(driver, model):
+    if not (exclusions_of(driver).reasons or _may_refuse(driver, model)):
         return verdicts
     return [
         Verdict(False, reason) if verdict.supported and (reason := _find_refusal(driver, model, call)) else verdict
@@ -69,6 +70,8 @@ def _may_refuse(driver: Driver, model: Model) -> bool:
 
 def _find_refusal(driver: Driver, model: Model, call: OperationCall) -> str | None:
     """Why an operation is not given to a device, although its driver takes it."""
+    if reason := exclusions_of(driver).reason(model, call):
+        return reason
     if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_open_control_flow(model, call):
         return f"{call}: control flow on unknown dimensions runs on the CPU only"
     if driver.info.feature_level < OPEN_SHAPES_LEVEL:

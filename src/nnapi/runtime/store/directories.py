@@ -13,11 +13,13 @@ class RecordKind(StrEnum):
     COSTS = "costs"
     PLANS = "plans"
     MODELS = "models"
+    EXCLUSIONS = "exclusions"
 
 
 HOLDS = {
     RecordKind.COSTS: "what operations were measured to cost on this machine",
     RecordKind.PLANS: "which plans of models were measured to be fastest",
+    RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
     RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
 }
 

@@ -17,6 +17,7 @@ from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Plan, Run
 from nnapi.runtime.store.compilation_cache import Cache
 
@@ -30,7 +31,7 @@ class KeptPlans:
         self, cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, compares: bool
     ) -> None:
         self._cache, self._model, self._devices, self._options = cache, model, devices, options
-        versions = [[device.name, device.version] for device in devices]
+        versions = [[d.name, d.version, *sorted(exclusions_of(d.driver).reasons)] for d in devices]
         self.conditions = [versions, options.threads, len(os.sched_getaffinity(0)), compares]
         """What a kept plan depends on besides the model and what the names of files tell."""
         self._is_for_all = not any(device.is_out for device in devices)
