@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nnapi.cli import bench, cache, check, devices, explain, export, info, lib, run, streams, trace
+from nnapi.cli import bench, cache, check, devices, explain, export, info, lib, run, serve, streams, trace
 from nnapi.cli.failure import Nnapi
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command()(export.export)
 app.command()(info.info)
 app.command()(lib.lib)
 app.command()(run.run)
+app.command()(serve.serve)
 app.add_typer(trace.app, name="trace")
 
 

@@ -83,7 +83,10 @@ class Device:
 
     @property
     def layer(self) -> Layer:
-        """Whose time its driver's is in traces: the CPU's, as that of Android's CPU fallback, or a driver's."""
+        """Whose time its driver's is in traces: the CPU's, as that of Android's CPU fallback, or a driver's; that of
+        the way there and back where the driver is in a process of its own, which tells the rest."""
+        if getattr(self.driver, "is_remote", False):
+            return Layer.IPC
         return Layer.CPU if self.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
 
     def wait(self) -> None:
@@ -141,9 +144,11 @@ def _is_enabled(entry: Entry) -> bool:
 
 
 def _is_isolated(driver: Driver) -> bool:
-    """Whether a driver gets a process of its own: NNAPI_ISOLATED names its device, or all but the reference, or the
-    driver asks for it."""
+    """Whether a driver is used in another process: NNAPI_ISOLATED names its device, or all but the reference, or the
+    driver asks for it, or NNAPI_SERVICE names a service that has it."""
     name, wanted = driver.info.name, _isolated_names()
+    if os.environ.get("NNAPI_SERVICE") and not wanted:
+        wanted = {"all"}
     return name in wanted or ("all" in wanted and name != REFERENCE) or bool(getattr(driver, "isolated", False))
 
 
@@ -154,6 +159,8 @@ def _isolated_names() -> set[str]:
 def _apart(driver: Driver, entry: Entry) -> Driver:
     from nnapi.drivers.isolated import Isolated  # which few ask for
 
+    if service := os.environ.get("NNAPI_SERVICE"):
+        return Isolated(driver.info.name, known=driver, service=service)
     return Isolated(entry.value, device=driver.info.name, known=driver)
 
 

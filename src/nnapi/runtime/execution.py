@@ -314,7 +314,7 @@ class Execution:
     def _run_shortcut(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
         """The outcome by the compilation's shortcut, where there is one and nothing is asked for that it lacks."""
         short = self.compilation.shortcut
-        if short is None or deadline is not None or spans.active or self._attributes.sorted():
+        if short is None or deadline is not None or spans.active or self._measured or self._attributes.sorted():
             return None
         outputs = short(arrays)
         return None if outputs is None else Outcome(outputs)

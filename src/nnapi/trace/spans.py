@@ -16,7 +16,6 @@ import functools
 import os
 import threading
 import time
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 from nnapi.errors import BadStateError
+from nnapi.trace.ended import Ended
 from nnapi.trace.labels import Label, Layer, Phase, parse_label
 
 P = ParamSpec("P")
@@ -102,31 +102,6 @@ class Part:
     end: float
 
 
-class _Ended:
-    """The sections of a thread that have ended, as numbers: a tuple for each would take six times as much."""
-
-    __slots__ = ("_numbers", "_places", "_sections")
-
-    def __init__(self) -> None:
-        self._sections: list[Section] = []
-        self._places: dict[int, int] = {}
-        self._numbers = array("q")
-
-    def add(self, section: Section, start: int, end: int, depth: int) -> None:
-        place = self._places.get(id(section))
-        if place is None:
-            place = self._places[id(section)] = len(self._sections)
-            self._sections.append(section)
-        self._numbers.extend((place, start, end, depth))
-
-    def __iter__(self) -> Iterator[tuple[Section, int, int, int]]:
-        """Section, start, end, depth of what has ended so far; the thread may go on meanwhile."""
-        numbers = self._numbers[:]
-        for at in range(0, len(numbers) - 3, 4):
-            place, start, end, depth = numbers[at : at + 4]
-            yield self._sections[place], start, end, depth
-
-
 class _Thread(threading.local):
     """The open sections of a thread: for each recorder its own."""
 
@@ -134,7 +109,7 @@ class _Thread(threading.local):
         self.muted = False
         self.recorder: Recorder | None = None
         self.open: list[tuple[Section, int]] = []
-        self.ended = _Ended()
+        self.ended = Ended[Section]()
 
 
 _thread = _Thread()
@@ -145,9 +120,11 @@ class Recorder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._threads: list[tuple[int, str, list[tuple[Section, int]], _Ended]] = []
+        self._threads: list[tuple[int, str, list[tuple[Section, int]], Ended[Section]]] = []
         self._asynchronous: dict[tuple[str, int], tuple[Section, int, int, str]] = {}
         self._more: list[Span] = []
+        self.sources: list[Callable[[], Iterable[Span]]] = []
+        """What gives the spans of other processes so far, whenever the recording is read."""
 
     def begin(self, section: Section) -> None:
         if _thread.muted:
@@ -193,10 +170,11 @@ class Recorder:
 
         Engines whose calls are to be divided are profiled now, each for a tenth of a second or so, the first time.
         """
+        elsewhere = [span for source in self.sources for span in source()]
         now, process = time.monotonic_ns(), os.getpid()
         divided: list[tuple[int, Callable[[], Sequence[Part]]]] = []
         with self._lock:
-            found = list(self._more)
+            found = [*self._more, *elsewhere]
             for (_, cookie), begun in self._asynchronous.items():
                 found.append(replace(_asynchronous_span(begun, now, cookie), is_complete=False))
             for thread, name, stack, ended in self._threads:
@@ -214,7 +192,7 @@ class Recorder:
         return _numbered(found)
 
     def _enlist(self) -> None:
-        _thread.recorder, _thread.open, _thread.ended = self, [], _Ended()
+        _thread.recorder, _thread.open, _thread.ended = self, [], Ended[Section]()
         with self._lock:
             self._threads.append((threading.get_native_id(), _name(), _thread.open, _thread.ended))
 
@@ -345,6 +323,14 @@ def end_async_section(mark: str, cookie: int) -> None:
 def is_enabled() -> bool:
     """Whether sections are recorded now (``ATrace_isEnabled``)."""
     return _recorder is not None
+
+
+def here() -> tuple[Recorder, Section | None] | None:
+    """What records this thread now, and the section that is open on it; None where nothing does."""
+    if _recorder is None or _thread.muted:
+        return None
+    stack = _thread.open if _thread.recorder is _recorder else []
+    return _recorder, stack[-1][0] if stack else None
 
 
 def current() -> Recorder | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,7 +89,9 @@ class Executing:
 
     def execute(self, request: Request) -> Outcome:
         self._driver.strike("execute", self._model)
-        return self._prepared.execute(request)
+        outcome = self._prepared.execute(request)
+        outcome.hardware_ns = 5
+        return outcome
 
     def close(self) -> None:
         self._prepared.close()
@@ -96,14 +99,13 @@ class Executing:
 
 def garbage(packet: bytes) -> None:
     """Send a packet through every socket of this process, and go on."""
-    import socket
-
     for name in os.listdir("/proc/self/fd"):
         try:
             with socket.socket(fileno=os.dup(int(name))) as found:
                 found.send(packet)
         except OSError:
             continue
+    time.sleep(1.0)  # it arrives before an answer does
 
 
 def fault() -> None:
@@ -122,6 +124,41 @@ HARMS = {
     "noise": lambda: garbage(b"\0garbage" * 20),
     "wrong": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + b"\2\0\0\0{}"),
     "deep": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + (20_000).to_bytes(4, "little") + b"[" * 20_000),
+}
+
+
+@dataclass
+class Trying(Misbehaving):
+    """The reference, which tries to do something when it prepares."""
+
+    harm: str
+    phase: str = "never"
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        what, _, rest = self.harm.partition(" ")
+        ATTEMPTS[what](rest)
+        return super().prepare(model, options)
+
+
+def on_a_thread(_: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: socket.socket().close()).result()
+
+
+ATTEMPTS: dict[str, Callable[[str], object]] = {
+    "socket": lambda _: socket.socket().close(),
+    "thread's": on_a_thread,
+    "pair": lambda _: [end.close() for end in socket.socketpair()],
+    "read": lambda file: Path(file).read_text(),
+    "write": lambda file: Path(file).write_text("new"),
+    "append": lambda file: open(file, "a").close(),
+    "make": lambda file: Path(file + "2").touch(),
+    "remove": os.unlink,
+    "rename": lambda file: os.rename(file, file + "3"),
+    "cut": lambda file: os.truncate(file, 1),
+    "take": lambda megabytes: bytearray(int(megabytes) << 20),
 }
 
 

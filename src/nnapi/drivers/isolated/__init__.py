@@ -7,6 +7,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nnapi.drivers.base import (
@@ -20,9 +21,11 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.isolated import values
-from nnapi.drivers.isolated.connection import Connection, Greeting
+from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.prepared import RemotePrepared
+from nnapi.drivers.isolated.process import Process
 from nnapi.drivers.isolated.protocol import memory_file
+from nnapi.drivers.isolated.service import Peer
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -42,6 +45,10 @@ class Isolated:
         known: Driver | None = None,
         patience: float | None = None,
         grace: float = GRACE,
+        memory: int | None = None,
+        network: bool = True,
+        files: bool = True,
+        service: str | os.PathLike[str] = "",
     ) -> None:
         """``driver`` is the name of a device that is installed, ``module:attribute`` as in an entry point, or something
         that can be pickled: a driver, or what makes one or several, of which ``device`` names one.
@@ -49,14 +56,29 @@ class Isolated:
         ``known`` is the same driver here, which says who it is without a process. Whoever does not answer for
         ``patience`` seconds, or for ``grace`` seconds after a time limit, is ended and counts as dead; without patience
         a call that has no time limit waits for ever.
+
+        ``memory`` is how many bytes the process may have to itself. Without ``network`` it can make no sockets, without
+        ``files`` open none for writing, nor remove or rename any. ``service`` is the socket of a process that serves
+        drivers already (``nnapi serve``): it has ``driver``, a name, by other rules then.
         """
+        need(
+            not service or isinstance(driver, str),
+            f"a service knows drivers by their names, not {driver!r}",
+            BadDataError,
+        )
+        need(memory is None or memory > 0, f"memory is {memory}, must be above 0", BadDataError)
         self._source = _source(driver, device)
+        self._limits = {"memory": memory, "network": network, "files": files}
+        self._service = os.fspath(service)
         self._known = known if known is not None or isinstance(driver, str | type) else _as_driver(driver)
         self._patience, self._grace = patience, grace
         self._connection: Connection | None = None
-        self._greeting: Greeting | None = None
+        self._greeting: values.Greeting | None = None
         self._changed = ""
         self._lock = threading.Lock()
+
+    is_remote = True
+    """Whether what it does here is only to wait for another process."""
 
     @property
     def info(self) -> DeviceInfo:
@@ -135,8 +157,9 @@ class Isolated:
 
     def _connected(self) -> Connection:
         name = self._known.info.name if self._known is not None else self._source["device"] or self._source["entry"]
-        hello = {**self._source, "path": sys.path}
-        connection = Connection(name or "a driver", hello, self._patience, self._grace)
+        hello = {**self._source, "path": sys.path, "limits": self._limits}
+        start = partial(Peer, self._service) if self._service else Process
+        connection = Connection(name or "a driver", hello, self._patience, self._grace, start)
         before = self._greeting.info if self._greeting else self._known.info if self._known else None
         greeting = connection.greeting
         if before is not None and greeting.info != before:
@@ -147,7 +170,7 @@ class Isolated:
         connection.name = greeting.info.name
         return connection
 
-    def _greeted(self) -> Greeting:
+    def _greeted(self) -> values.Greeting:
         return self._greeting or self.connect().greeting
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.installed import Entry, entries
+from nnapi.drivers.isolated.limits import limit_memory, refuse
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.isolated.server import Session
 from nnapi.errors import UnavailableDeviceError
@@ -42,6 +43,11 @@ def end_with(parent: int) -> None:
 def find(body: Body) -> Driver:
     """The driver that the application wants to have here."""
     sys.path[:] = body["path"]
+    limits = body["limits"]
+    if limits["memory"] is not None:
+        limit_memory(limits["memory"])
+    if not (limits["network"] and limits["files"]):
+        refuse(sockets=not limits["network"], writing=not limits["files"])
     for driver in _made(body):
         if not body["device"] or driver.info.name == body["device"]:
             return driver

@@ -2,67 +2,40 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
 
-from nnapi.drivers.base import Capabilities, DeviceInfo, DriverDiedError
+from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.isolated import values
-from nnapi.drivers.isolated.arena import Arena
+from nnapi.drivers.isolated.client_lane import Binding, ClientLane
 from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.lane import ANSWER, BINDING, DONE, LONG_SPIN, REQUEST, SIZE, SPIN, STATUS, Lane, bell
-from nnapi.drivers.isolated.process import PATIENCE, Process, background, told
+from nnapi.drivers.isolated.lane import ANSWER, BINDING, DONE, LONG_SPIN, REQUEST, SIZE, SPIN, STATUS, bell
+from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send, shared_file
-from nnapi.errors import MissedDeadlineTransientError
+from nnapi.drivers.isolated.service import Peer
+from nnapi.errors import MissedDeadlineTransientError, NnapiError
 from nnapi.model.model import Model
-from nnapi.model.operand import Array
+from nnapi.trace import spans
 
 LATE = 0.05
 """Seconds beyond a time limit in which the driver may still say by itself that it passed."""
 
 
-class Binding(NamedTuple):
-    """A run that needs no message: its number, and views of an arena."""
-
-    number: int
-    inputs: list[Array]
-    outputs: list[Array]
-
-
-class ClientLane(Lane):
-    """A lane with what its runs have prepared."""
-
-    def __init__(self, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
-        super().__init__("application", connection, page, bell, other_bell)
-        self.bindings: dict[Any, Binding | None] = {}
-        """By the number of the prepared model and the shapes; None where there is no such way."""
-        self.arena: Arena | None = None
-        self.runs = 0
-        self.is_lost = False
-        """Whether it is of no use, or not before somebody has heard what it still has to say."""
-
-
-class Greeting(NamedTuple):
-    """What a driver says of itself first."""
-
-    info: DeviceInfo
-    capabilities: Capabilities
-    allocates: bool
-    caches: bool
-
-
 class Connection:
     """A process of a driver. Once it has ended everything raises DriverDiedError."""
 
-    def __init__(self, name: str, hello: Body, patience: float | None, grace: float) -> None:
-        """Start the process. ``patience`` is for calls without a time limit, ``grace`` for what goes on beyond its own:
-        who does not answer within these seconds is ended."""
+    def __init__(
+        self, name: str, hello: Body, patience: float | None, grace: float, start: Callable[[], Process | Peer]
+    ) -> None:
+        """``start`` gives the process. Who does not answer for ``patience`` seconds without a time limit, or for
+        ``grace`` seconds beyond one, is ended."""
         self.name, self._patience, self._grace = name, patience, grace
         self._lock = threading.Lock()
         self._lanes: list[ClientLane] = []
@@ -71,9 +44,12 @@ class Connection:
         self._released: deque[tuple[str, int]] = deque()
         self._active: list[None] = []
         self._end: tuple[str, bool] | None = None
-        self._process = Process()
+        self._process = start()
         self.pid = self._process.pid
         self._finalizer = weakref.finalize(self, _abandon, self._process, self._lanes)
+        self._finalizer.atexit = False  # a trace may still be read
+        self._recorder: weakref.ref[spans.Recorder] | None = None
+        self._recordings = 0
         _connections.add(self)
         try:
             self.greeting = self._greet(hello)
@@ -85,7 +61,7 @@ class Connection:
     def is_alive(self) -> bool:
         return self._end is None
 
-    def _greet(self, hello: Body) -> Greeting:
+    def _greet(self, hello: Body) -> values.Greeting:
         main = self._process.connection
         try:
             send(main, {"kind": "hello", **hello})
@@ -100,12 +76,7 @@ class Connection:
         main.setblocking(False)
         message.close()
         with self.reading(message) as body:
-            return Greeting(
-                values.to_info(body["info"]),
-                values.to_capabilities(body["capabilities"]),
-                bool(body["allocates"]),
-                bool(body["caches"]),
-            )
+            return values.to_greeting(body)
 
     # Lanes
 
@@ -175,6 +146,8 @@ class Connection:
         """What the driver answers on a lane, errors too. Where this raises, the lane is lost."""
         self._tell_released()
         self._active.append(None)
+        if spans.active:
+            body = self._traced(body)
         try:
             message = self._exchange(lane, body, descriptors, deadline)
         except BaseException:
@@ -266,6 +239,31 @@ class Connection:
         self.drop(lane)
         self.died()
 
+    # Traces
+
+    def _traced(self, body: Body) -> Body:
+        """The question with the wish to have recorded what becomes of it, where this thread is recorded."""
+        found = spans.here()
+        if found is None:
+            return body
+        recorder, section = found
+        if self._recorder is None or self._recorder() is not recorder:
+            self._recorder = weakref.ref(recorder)
+            self._recordings += 1
+            recorder.sources.append(self._spans)
+        operations = section.args.get("operations") if section else None
+        return {**body, "trace": [self._recordings, operations]}
+
+    def _spans(self) -> list[spans.Span]:
+        """What the process has recorded; nothing where it has ended, and its memory with it."""
+        try:
+            message = self.call({"kind": "spans"})
+            message.close()
+            with self.reading(message) as body:
+                return [values.to_span(span, self.pid) for span in body["spans"]]
+        except NnapiError:
+            return []
+
     # Models and what they become
 
     def model(self, model: Model) -> int:
@@ -327,11 +325,11 @@ class Connection:
     def end(self, reason: str) -> DriverDiedError:
         """End the process for that reason; what to raise then. Without a reason it says itself why."""
         was_alone = len(self._active) <= 1
-        status, by_itself = told(self._process.end())
+        status, by_itself = self._process.end()
         with self._lock:
             is_first = self._end is None
             if is_first:
-                self._end = (reason, False) if reason else (f"its process was {status}", by_itself)
+                self._end = (reason, False) if reason else (status, by_itself)
             what, by_itself = self._end or ("", False)
         if is_first:
             self._close_idle()
@@ -353,6 +351,10 @@ class Connection:
         if self._end is None:
             self.end("it was closed")
 
+    def leave(self) -> None:
+        """Let the process end when this one has."""
+        self._process.leave()
+
     def forget(self) -> None:
         """Leave the process to the one that this was forked from."""
         self._end = ("it belongs to the process that this one was forked from", False)
@@ -364,7 +366,7 @@ class Connection:
         self._process.forget()
 
 
-def _abandon(process: Process, lanes: list[ClientLane]) -> None:
+def _abandon(process: Process | Peer, lanes: list[ClientLane]) -> None:
     """End a process that nobody refers to any more, or that this one's end leaves alone."""
     process.end()
     process.close()
@@ -381,4 +383,10 @@ def _forget_all() -> None:
             connection.forget()
 
 
+def _leave_all() -> None:
+    for connection in list(_connections):
+        connection.leave()
+
+
+atexit.register(_leave_all)
 os.register_at_fork(after_in_child=_forget_all)

@@ -12,7 +12,8 @@ from typing import Any
 from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Request
 from nnapi.drivers.isolated import values
 from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, room_for
-from nnapi.drivers.isolated.connection import Binding, ClientLane, Connection
+from nnapi.drivers.isolated.client_lane import Binding, ClientLane
+from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import BadDataError, OpFailedError

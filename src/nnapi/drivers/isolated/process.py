@@ -47,8 +47,11 @@ class Process:
         with suppress(OSError):
             self.descriptor = os.pidfd_open(self.pid)
 
-    def end(self) -> int:
-        """End it, if it has not ended, and give its exit status: the signal's number, negative, for one of those."""
+    def end(self) -> tuple[str, bool]:
+        """End it, if it has not ended: how it did, in words, and whether that was its own doing."""
+        return told(self._end())
+
+    def _end(self) -> int:
         with self._lock:
             if self._process.poll() is None:
                 self._process.kill()
@@ -71,19 +74,23 @@ class Process:
         if descriptor is not None:
             os.close(descriptor)
 
+    def leave(self) -> None:
+        """Let the system end it, as this process ends."""
+        self._process.returncode = 0
+
     def forget(self) -> None:
         """Leave it to the process that this one was forked from."""
-        self._process.returncode = 0
+        self.leave()
         self.close()
 
 
 def told(status: int) -> tuple[str, bool]:
-    """How a process ended, in words, and whether that was its own doing."""
+    """How a process ended, by its exit status: the signal's number, negative, for one of those."""
     if status < 0:
         with suppress(ValueError):
             found = signal.Signals(-status)
-            return f"ended by {found.name}", found not in ORDERED
-    return f"ended with status {status}", True
+            return f"its process was ended by {found.name}", found not in ORDERED
+    return f"its process ended with status {status}", True
 
 
 def _started(connection: socket.socket) -> subprocess.Popen[bytes]:

@@ -10,13 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, PriorityCode
 from nnapi.drivers.base import (
-    Allocates,
     CacheEntry,
     Caches,
     Direct,
@@ -42,10 +41,12 @@ from nnapi.drivers.isolated.lane import (
     Lane,
 )
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, memory_file, receive, send
+from nnapi.drivers.isolated.recording import SECTIONS, Recording, section_of
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+from nnapi.trace import spans
 
 Gate = Callable[[PriorityCode, int | None], AbstractContextManager[None]]
 """Whose turn it is to run: by priority, and no later than a deadline."""
@@ -82,6 +83,7 @@ class Session:
         self.prepared: dict[int, Held] = {}
         self._numbers = itertools.count(1)
         self._lanes: list[LaneServer] = []
+        self.recording = Recording(trusted)  # there is one recorder in a process, and strangers may not share it
 
     def run(self) -> None:
         """Serve until the application closes the connection, or breaks the protocol."""
@@ -93,10 +95,18 @@ class Session:
         finally:
             self._close()
 
+    def end(self) -> None:
+        """Close the connection, which ends :meth:`run`."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def _handle(self, message: Message) -> None:
         body = message.body
         kind = body["kind"]
         if kind == "lane":
+            if len(message.descriptors) != 4:
+                message.close()
+                raise Violation("a lane has four descriptors")
             lane, page, bell, other = message.descriptors
             server = LaneServer(self, Lane("driver", socket.socket(fileno=lane), page, bell, other))
             self._lanes.append(server)
@@ -113,13 +123,8 @@ class Session:
 
     def _hello(self, body: Body) -> Body:
         try:
-            self.driver = driver = self._find(body)
-            return {
-                "info": values.of_info(driver.info),
-                "capabilities": values.of_capabilities(driver.capabilities()),
-                "allocates": isinstance(driver, Allocates),
-                "caches": isinstance(driver, Caches),
-            }
+            self.driver = self._find(body)
+            return values.of_greeting(self.driver)
         except Exception as error:
             return {"error": values.of_error(error, "the driver")}
 
@@ -140,6 +145,17 @@ class Session:
                 lane.forget(number)
             if not held.is_lent:
                 held.prepared.close()
+
+    def traced(self, body: Body) -> AbstractContextManager[Any]:
+        """What a trace says of a question; nothing where that is not to be recorded."""
+        if not spans.active:
+            return spans.NOTHING
+        if "trace" not in body:
+            return spans.muted()
+        if body["kind"] not in SECTIONS:
+            return spans.NOTHING
+        model = self.models[body["model"]] if "model" in body else self.prepared[body["prepared"]].model
+        return section_of(body, self.driver.info, model)
 
     def _close(self) -> None:
         self._connection.close()
@@ -215,6 +231,8 @@ class LaneServer:
         return True
 
     def _run_bound(self, number: int) -> None:
+        if spans.active:
+            self._session.recording.pause()
         words = self._lane.words
         begin = time.monotonic_ns()
         try:
@@ -232,7 +250,9 @@ class LaneServer:
             if "arena" in body:
                 self._arena = None
                 self._arena = Arena(message.descriptors[0], body["arena"])
-            answer = HANDLERS[body["kind"]](self, body, message.descriptors)
+            self._session.recording.follow(body.get("trace"))
+            with self._session.traced(body):
+                answer = HANDLERS[body["kind"]](self, body, message.descriptors)
             return answer if isinstance(answer, tuple) else (answer, [])
         except Exception as error:
             return {"error": values.of_error(error, self._session.driver.info.name)}, []
@@ -313,6 +333,9 @@ class LaneServer:
             self._arena = None
         return {"outputs": places}
 
+    def _spans(self, body: Body, descriptors: Sequence[int]) -> Body:
+        return {"spans": [values.of_span(span) for span in self._session.recording.read()]}
+
     def _bind(self, body: Body, descriptors: Sequence[int]) -> Body:
         number, (input_places, output_places) = body["prepared"], body["places"]
         held, arena = self._session.prepared[number], Arena(descriptors[0], body["size"])
@@ -356,4 +379,5 @@ HANDLERS: dict[str, Callable[[LaneServer, Body, Sequence[int]], Body | tuple[Bod
     "execute": LaneServer._execute,
     "deliver": LaneServer._deliver_rest,
     "bind": LaneServer._bind,
+    "spans": LaneServer._spans,
 }

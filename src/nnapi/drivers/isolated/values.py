@@ -7,15 +7,18 @@ of the other side's choice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
 from nnapi.drivers.base import (
+    Allocates,
     Attribute,
+    Caches,
     Capabilities,
     DeviceInfo,
+    Driver,
     LoopTimeoutError,
     Performance,
     PrepareOptions,
@@ -26,6 +29,8 @@ from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType
 from nnapi.model.pickling import Description, build, describe
+from nnapi.trace import Span
+from nnapi.trace.labels import parse_label
 
 Values: TypeAlias = Any
 """What JSON can say."""
@@ -52,6 +57,29 @@ def _of_extension(extension: Extension) -> Values:
 def _to_extension(values: Values) -> Extension:
     name, types = values
     return Extension(str(name), {int(code): ExtensionType(int(size), bool(tensor)) for code, size, tensor in types})
+
+
+class Greeting(NamedTuple):
+    """What a driver says of itself first."""
+
+    info: DeviceInfo
+    capabilities: Capabilities
+    allocates: bool
+    caches: bool
+
+
+def of_greeting(driver: Driver) -> dict[str, Values]:
+    return {
+        "info": of_info(driver.info),
+        "capabilities": of_capabilities(driver.capabilities()),
+        "allocates": isinstance(driver, Allocates),
+        "caches": isinstance(driver, Caches),
+    }
+
+
+def to_greeting(values: Values) -> Greeting:
+    info, declared = to_info(values["info"]), to_capabilities(values["capabilities"])
+    return Greeting(info, declared, bool(values["allocates"]), bool(values["caches"]))
 
 
 def of_capabilities(capabilities: Capabilities) -> Values:
@@ -161,6 +189,15 @@ def _to_description(values: Values, constant: Callable[[int], Array]) -> Descrip
     calls = [(tuple(code), tuple(inputs), tuple(outputs)) for code, inputs, outputs in values["operations"]]
     sides = tuple(values["inputs"]), tuple(values["outputs"])
     return Description(values["name"], operands, calls, *sides, bool(values["relaxed"]), tuple(values["notes"]))
+
+
+def of_span(span: Span) -> Values:
+    return [str(span.label), span.start, span.end, span.thread, span.thread_name, span.args, span.depth]
+
+
+def to_span(values: Values, process: int) -> Span:
+    label, start, end, thread, name, args, depth = values
+    return Span(parse_label(str(label)), int(start), int(end), process, int(thread), str(name), dict(args), int(depth))
 
 
 def of_bytes(array: Array) -> Array:

@@ -20,7 +20,7 @@ from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.runtime.planning.plan import make_submodel
 from nnapi.runtime.store.digest import hash_content
-from nnapi.runtime.store.directories import RecordKind, default_directory
+from nnapi.runtime.store.directories import RecordKind, directory_of
 from nnapi.runtime.store.records import keep_record, recall_record
 
 log = logging.getLogger("nnapi.ExecutionPlan")
@@ -57,8 +57,8 @@ class Exclusions:
 
 
 def exclusions_of(driver: Driver) -> Exclusions:
-    """Those of a device in the present :func:`default_directory`."""
-    return _exclusions(default_directory(), f"{driver.info.name}, {driver.info.version}")
+    """Those of a device, as they are kept in the directory that the environment names now."""
+    return _exclusions(directory_of(RecordKind.EXCLUSIONS), f"{driver.info.name}, {driver.info.version}")
 
 
 @cache

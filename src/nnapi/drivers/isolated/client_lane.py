@@ -1,0 +1,31 @@
+"""The application's side of a lane, with what its runs have prepared."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, NamedTuple
+
+from nnapi.drivers.isolated.arena import Arena
+from nnapi.drivers.isolated.lane import Lane
+from nnapi.model.operand import Array
+
+
+class Binding(NamedTuple):
+    """A run that needs no message: its number, and views of an arena."""
+
+    number: int
+    inputs: list[Array]
+    outputs: list[Array]
+
+
+class ClientLane(Lane):
+    """A lane with what its runs have prepared."""
+
+    def __init__(self, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
+        super().__init__("application", connection, page, bell, other_bell)
+        self.bindings: dict[Any, Binding | None] = {}
+        """By the number of the prepared model and the shapes; None where there is no such way."""
+        self.arena: Arena | None = None
+        self.runs = 0
+        self.is_lost = False
+        """Whether it is of no use, or not before somebody has heard what it still has to say."""

@@ -1,0 +1,94 @@
+"""What a driver's process is not to have: more memory than it was given, sockets, files to write to.
+
+The system refuses each with an error that the engine sees; what is given up here cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import struct
+from typing import NamedTuple
+
+from nnapi.errors import OpFailedError
+
+
+class Machine(NamedTuple):
+    """How the system numbers its calls on one kind of processor."""
+
+    audit: int
+    seccomp: int
+    socket: tuple[int, ...]
+    open: tuple[tuple[int, int], ...]
+    """Calls that open a file, each with the place of the flags among its arguments."""
+    change: tuple[int, ...]
+    """Calls that make, rename, remove or cut off files by name."""
+
+
+MACHINES = {
+    "x86_64": Machine(
+        0xC000003E, 317, (41,), ((2, 1), (257, 2)), (76, 82, 83, 84, 85, 86, 87, 88, 258, 263, 264, 265, 266, 316)
+    ),
+    "aarch64": Machine(0xC00000B7, 277, (198,), ((56, 2),), (34, 35, 36, 37, 38, 45, 276)),
+}
+AROUND = (425, 437)
+"""io_uring_setup and openat2, the same everywhere, which lead around what is looked at here."""
+OTHER_TABLE = 0x40000000
+"""From here on the calls of x86-64 have other numbers."""
+
+LOAD, EQUAL, LEAST, ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+"""Instructions of the filter: load a word; jump where it equals, is at least, has any bit of; end."""
+NUMBER, AUDIT, ARGUMENTS = 0, 4, 16
+"""Where the filter finds the call's number, the kind of processor, the arguments."""
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+PR_SET_NO_NEW_PRIVS = 38
+SET_FILTER, ALL_THREADS = 1, 1
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def limit_memory(size: int) -> None:
+    """Let this process have so many bytes of memory of its own; what others share with it does not count."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    if most != resource.RLIM_INFINITY:
+        size = min(size, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def refuse(*, sockets: bool, writing: bool) -> None:
+    """Let no thread of this process make sockets, or open files to write to them. OpFailedError where the system
+    cannot do that."""
+    machine = MACHINES.get(platform.machine())
+    if machine is None:
+        raise OpFailedError(f"sockets and files cannot be refused on {platform.machine()}")
+    program = b"".join(_program(machine, sockets, writing))
+    library = ctypes.CDLL(None, use_errno=True)
+    wanted = _Program(len(program) // 8, program)
+    done = library.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+    if not done or library.syscall(machine.seccomp, SET_FILTER, ALL_THREADS, ctypes.byref(wanted)):
+        raise OpFailedError(f"sockets and files cannot be refused: {os.strerror(ctypes.get_errno())}")
+
+
+def _program(machine: Machine, sockets: bool, writing: bool) -> list[bytes]:
+    """The filter that the system runs at each call. A jump says how many instructions it leaves out, where its test
+    holds and where it does not."""
+    refused = [*(machine.socket if sockets else ()), *(machine.change if writing else ()), *AROUND]
+    lines = [_line(LOAD, AUDIT), _line(EQUAL, machine.audit, 1, 0), _line(RETURN, REFUSE), _line(LOAD, NUMBER)]
+    lines += [_line(LEAST, OTHER_TABLE, 0, 1), _line(RETURN, REFUSE)]
+    for number in refused:
+        lines += [_line(EQUAL, number, 0, 1), _line(RETURN, REFUSE)]
+    for number, place in machine.open if writing else ():
+        flags = ARGUMENTS + 8 * place
+        lines += [_line(EQUAL, number, 0, 4), _line(LOAD, flags), _line(ANY, WRITING, 0, 1), _line(RETURN, REFUSE)]
+        lines += [_line(RETURN, ALLOW)]
+    return [*lines, _line(RETURN, ALLOW)]
+
+
+def _line(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, yes, no, value)

@@ -1,0 +1,65 @@
+"""What the process of a driver records for its application."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import DeviceInfo
+from nnapi.drivers.isolated.protocol import Body
+from nnapi.model.model import Model
+from nnapi.trace import Layer, Phase, Section, spans
+
+SECTIONS = {
+    "verdicts": (Phase.COMPILATION, "getSupportedOperations"),
+    "prepare": (Phase.COMPILATION, "prepareModel"),
+    "restore": (Phase.COMPILATION, "prepareModelFromCache"),
+    "execute": (Phase.EXECUTION, ""),
+}
+"""Phase and name, or that of the device, of what a trace says of a question."""
+
+
+def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
+    """What a trace says of a question about a model; its operations have their numbers in the whole."""
+    phase, name = SECTIONS[body["kind"]]
+    layer = Layer.CPU if info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
+    operations = body["trace"][1]
+    more = {} if operations is None else {"operations": operations}
+    return Section(layer, phase, name or info.name, model=model.name, **more)
+
+
+class Recording:
+    """What a process records for its application: whenever that does, and until a run comes that it does not record."""
+
+    def __init__(self, is_allowed: bool) -> None:
+        self._is_allowed = is_allowed
+        self._number = 0
+        self._kept: list[spans.Span] = []
+        self._lock = threading.Lock()
+
+    def follow(self, wish: Sequence[Any] | None) -> None:
+        """Record from now on where a question says so; the number tells a new recording from the one before."""
+        if wish is None or not self._is_allowed:
+            return
+        with self._lock:
+            if wish[0] != self._number:
+                self._stop()
+                self._number, self._kept = wish[0], []
+            if not spans.active:
+                spans.start()
+
+    def pause(self) -> None:
+        """Record nothing until there is a wish again."""
+        with self._lock:
+            self._stop()
+
+    def read(self) -> list[spans.Span]:
+        """Everything so far."""
+        self.pause()
+        return self._kept
+
+    def _stop(self) -> None:
+        if spans.active:
+            self._kept += spans.stop()

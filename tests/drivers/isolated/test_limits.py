@@ -1,0 +1,67 @@
+"""What a driver's process is not to have, it cannot have; what it was given, it can use."""
+
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Device, compile
+from nnapi.drivers.isolated import Isolated, limits
+from nnapi.errors import BadDataError, NnapiError, OpFailedError
+from tests.drivers.isolated.isolated_cases import Trying, model
+
+X = np.array([1, -2, 3, -4], np.float32)
+
+
+def tried(what: str, **options: object) -> str:
+    """What becomes of an attempt of a driver in its process: nothing, or the error."""
+    with Device(Isolated(Trying(what), **options)) as found:  # type: ignore[arg-type]
+        try:
+            assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
+        except NnapiError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("what", ["socket", "thread's socket", "pair"])
+def test_sockets(what: str) -> None:
+    assert tried(what) == ""
+    refused = tried(what, network=False)
+    assert ("PermissionError" in refused) is (what != "pair"), "a pair leads nowhere else"
+
+
+@pytest.mark.parametrize("what", ["write {}", "append {}", "make {}", "remove {}", "rename {}", "cut {}"])
+def test_files(what: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    refused = tried(what.format(file), files=False)
+    assert "PermissionError" in refused
+    assert file.read_text() == "kept"
+    assert os.listdir(tmp_path) == ["file"]
+    assert tried(f"read {file}", files=False) == ""
+    assert tried(what.format(file)) == ""
+
+
+def test_memory() -> None:
+    assert tried("take 400") == ""
+    assert "no memory left" in tried("take 400", memory=300 << 20)
+    assert tried("take 1", memory=300 << 20) == ""
+    with pytest.raises(BadDataError, match="memory is 0, must be above 0"):
+        Isolated("nnapi-reference", memory=0)
+
+
+@pytest.mark.engine
+def test_an_engine_works_within_limits() -> None:
+    pytest.importorskip("ai_edge_litert")
+    with Device(Isolated("xnnpack-cpu", memory=1 << 30, network=False, files=False)) as found:
+        assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
+
+
+def test_a_processor_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "pdp11")
+    with pytest.raises(OpFailedError, match="sockets and files cannot be refused on pdp11"):
+        limits.refuse(sockets=True, writing=True)
+    with socket.socket():
+        pass
