@@ -1,5 +1,6 @@
 """Recurrent cells and sequences, against LiteRT."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -169,12 +170,15 @@ def test_an_lstm_in_integers_gives_the_same_codes(steps: int, tmp_path: Path) ->
     assert codes.count(OperationCode.QUANTIZED_LSTM) == steps
 
 
-def test_a_basic_cell_is_written_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [BATCH, -1])
+def test_a_basic_cell_is_written_out(batch: int, tmp_path: Path) -> None:
     """The layout of old files, with one matrix for all gates; its state is an operand of its own."""
     both = FEATURES + UNITS
-    x, last, memory = f32(BATCH, FEATURES), f32(BATCH, UNITS), f32(BATCH, UNITS)
+    x, last, memory, *outputs = (
+        replace(f32(BATCH, depth), signature=(batch, depth))
+        for depth in (FEATURES, UNITS, UNITS, UNITS, UNITS, both, 4 * UNITS)
+    )
     matrix, bias = weights(4 * UNITS, both), weights(4 * UNITS)
-    outputs = [f32(BATCH, UNITS), f32(BATCH, UNITS), f32(BATCH, both), f32(BATCH, 4 * UNITS)]
     fields = lstm_options(KernelType=1)
     found = case("LSTM", [x, last, matrix, bias, memory], outputs, "LSTMOptions", **fields)
     model = loaded(found.content(), tmp_path)
