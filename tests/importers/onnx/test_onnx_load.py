@@ -260,6 +260,13 @@ def test_damaged_files() -> None:
             nnapi.load(bytes(changed))
 
 
+def test_names_that_are_no_utf8() -> None:
+    content = made([helper.make_node("NonZero", ["x"], ["yy"], name="node")], [f32("x", 2)], [f32("yy")])
+    for name in (b"node", b"yy"):
+        with pytest.raises(BadDataError, match="it is damaged|cannot be parsed|cannot express"):
+            nnapi.load(content.SerializeToString().replace(name, b"\xff" * len(name)))
+
+
 def test_what_onnx_is_needed_for(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from nnapi.errors import BadDataError
+from nnapi.importers.onnx.convert import INCONSISTENT
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.shared import Shapes
 from nnapi.importers.onnx.whole import import_file
@@ -21,7 +23,10 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     OpFailedError where the library onnx is not installed.
     """
     file = File(memory, path)
-    model = import_file(file, os.path.basename(path), shapes or {})
+    try:
+        model = import_file(file, os.path.basename(path), shapes or {})
+    except INCONSISTENT as error:  # names that are no UTF-8 come as bytes, and so on
+        raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
         model.origin = SeveralFiles([path, *file.mapped])
     return model
