@@ -13,6 +13,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
+from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import tensor
@@ -67,6 +68,16 @@ def always(monkeypatch: Any) -> None:
 def graph_of(chain: Chain) -> tuple[Any, ...]:
     graph = lower_model(chain.net.finished(chain.x)).graph
     return graph, split_depthwise(graph, Outliers())
+
+
+def test_in_float_a_pixel_that_touches_more_than_the_nearest_cache_takes_twice_as_long() -> None:
+    def estimate(window: int) -> float:
+        image = Tensor("i8", (1, 8, 8, 32))
+        operator = Operator("DEPTHWISE_CONV_2D", [image, Tensor("i8", (1, window, window, 32))], [image], {})
+        return cost_model.estimate_float(operator)
+
+    assert 8 * 13**2 * 32 < cost_model.NEAREST_CACHE < 8 * 14**2 * 32
+    assert estimate(14) > 1.5 * estimate(13)
 
 
 def test_the_channels_that_do_not_fit_make_a_part_of_their_own(always: None) -> None:
