@@ -38,7 +38,7 @@ PLACES = (
     (r" \(operand \d+\)", ""),
     (r"^(output \d+|\S+) is (TENSOR_\w+)", r"\2"),
     (r"^\S+ and \S+ differ", "the inputs differ"),
-    (r"^\S+ has extents that are not known(?: before the run)?:.*", "its extents are not known before the run"),
+    (r"^\S+ has dimensions that are not known(?: before the run)?:.*", "its dimensions are not known before the run"),
     (r"[\[(]+[-\d][^a-zA-Z]*[\])]+|(?<=\s)-?\d[\d.e-]*", "…"),
 )
 """What differs between two refusals for the same reason, and what is written instead."""

@@ -35,7 +35,7 @@ Arrays = Sequence[np.ndarray]
 DEVICE = "nnapi-reference"
 BUILTIN, REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, OpResolverType.BUILTIN_REF
 TOLERANCE = 1  # codes
-MOST_SHOWN = 3  # complaints of each kind
+MOST_SHOWN = 3  # violations of each kind
 
 
 @dataclass
@@ -67,22 +67,22 @@ class Row:
     reference: Distance = field(default_factory=Distance)
     between: Distance = field(default_factory=Distance)
     at_an_end: int = 0
-    complaints: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
 
     @property
     def is_right(self) -> bool:
-        return not self.complaints and self.builtin.largest <= TOLERANCE
+        return not self.violations and self.builtin.largest <= TOLERANCE
 
     def add(self, found: dict) -> None:
-        if "complaint" in found:
-            self.complaints.append(f"model {found['number']}: {found['complaint']}")
+        if "violation" in found:
+            self.violations.append(f"model {found['number']}: {found['violation']}")
             return
         self.models += 1
         self.at_an_end += found["at_an_end"]
         for name in ("builtin", "reference", "between"):
             getattr(self, name).add(Distance(**found[name]))
         if found["builtin"]["largest"] > TOLERANCE:
-            self.complaints.append(f"model {found['number']}: {found['builtin']['largest']} codes off")
+            self.violations.append(f"model {found['number']}: {found['builtin']['largest']} codes off")
 
 
 def distance(ours: Arrays, theirs: Arrays) -> Distance:
@@ -111,7 +111,7 @@ def kind_of(number: int) -> Kind:
 
 
 def compared(seed: int, number: int, device: str, folder: Path) -> dict:
-    """One random model run three ways; the numbers of a Row, or a complaint."""
+    """One random model run three ways; the numbers of a Row, or a violation."""
     rng = np.random.default_rng([seed, number])
     content = random_model(kind_of(number), rng)
     path = folder / f"{number}.tflite"
@@ -121,7 +121,7 @@ def compared(seed: int, number: int, device: str, folder: Path) -> dict:
     try:
         ours = nnapi.compile(nnapi.load(path), device).run(*inputs)
     except nnapi.NnapiError as error:
-        return {"complaint": str(error)}
+        return {"violation": str(error)}
     finally:
         path.unlink()
     theirs, references = builtin(inputs), litert(content, REFERENCE)[1](inputs)
@@ -143,7 +143,7 @@ def work(seed: int, numbers: range, device: str) -> None:
             try:
                 found = compared(seed, number, device, Path(folder))
             except (RuntimeError, ValueError) as error:
-                found = {"complaint": f"LiteRT: {' '.join(str(error).split())}"}
+                found = {"violation": f"LiteRT: {' '.join(str(error).split())}"}
             print(json.dumps({"number": number} | found), flush=True)
 
 
@@ -160,7 +160,7 @@ def compare_all(seed: int, numbers: range, device: str) -> Iterator[dict]:
                 at = found["number"] + 1
                 yield found
         if at < numbers.stop:
-            yield {"number": at, "complaint": f"the process died with {process.returncode}"}
+            yield {"number": at, "violation": f"the process died with {process.returncode}"}
             at += 1
 
 
@@ -224,10 +224,10 @@ def print_table(rows: Sequence[Row]) -> None:
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table)
     for row in rows:
-        for complaint in row.complaints[:MOST_SHOWN]:
-            console.print(f"{row.kind}, {complaint}", style="red", markup=False)
-        if len(row.complaints) > MOST_SHOWN:
-            console.print(f"{row.kind}: {len(row.complaints) - MOST_SHOWN} more", style="red", markup=False)
+        for violation in row.violations[:MOST_SHOWN]:
+            console.print(f"{row.kind}, {violation}", style="red", markup=False)
+        if len(row.violations) > MOST_SHOWN:
+            console.print(f"{row.kind}: {len(row.violations) - MOST_SHOWN} more", style="red", markup=False)
 
 
 def main() -> int:

@@ -162,7 +162,7 @@ def peak_memory(path: Path) -> int:
 import numpy, nnapi
 model = nnapi.load({str(path)!r})
 types = [model.operands[index].type for index in model.inputs]
-inputs = [numpy.zeros([extent or 1 for extent in type.dimensions], type.dtype) for type in types]
+inputs = [numpy.zeros([dimension or 1 for dimension in type.dimensions], type.dtype) for type in types]
 nnapi.compile(model, {DEVICE!r}).run(*inputs)
 """
     return int(in_process(PEAK + run + "print(peak())") - in_process(PEAK + "import numpy\nprint(peak())"))

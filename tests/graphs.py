@@ -52,5 +52,5 @@ def sum_with(value: Any, type: OperandType = FLOATS) -> Model:
 
 
 def on_reference(model: Model) -> Compilation:
-    """The model on the device whose sentences the tests know."""
+    """The model on the device whose messages the tests know."""
     return compile(model, "nnapi-reference")

@@ -1,4 +1,4 @@
-"""Errors carry their result code, a sentence and a place."""
+"""Errors carry their result code, a message and a place."""
 
 import inspect
 import json
@@ -96,7 +96,7 @@ def test_at_adds_the_place() -> None:
     placed = error.at("CONV_2D (#17)")
     assert type(placed) is errors.BadDataError
     assert str(placed) == "CONV_2D (#17): filter has depth 3, input has 4"
-    assert placed.sentence == "filter has depth 3, input has 4"
+    assert placed.message == "filter has depth 3, input has 4"
     assert placed.where == "CONV_2D (#17)"
     assert str(error) == "filter has depth 3, input has 4"
 

@@ -85,17 +85,17 @@ RAISED = [
 ]
 
 
-@pytest.mark.parametrize(("raised", "wanted", "sentence"), RAISED)
+@pytest.mark.parametrize(("raised", "wanted", "message"), RAISED)
 def test_what_is_imported_on_demand(
-    raised: Exception, wanted: type[NnapiError], sentence: str, monkeypatch: pytest.MonkeyPatch
+    raised: Exception, wanted: type[NnapiError], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise raised
 
     model, driver = nnapi.load(FILE), Slow()
     monkeypatch.setattr(driver, "verdicts", fail)
-    with pytest.raises(wanted, match=f"digits_float cannot be prepared: {sentence}"):
+    with pytest.raises(wanted, match=f"digits_float cannot be prepared: {message}"):
         nnapi.compile(model, nnapi.Device(driver))
     monkeypatch.setattr(tflite, "read", fail)
-    with pytest.raises(wanted, match=f"digits_float.tflite: {sentence}"):
+    with pytest.raises(wanted, match=f"digits_float.tflite: {message}"):
         nnapi.load(FILE)

@@ -77,7 +77,7 @@ def test_examples_pass(command: Any) -> None:
     assert "nothing failed" in done.stdout
 
 
-def test_asking_for_the_device_is_one_sentence(command: Any) -> None:
+def test_asking_for_the_device_is_one_message(command: Any) -> None:
     done = command("run", DIGITS / "digits_quant.tflite", "--device", "xnnpack-cpu")
     assert done.returncode == 1
     assert done.stderr.startswith(

@@ -188,7 +188,7 @@ class FuseCode(IntEnum):
 class PaddingCode(IntEnum):
     """Implicit padding scheme: the value of the INT32 padding argument of convolutions and pools."""
 
-    PADDING_SAME = 1  # output extent = ceil(input / stride); an odd padding cell goes to the end
+    PADDING_SAME = 1  # output dimension = ceil(input / stride); an odd padding cell goes to the end
     PADDING_VALID = 2  # no padding
 
 

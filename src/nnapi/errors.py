@@ -35,17 +35,17 @@ class NnapiError(Exception):
     # The classes that are only caught carry the most general code, so that `error.code` exists whatever was caught.
     code: ClassVar[ResultCode] = ResultCode.OP_FAILED
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
         self.where: str | None = None
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """The message without the place."""
         return str(self.args[0])
 
     def __str__(self) -> str:
-        return self.sentence if self.where is None else f"{self.where}: {self.sentence}"
+        return self.message if self.where is None else f"{self.where}: {self.message}"
 
     def at(self, where: str) -> Self:
         """The same error saying where it happened, for example "CONV_2D (#17)".
@@ -103,7 +103,7 @@ class UnmappableError(NnapiError):
 
 
 class OutputInsufficientSizeError(NnapiError):
-    """An output buffer is too small for the computed result; `dimensions` are the extents it came out with."""
+    """An output buffer is too small for the computed result; `dimensions` are the dimensions it came out with."""
 
     code = ResultCode.OUTPUT_INSUFFICIENT_SIZE
     dimensions: tuple[int, ...] = ()
@@ -182,10 +182,10 @@ def error_for(code: int) -> type[NnapiError]:
         raise ValueError(f"{code} is not the result code of an error") from None
 
 
-def need(condition: object, sentence: str, error: type[NnapiError] = OpFailedError) -> None:
-    """Raise `error(sentence)` unless the condition holds."""
+def need(condition: object, message: str, error: type[NnapiError] = OpFailedError) -> None:
+    """Raise `error(message)` unless the condition holds."""
     if not condition:
-        raise error(sentence)
+        raise error(message)
 
 
 @contextmanager

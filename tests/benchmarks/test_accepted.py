@@ -46,7 +46,10 @@ def test_counts_and_reasons() -> None:
     [
         ("PAD (#3): paddings (operand 1) is not known", "paddings is not known"),
         ("EQUAL (#0): in02 and in12 differ in scale", "the inputs differ in scale"),
-        ("RELU (#0): x has extents that are not known: TENSOR_INT32[?, 2]", "its extents are not known before the run"),
+        (
+            "RELU (#0): x has dimensions that are not known: TENSOR_INT32[?, 2]",
+            "its dimensions are not known before the run",
+        ),
         ("CONV_2D (#0): padding ((0, -1), (0, -1)) leaves cells", "padding … leaves cells"),
         ("it computes in TENSOR_FLOAT32[1, 2], not 3.5e-5 wide", "it computes in TENSOR_FLOAT32…, not … wide"),
     ],

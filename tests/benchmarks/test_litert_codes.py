@@ -34,7 +34,7 @@ def test_random_models_are_within_one_code() -> None:
     assert len(rows) == 25
     total = [0, 0]
     for row in rows:
-        assert row["complaints"] == []
+        assert row["violations"] == []
         assert row["models"] == 4
         within = 0 if row["kind"]["operation"] in EXACT else 1
         assert row["builtin"]["largest"] <= within, row
@@ -47,7 +47,7 @@ def test_random_models_are_within_one_code() -> None:
 def test_what_cannot_be_compared_is_a_failure() -> None:
     code, rows = run("--models", "2", "--device", "nowhere")
     assert code == 1
-    assert "nowhere" in rows[0]["complaints"][0]
+    assert "nowhere" in rows[0]["violations"][0]
 
 
 def test_two_codes_off_is_a_failure(benchmark: ModuleType) -> None:
@@ -56,7 +56,7 @@ def test_two_codes_off_is_a_failure(benchmark: ModuleType) -> None:
         apart = {"elements": 10, "equal": 9, "largest": largest}
         row.add({"number": 7, "builtin": apart, "reference": apart, "between": apart, "at_an_end": 3})
         assert row.is_right == (largest < 2)
-    assert row.complaints == ["model 7: 2 codes off"]
+    assert row.violations == ["model 7: 2 codes off"]
     assert (row.models, row.at_an_end, row.builtin.share) == (3, 9, 0.9)
 
 
@@ -76,7 +76,7 @@ def test_a_process_that_dies_is_followed_by_another(
     found = list(benchmark.compare_all(0, range(4), "anything"))
     assert found == [
         {"number": 0},
-        {"number": 1, "complaint": "the process died with 3"},
+        {"number": 1, "violation": "the process died with 3"},
         {"number": 2},
         {"number": 3},
     ]

@@ -80,7 +80,7 @@ def preferred() -> Case:
 
 
 def binding(kind: str) -> Case:
-    """setInput or setOutput; an output's extents may stay unknown, so it has a rule less."""
+    """setInput or setOutput; an output's dimensions may stay unknown, so it has a rule less."""
     later = 0 if kind == "Input" else -1
     breaks: dict[int, Break] = {
         1: RUN,

@@ -25,10 +25,10 @@ from nnapi.testing.corpus import Corpus
 pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 
 
-def sum_model(extents: tuple[int, ...] = (3,)) -> client.Model:
+def sum_model(dimensions: tuple[int, ...] = (3,)) -> client.Model:
     model = client.Model()
-    types = [tensor("float32", extents), tensor("float32", extents), OperandType(OperandCode.INT32)]
-    for type in (*types, tensor("float32", extents)):
+    types = [tensor("float32", dimensions), tensor("float32", dimensions), OperandType(OperandCode.INT32)]
+    for type in (*types, tensor("float32", dimensions)):
         model.add_operand(type)
     model.set_operand_value(2, np.int32(0))
     model.add_operation(OperationCode.ADD, (0, 1, 2), (3,))
@@ -176,7 +176,7 @@ for count in (3, 2, 3):
 
 
 def test_a_burst_that_is_freed_leaves_the_compilation() -> None:
-    """On an engine, which has no session for open extents: in a process that has engines."""
+    """On an engine, which has no session for open dimensions: in a process that has engines."""
     pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
     environment = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
     done = subprocess.run([sys.executable, "-c", FREED], env=environment, capture_output=True, text=True)

@@ -128,11 +128,11 @@ def test_knows_nothing_of_the_machine_that_built_it(package: Path) -> None:
         assert f"{sysconfig.get_config_var('LIBDIR')}\0".encode() not in text, built
 
 
-def test_no_compiler_is_one_sentence(tmp_path: Path) -> None:
+def test_no_compiler_is_one_message(tmp_path: Path) -> None:
     printed = build(tmp_path, CC="/nowhere/cc")
-    sentences = [line for line in printed.splitlines() if "C compiler" in line]
-    assert len(sentences) == 1
-    assert "no C compiler /nowhere/cc here, so libneuralnetworks.so" in sentences[0]
+    messages = [line for line in printed.splitlines() if "C compiler" in line]
+    assert len(messages) == 1
+    assert "no C compiler /nowhere/cc here, so libneuralnetworks.so" in messages[0]
     assert not list(tmp_path.rglob("*.so"))
 
 

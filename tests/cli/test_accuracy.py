@@ -50,7 +50,7 @@ def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example
 
 
 @pytest.mark.parametrize(
-    ("truth", "sentence"),
+    ("truth", "message"),
     [
         (10, "the data set names class 10, digits_quant tells 10 apart"),
         (NO_BOX, "the data set has boxes, and digits_quant ends in no DETECTION_POSTPROCESSING"),
@@ -58,10 +58,10 @@ def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example
     ],
 )
 def test_labels_that_do_not_fit(
-    digits: nnapi.Model, truth: int | Boxes | tuple[Path, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+    digits: nnapi.Model, truth: int | Boxes | tuple[Path, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(np, "load", lambda _: np.zeros(10))
-    with pytest.raises(Mistake, match=sentence):
+    with pytest.raises(Mistake, match=message):
         judge(digits, [Example(Path("x"), truth)])
 
 

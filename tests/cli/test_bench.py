@@ -140,7 +140,7 @@ def test_absent_engines_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["none.tflite"], "none.tflite: no such file"),
         ([MODEL, "--against", "tvm"], "no engine tvm; there are: litert, openvino, onnxruntime"),
@@ -148,10 +148,10 @@ def test_absent_engines_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         ([MODEL, "--dataset", "none"], "none: no such folder"),
     ],
 )
-def test_mistakes_are_one_line(arguments: list[object], sentence: str) -> None:
+def test_mistakes_are_one_line(arguments: list[object], message: str) -> None:
     result = call(*arguments)
     assert result.exit_code == 1
-    assert sentence in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -70,11 +70,11 @@ def test_json(runs: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [("{", "it is no JSON"), ("{}", "it is no result of nnapi bench"), ("[1]", "it is no result of nnapi bench")],
 )
-def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, sentence: str) -> None:
+def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "other.json").write_text(text)
     result = call(runs["old"], tmp_path / "other.json")
     assert result.exit_code == 1
-    assert result.stderr == f"nnapi: {tmp_path / 'other.json'}: {sentence}\n"
+    assert result.stderr == f"nnapi: {tmp_path / 'other.json'}: {message}\n"

@@ -116,7 +116,7 @@ def test_filter_and_jobs(wrong: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["{right}", "--variants", "plane"], "nnapi: no variant plane; there are: plain, dynamic, signed"),
         (["{right}", "--variants", ","], "nnapi: no variant is named; there are: plain"),
@@ -126,11 +126,11 @@ def test_filter_and_jobs(wrong: Path) -> None:
         (["{right}", "--json", "/nowhere/o.json", "--variants", "plain"], "nnapi: /nowhere/o.json: No such file"),
     ],
 )
-def test_mistakes_are_one_line(right: Path, arguments: list[str], sentence: str) -> None:
+def test_mistakes_are_one_line(right: Path, arguments: list[str], message: str) -> None:
     result = call(*(argument.format(right=right) for argument in arguments))
     said = result.stderr
     assert result.exit_code == 1, result.output
-    assert said.startswith(sentence.format(right=right))
+    assert said.startswith(message.format(right=right))
     assert said.count("\n") == 1
 
 

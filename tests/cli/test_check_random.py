@@ -28,14 +28,14 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (("--random", "corpus"), "--random draws its models itself, and reads none from corpus"),
         (("--random", "--values", "odd"), "no values are called odd; there are: ordinary, non-finite"),
         (("--random", "--filter", "conv"), "no operation is called conv"),
     ],
 )
-def test_mistakes(arguments: tuple[str, ...], sentence: str) -> None:
+def test_mistakes(arguments: tuple[str, ...], message: str) -> None:
     result = call(*arguments)
     assert result.exit_code != 0
-    assert sentence in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())

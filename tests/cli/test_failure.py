@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from nnapi.cli.failure import Mistake, Nnapi, sentence
+from nnapi.cli.failure import Mistake, Nnapi, message
 from nnapi.errors import BadDataError
 
 
@@ -44,7 +44,7 @@ def test_one_line(error: Exception, words: str) -> None:
 
 
 def test_unforeseen_error_names_itself_and_the_way_to_the_traceback() -> None:
-    assert sentence(KeyError("x")) == "KeyError: 'x' (this should not happen: NNAPI_DEBUG=1 shows where)"
+    assert message(KeyError("x")) == "KeyError: 'x' (this should not happen: NNAPI_DEBUG=1 shows where)"
 
 
 @pytest.mark.parametrize(("debug", "shown"), [("1", True), ("0", False), ("", False)])
@@ -96,4 +96,4 @@ def test_the_end_of_a_file_is_no_interruption() -> None:
 
 
 def test_no_memory() -> None:
-    assert sentence(MemoryError("unable to allocate 1 TiB")) == "out of memory: unable to allocate 1 TiB"
+    assert message(MemoryError("unable to allocate 1 TiB")) == "out of memory: unable to allocate 1 TiB"

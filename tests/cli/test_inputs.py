@@ -19,8 +19,8 @@ from nnapi.model.operand import Array, OperandType
 PLAIN = Pixels()
 
 
-def operand(dtype: str, *extents: int, scale: float = 0.0, zero_point: int = 0) -> Operand:
-    return Operand(0, nnapi.tensor(dtype, extents, scale, zero_point), "image")
+def operand(dtype: str, *dimensions: int, scale: float = 0.0, zero_point: int = 0) -> Operand:
+    return Operand(0, nnapi.tensor(dtype, dimensions, scale, zero_point), "image")
 
 
 def saved(folder: Path, array: Array) -> Path:
@@ -83,7 +83,7 @@ def test_array_of_the_stored_type(tmp_path: Path) -> None:
     assert given.done == "uint8 as it is"
 
 
-def test_leading_extents_of_one_may_be_missing(tmp_path: Path) -> None:
+def test_leading_dimensions_of_one_may_be_missing(tmp_path: Path) -> None:
     file = saved(tmp_path, np.zeros((2, 3), np.float32))
     assert read(file, operand("float32", 1, 1, 2, 3), PLAIN).array.shape == (1, 1, 2, 3)
     assert read(file, operand("float32", 0, 0, 3), PLAIN).array.shape == (1, 2, 3)
@@ -169,7 +169,7 @@ def test_seed_and_operand_decide_random_values() -> None:
     assert (random_input(asked, 1).array != random_input(Operand(1, asked.type, ""), 1).array).any()
 
 
-def test_random_values_of_open_extents_and_rank() -> None:
+def test_random_values_of_open_dimensions_and_rank() -> None:
     assert random_input(operand("float32", 0, 4), 1).array.shape == (1, 4)
     with pytest.raises(Mistake, match="unknown rank: give a .npy file"):
         random_input(operand("float32"), 1)

@@ -14,18 +14,20 @@ from nnapi.testing.single import scalar, single
 INT32, FLOAT32 = OperandCode.INT32, OperandCode.FLOAT32
 
 
-def floats(*extents: int) -> OperandType:
-    return nnapi.tensor("float32", extents)
+def floats(*dimensions: int) -> OperandType:
+    return nnapi.tensor("float32", dimensions)
 
 
-def zeros(*extents: int) -> tuple[OperandType, np.ndarray]:
-    return floats(*extents), np.zeros(extents, np.float32)
+def zeros(*dimensions: int) -> tuple[OperandType, np.ndarray]:
+    return floats(*dimensions), np.zeros(dimensions, np.float32)
 
 
-def scores(*extents: int) -> nnapi.Model:
+def scores(*dimensions: int) -> nnapi.Model:
     """A model that gives scores of that shape: a sum over one more dimension."""
     axes = nnapi.tensor("int32", (1,)), np.array([0], np.int32)
-    return single(OperationCode.REDUCE_SUM, [zeros(2, *extents), axes, scalar(OperandCode.BOOL, 0)], [floats(*extents)])
+    return single(
+        OperationCode.REDUCE_SUM, [zeros(2, *dimensions), axes, scalar(OperandCode.BOOL, 0)], [floats(*dimensions)]
+    )
 
 
 def probabilities() -> nnapi.Model:
@@ -47,10 +49,10 @@ def probabilities() -> nnapi.Model:
 
 
 @pytest.mark.parametrize(
-    ("extents", "count"), [((1, 3), 3), ((3,), 3), ((1, 1), None), ((2, 3), None), ((1, 2, 3), None)]
+    ("dimensions", "count"), [((1, 3), 3), ((3,), 3), ((1, 1), None), ((2, 3), None), ((1, 2, 3), None)]
 )
-def test_classifier(extents: tuple[int, ...], count: int | None) -> None:
-    assert class_count(scores(*extents)) == count
+def test_classifier(dimensions: tuple[int, ...], count: int | None) -> None:
+    assert class_count(scores(*dimensions)) == count
 
 
 def test_changed_copy_of_the_input_is_no_classifier() -> None:

@@ -15,8 +15,8 @@ from nnapi.model.operand import OperandType
 PLAIN = Pixels()
 
 
-def kind(dtype: str, *extents: int, scale: float = 0.0, zero_point: int = 0) -> OperandType:
-    return nnapi.tensor(dtype, extents, scale, zero_point)
+def kind(dtype: str, *dimensions: int, scale: float = 0.0, zero_point: int = 0) -> OperandType:
+    return nnapi.tensor(dtype, dimensions, scale, zero_point)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def saved(folder: Path, pixels: np.ndarray, name: str = "picture.png") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("extents", "letters"),
+    ("dimensions", "letters"),
     [
         ((1, 8, 8, 3), "NHWC"),
         ((0, 0, 0, 3), "NHWC"),
@@ -41,14 +41,16 @@ def saved(folder: Path, pixels: np.ndarray, name: str = "picture.png") -> Path:
         ((8, 8), "HW"),
     ],
 )
-def test_layout(extents: tuple[int, ...], letters: str) -> None:
-    assert layout(kind("float32", *extents)) == letters
+def test_layout(dimensions: tuple[int, ...], letters: str) -> None:
+    assert layout(kind("float32", *dimensions)) == letters
 
 
-@pytest.mark.parametrize("extents", [(2, 8, 8, 3), (1, 8, 8, 5), (1, 1960), (1960,), (1, 1, 257), (1, 30, 1, 40), ()])
-def test_no_picture_fits(extents: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    "dimensions", [(2, 8, 8, 3), (1, 8, 8, 5), (1, 1960), (1960,), (1, 1, 257), (1, 30, 1, 40), ()]
+)
+def test_no_picture_fits(dimensions: tuple[int, ...]) -> None:
     with pytest.raises(Mistake, match="this shape takes no single picture"):
-        layout(kind("float32", *extents))
+        layout(kind("float32", *dimensions))
 
 
 def test_no_picture_of_integers() -> None:

@@ -39,14 +39,14 @@ def test_it_serves_until_it_is_ended(tmp_path: Path, end: signal.Signals) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["{}/no/socket"], "cannot be served: No such file"),
         (["{}/socket", "--mode", "rw"], "rw are no permissions"),
         (["{}/socket", "-d", "no-device"], "no device 'no-device'"),
     ],
 )
-def test_mistakes(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+def test_mistakes(tmp_path: Path, arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(app, ["serve", *[argument.format(tmp_path) for argument in arguments]])
     assert result.exit_code != 0
-    assert sentence in f"{result.output}{result.exception}"
+    assert message in f"{result.output}{result.exception}"

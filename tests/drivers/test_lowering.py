@@ -307,7 +307,7 @@ def test_calls_of_many_inputs_are_told_apart_by_what_they_read() -> None:
         np.testing.assert_array_equal(ours, right)
 
 
-def test_a_model_with_open_extents_is_prepared_once_for_each_shape() -> None:
+def test_a_model_with_open_dimensions_is_prepared_once_for_each_shape() -> None:
     b = Builder("m")
     b.output(b.tanh(b.input(tensor("float32", (0, 3)), "x")))
     prepared = NumpyDriver().prepare(b.finish(), PrepareOptions())

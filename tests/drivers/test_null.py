@@ -18,7 +18,7 @@ def test_zeros_of_the_declared_types() -> None:
     assert (integers.dtype, integers.tolist()) == (np.int32, [[0, 0, 0]] * 2)
 
 
-def test_extents_that_only_a_computation_could_tell_are_1() -> None:
+def test_dimensions_that_only_a_computation_could_tell_are_1() -> None:
     b = Builder("open")
     b.output(b.floor(b.input(tensor("float32", (0, 3))), out=tensor("float32", (0, 3))))
     assert compile(b.finish(), Device(Null())).run(np.ones((5, 3), np.float32))[0].shape == (1, 3)

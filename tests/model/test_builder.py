@@ -200,7 +200,7 @@ def test_numbers_that_decide_the_shape(b: Builder) -> None:
     assert b.pad(x, [[0, 0], [1, 2], [0, 0], [0, 0]]).shape == (1, 8, 5, 2)
 
 
-def test_extents_that_are_not_known_stay_open(b: Builder) -> None:
+def test_dimensions_that_are_not_known_stay_open(b: Builder) -> None:
     x = b.input(IMAGE)
     assert b.reshape(x, b.input(tensor("int32", (2,)))).shape == ()
     assert b.relu(b.input(tensor("float32", (0, 2)))).shape == ()
@@ -296,10 +296,10 @@ def test_states_are_given_back_when_they_are_listed(b: Builder) -> None:
     assert (y.shape, state.shape) == ((2, 1, 4), (2, 4))
 
 
-def test_extents_that_are_wished_must_be_those_that_come_out(b: Builder) -> None:
+def test_dimensions_that_are_wished_must_be_those_that_come_out(b: Builder) -> None:
     x = b.input(IMAGE)
     assert b.relu(x, out=tensor("float32", (0, 5, 5, 2))).shape == IMAGE.dimensions
-    with pytest.raises(BadDataError, match=r"RELU \(#1\): out has extents \[1, 5, 5, 2\], not \[2\]"):
+    with pytest.raises(BadDataError, match=r"RELU \(#1\): out has dimensions \[1, 5, 5, 2\], not \[2\]"):
         b.relu(x, out=tensor("float32", (2,)))
 
 
@@ -328,7 +328,7 @@ def test_branches(b: Builder) -> None:
     assert [on_reference(model).run(np.array([way]), zeros)[0][0] for way in (True, False)] == [1, 2]
 
 
-def test_branches_that_do_not_agree_leave_an_extent_open() -> None:
+def test_branches_that_do_not_agree_leave_an_dimension_open() -> None:
     b, pair, any_ = Builder(), adding(1, (2, 2)), Builder()
     x = any_.input(tensor("float32", (0, 2)))
     any_.output(any_.relu(x, out=tensor("float32", (0, 2))))

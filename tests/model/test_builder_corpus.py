@@ -16,7 +16,7 @@ CONTROL_FLOW = {"IF", "WHILE"}
 
 
 def type_of(spec: OperandSpec, example: Example, index: int) -> OperandType:
-    """The operand's type, with the extents of the example's data."""
+    """The operand's type, with the dimensions of the example's data."""
     value = example.inputs.get(index)
     dimensions = spec.dimensions if value is None or spec.operand_type.is_scalar else value.shape
     scales = spec.channel_quant

@@ -1,4 +1,4 @@
-"""What a builder refuses, in one sentence that names the operation and the operand."""
+"""What a builder refuses, in one message that names the operation and the operand."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def b() -> Builder:
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    ("call", "message"),
     [
         (lambda b, x: b.softmax(x), "SOFTMAX (#0): beta is missing"),
         (lambda b, x: b.softmax(x, "one"), "SOFTMAX (#0): beta is 'one', must be a number"),
@@ -61,13 +61,13 @@ def b() -> Builder:
         ),
     ],
 )
-def test_refusals_name_operation_and_operand(call: Any, sentence: str) -> None:
+def test_refusals_name_operation_and_operand(call: Any, message: str) -> None:
     b = Builder()
     x = b.input(IMAGE, "x")
     with pytest.raises(NnapiError) as caught:
         call(b, x)
     assert isinstance(caught.value, BadDataError | OpFailedError)
-    assert str(caught.value).startswith(sentence)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_refused_call_leaves_nothing_behind(b: Builder) -> None:
@@ -80,13 +80,13 @@ def test_a_refused_call_leaves_nothing_behind(b: Builder) -> None:
 
 
 def test_refusals_of_constants_and_outputs(b: Builder) -> None:
-    for given, type, sentence in (
+    for given, type, message in (
         (np.zeros(2, np.int16), None, "the constant is an array of int16: say what it means"),
         (np.zeros(2, np.int16), tensor("uint8", (2,), 1.0), "the constant is an array of int16, TENSOR_QUANT8_ASYMM"),
         ([300], tensor("uint8", (1,), 1.0), "the constant holds numbers that TENSOR_QUANT8_ASYMM cannot"),
         (np.zeros((2, 1), np.uint8), tensor("uint8", (1, 2), 1.0), r"array of shape \[2, 1\], its type is"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             b.constant(given, type)
     with pytest.raises(BadDataError, match="belongs|is no tensor of this model"):
         b.output(Builder().input(IMAGE))

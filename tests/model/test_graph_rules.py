@@ -19,8 +19,8 @@ BOOL, INT, FLOAT = (OperandType(code) for code in (OperandCode.BOOL, OperandCode
 ZEROS = np.zeros((2, 2), np.float32)
 
 
-def refuse_finish(model: Model, sentence: str) -> None:
-    with pytest.raises(BadDataError, match=sentence):
+def refuse_finish(model: Model, message: str) -> None:
+    with pytest.raises(BadDataError, match=message):
         model.finish()
     with pytest.raises(BadStateError, match="the model is invalid"):
         model.finish()
@@ -54,20 +54,20 @@ def test_rule_036_answers_are_in_the_order_of_the_calls() -> None:
 
 def test_rule_037_inputs_and_outputs() -> None:
     model, x, y, z = open_sum()
-    for inputs, outputs, sentence in (
+    for inputs, outputs, message in (
         ([], [z], "at least one input and one output"),
         ([x, y], [], "at least one input and one output"),
         ([x, 9], [z], "operand 9 does not exist"),
         ([x, y], [9], "operand 9 does not exist"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             model.identify_inputs_and_outputs(inputs, outputs)
     assert model.operands[x].lifetime.value == "temporary"
     finished(model, [x, y], [z])  # nothing had changed
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "sentence"),
+    ("inputs", "outputs", "message"),
     [
         ([0, 0], [2], r"x \(0\).* is input already, cannot be input"),
         ([0, 1], [2, 2], r"z \(2\).* is output already, cannot be output"),
@@ -77,11 +77,11 @@ def test_rule_037_inputs_and_outputs() -> None:
         ([0, 5], [2], r"branch \(5\).* is model already, cannot be input"),
     ],
 )
-def test_rule_037_an_operand_has_one_role(inputs: list[int], outputs: list[int], sentence: str) -> None:
+def test_rule_037_an_operand_has_one_role(inputs: list[int], outputs: list[int], message: str) -> None:
     model, *_ = open_sum()
     model.set_operand_value(model.add_operand(FLOATS, "omitted"), None)
     model.set_operand_value_from_model(model.add_operand(OperandType(OperandCode.MODEL), "branch"), finished_sum())
-    with pytest.raises(BadDataError, match=sentence):
+    with pytest.raises(BadDataError, match=message):
         model.identify_inputs_and_outputs(inputs, outputs)
     with pytest.raises(BadDataError, match=r"x \(0\).* is input already"):  # those before kept their role
         model.identify_inputs_and_outputs([0], [2])

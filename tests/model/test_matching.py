@@ -38,12 +38,12 @@ def test_other_kinds_are_told_apart() -> None:
 
 
 def test_a_refusal_is_the_same_each_time() -> None:
-    sentences = set()
+    messages = set()
     for _ in range(3):
         with pytest.raises(BadDataError) as caught:
             ADD.match([X, tensor("int32", (2, 3)), ACT], [Y])
-        sentences.add(caught.value.sentence)
-    assert sentences == {"rhs is TENSOR_INT32, must be TENSOR_FLOAT32 (as lhs is TENSOR_FLOAT32)"}
+        messages.add(caught.value.message)
+    assert messages == {"rhs is TENSOR_INT32, must be TENSOR_FLOAT32 (as lhs is TENSOR_FLOAT32)"}
 
 
 def test_scales_per_channel_are_part_of_what_is_remembered() -> None:

@@ -55,14 +55,14 @@ def test_rule_144_a_descriptor_that_cannot_be_duplicated(fd: int) -> None:
 
 
 def test_rule_144_size_offset_and_protection_show_when_the_file_is_mapped(file: Path) -> None:
-    for size, protect, offset, sentence in (
+    for size, protect, offset, message in (
         (101, mmap.PROT_READ, 0, "the file is too short"),
         (10, mmap.PROT_READ, 91, "the file is too short"),
         (10, 0, 0, "the memory may be neither read nor written"),
         (10, mmap.PROT_WRITE, 0, "cannot be mapped"),  # the descriptor is for reading
     ):
         memory = opened(file, size, protect, offset)
-        with pytest.raises(UnmappableError, match=sentence):
+        with pytest.raises(UnmappableError, match=message):
             memory.view()
 
 

@@ -71,13 +71,13 @@ def test_rule_018_omitted_null_with_length_empty() -> None:
 
 
 @pytest.mark.parametrize("dimensions", [(), (0, 2)])
-def test_rule_019_constants_have_known_extents(dimensions: tuple[int, ...]) -> None:
+def test_rule_019_constants_have_known_dimensions(dimensions: tuple[int, ...]) -> None:
     model, _, y, _ = open_sum(tensor("float32", dimensions))
     for call in (
         lambda: model.set_operand_value(y, ZEROS),
         lambda: model.set_operand_value_from_memory(y, memory(), 0, 16),
     ):
-        with pytest.raises(BadDataError, match="has unknown extents and cannot be a constant"):
+        with pytest.raises(BadDataError, match="has unknown dimensions and cannot be a constant"):
             call()
 
 
@@ -107,10 +107,10 @@ def test_rule_020_an_oem_scalar_has_any_size() -> None:
         model.set_operand_value(index, bytes(size))
 
 
-@pytest.mark.parametrize(("extent", "seen"), [(32, 0), (33, 1)])
-def test_rule_021_short_values_are_copied_at_the_call_long_ones_at_finish(extent: int, seen: int) -> None:
-    value = np.zeros(extent, np.float32)
-    model, x, y, z = open_sum(tensor("float32", (extent,)))
+@pytest.mark.parametrize(("dimension", "seen"), [(32, 0), (33, 1)])
+def test_rule_021_short_values_are_copied_at_the_call_long_ones_at_finish(dimension: int, seen: int) -> None:
+    value = np.zeros(dimension, np.float32)
+    model, x, y, z = open_sum(tensor("float32", (dimension,)))
     model.set_operand_value(y, value)
     value[:] = 1
     finished(model, [x], [z])
@@ -118,16 +118,16 @@ def test_rule_021_short_values_are_copied_at_the_call_long_ones_at_finish(extent
     assert np.all(model.operands[y].value == seen)
 
 
-@pytest.mark.parametrize("extent", [32, 33])
-def test_rule_021_read_only_views_of_what_can_change_are_copied_too(extent: int) -> None:
-    value = np.zeros(extent, np.float32)
+@pytest.mark.parametrize("dimension", [32, 33])
+def test_rule_021_read_only_views_of_what_can_change_are_copied_too(dimension: int) -> None:
+    value = np.zeros(dimension, np.float32)
     view = value.view()
     view.flags.writeable = False
-    model = sum_with(view, tensor("float32", (extent,)))
+    model = sum_with(view, tensor("float32", (dimension,)))
     value[:] = 1
     assert not np.any(model.operands[1].value)
-    constant = np.frombuffer(bytes(4 * extent), np.float32)
-    assert np.shares_memory(sum_with(constant, tensor("float32", (extent,))).operands[1].value, constant)
+    constant = np.frombuffer(bytes(4 * dimension), np.float32)
+    assert np.shares_memory(sum_with(constant, tensor("float32", (dimension,))).operands[1].value, constant)
 
 
 def test_rule_022_the_last_value_counts() -> None:
@@ -142,13 +142,13 @@ def test_rule_022_the_last_value_counts() -> None:
 
 def test_rule_023_a_region_of_a_memory() -> None:
     model, _, y, _ = open_sum()
-    for offset, length, sentence in (
+    for offset, length, message in (
         (0, 12, "takes 16 bytes, got 12"),
         (0, 0, "takes 16 bytes, got 0"),
         (49, 16, "region of 16 bytes at offset 49 is not inside the memory of 64 bytes"),
         (-1, 16, "region of 16 bytes at offset -1 is not inside"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             model.set_operand_value_from_memory(y, memory(), offset, length)
     model.set_operand_value_from_memory(y, memory(), 48, 16)
     scalar = model.add_operand(OperandType(OEM_SCALAR))
@@ -195,9 +195,9 @@ def test_rule_027_scales_of_channels() -> None:
     filter = model.add_operand(PER_CHANNEL)
     other = model.add_operand(FLOATS)
     unknown = model.add_operand(tensor("quant8_symm_per_channel"))
-    open_extent = model.add_operand(tensor("quant8_symm_per_channel", (0, 1)))
+    open_dimension = model.add_operand(tensor("quant8_symm_per_channel", (0, 1)))
     call = model.set_operand_symm_per_channel_quant_params
-    for index, dimension, scales, sentence in (
+    for index, dimension, scales, message in (
         (9, 0, [1.0, 1.0], "operand 9 does not exist"),
         (filter, 0, None, "scales are None"),
         (filter, 0, [], "0 scales for 2 channels"),
@@ -208,9 +208,9 @@ def test_rule_027_scales_of_channels() -> None:
         (filter, 0, [1.0, float("nan")], "a scale that is not above 0"),
         (other, 0, [1.0, 1.0], "is not TENSOR_QUANT8_SYMM_PER_CHANNEL"),
         (unknown, 0, [1.0, 1.0], "has no dimension 0"),
-        (open_extent, 0, [], "an unknown extent along dimension 0"),
+        (open_dimension, 0, [], "an unknown dimension along dimension 0"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             call(index, dimension, scales)
     call(filter, 0, [1.0, 1e300])
 
@@ -225,10 +225,10 @@ def test_rule_028_every_per_channel_operand_has_scales() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dimension", "sentence"),
+    ("dimension", "message"),
     [(None, "filter was not given its scales"), (3, "filter has its scales along dimension 3, must be 0")],
 )
-def test_rule_029_scales_of_a_filter_lie_along_its_output_channels(dimension: int | None, sentence: str) -> None:
+def test_rule_029_scales_of_a_filter_lie_along_its_output_channels(dimension: int | None, message: str) -> None:
     model = Model()
     image = model.add_operand(tensor("uint8", (1, 1, 1, 1), 1.0))
     filter = model.add_operand(PER_CHANNEL)
@@ -237,19 +237,19 @@ def test_rule_029_scales_of_a_filter_lie_along_its_output_channels(dimension: in
     if dimension is not None:
         model.set_operand_symm_per_channel_quant_params(filter, dimension, [1.0])
     scalars = [number(model, value) for value in (1, 1, 1, 0)]
-    with pytest.raises(BadDataError, match=rf"CONV_2D \(#0\): {sentence}"):
+    with pytest.raises(BadDataError, match=rf"CONV_2D \(#0\): {message}"):
         model.add_operation(OperationCode.CONV_2D, [image, filter, bias, *scalars], [out])
 
 
 def test_rule_031_lists_of_an_operation() -> None:
     model, x, y, z = open_sum()
-    for inputs, outputs, sentence in (
+    for inputs, outputs, message in (
         ([], [z], r"ADD \(#1\): needs at least one input and one output"),
         ([x, y, 3], [], r"ADD \(#1\): needs at least one input and one output"),
         ([x, y, 4], [z], r"ADD \(#1\): operand 4 does not exist, the model has 4"),
         ([x, y, 3], [9], r"ADD \(#1\): operand 9 does not exist"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             model.add_operation(OperationCode.ADD, inputs, outputs)
 
 
@@ -278,7 +278,7 @@ def test_rule_033_types_are_tested_at_once_values_when_computing() -> None:
         compilation.run(ZEROS)
 
 
-def test_rule_034_types_of_outputs_are_tested_their_extents_are_not() -> None:
+def test_rule_034_types_of_outputs_are_tested_their_dimensions_are_not() -> None:
     model, x, y, _ = open_sum()
     wrong = model.add_operand(tensor("int32", (2, 2)))
     with pytest.raises(BadDataError, match=r"ADD \(#1\): out is TENSOR_INT32, must be TENSOR_FLOAT32"):

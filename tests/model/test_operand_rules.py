@@ -25,9 +25,9 @@ from tests.graphs import FLOATS, finished_sum, number, open_sum
 NONE = None
 
 
-def refuse(sentence: str, *type: object) -> None:
-    """add_operand must refuse the type with BAD_DATA and this sentence."""
-    with pytest.raises(BadDataError, match=sentence):
+def refuse(message: str, *type: object) -> None:
+    """add_operand must refuse the type with BAD_DATA and this message."""
+    with pytest.raises(BadDataError, match=message):
         Model().add_operand(OperandType(*type))  # type: ignore[arg-type]
 
 
@@ -124,12 +124,12 @@ def test_rule_005_memory_that_runs_out() -> None:
 )
 def test_rule_006_codes_that_pass_through_an_event(raised: ResultCode, arrives: ResultCode) -> None:
     def work() -> None:
-        raise error_for(raised)("the sentence").at("ADD (#0)")
+        raise error_for(raised)("the message").at("ADD (#0)")
 
     event = nnapi.Event(work)
     errors = []
     for _ in range(2):
-        with pytest.raises(NnapiError, match=r"ADD \(#0\): the sentence") as caught:
+        with pytest.raises(NnapiError, match=r"ADD \(#0\): the message") as caught:
             event.wait()
         assert caught.value.code == arrives
         errors.append(caught.value)
@@ -174,19 +174,19 @@ def test_rule_010_scalars_have_no_dimensions(code: int) -> None:
     refuse(r"is a scalar and has no dimensions, got \[1\]", code, (1,))
 
 
-def test_rule_011_unknown_rank_and_extents_are_legal() -> None:
+def test_rule_011_unknown_rank_and_dimensions_are_legal() -> None:
     model = Model()
     model.add_operand(tensor("float32"))
     model.add_operand(tensor("float32", (0, 3)))
     assert [operand.type.is_known for operand in model.operands] == [False, False]
 
 
-def test_rule_012_the_known_extents_are_below_4_gib() -> None:
+def test_rule_012_the_known_dimensions_are_below_4_gib() -> None:
     refuse("takes 4294967296 bytes, more than 4294967295", OperandCode.TENSOR_FLOAT32, (1 << 15, 1 << 15))
     refuse("takes 4294967296 bytes", OperandCode.TENSOR_FLOAT32, (1 << 15, 0, 1 << 15))
     refuse("takes 340282366920938463463374607431768211456 bytes", OperandCode.TENSOR_BOOL8, (1 << 64, 1 << 64))
     Model().add_operand(tensor("bool8", (0xFFFFFFFF,)))
-    refuse("has a negative extent", OperandCode.TENSOR_FLOAT32, (-1,))
+    refuse("has a negative dimension", OperandCode.TENSOR_FLOAT32, (-1,))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_rule_013_other_types_have_neither(code: OperandCode) -> None:
 
 
 def test_rule_014_int32_and_oem_types_are_not_tested_when_added() -> None:
-    for scale, zero_point, sentence in ((-1.0, 0, "has a negative scale"), (0.5, 3, "has zero point 3")):
+    for scale, zero_point, message in ((-1.0, 0, "has a negative scale"), (0.5, 3, "has zero point 3")):
         model, *_ = open_sum()
         model.add_operand(OperandType(OEM_SCALAR, (), scale, zero_point))
         model.add_operand(OperandType(TENSOR_OEM_BYTE, (1,), scale, zero_point))
@@ -236,7 +236,7 @@ def test_rule_014_int32_and_oem_types_are_not_tested_when_added() -> None:
         model.set_operand_value(bias - 1, b"x")
         model.set_operand_value(bias - 2, b"anything")
         model.identify_inputs_and_outputs([0, 1], [2])
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             model.finish()
 
 

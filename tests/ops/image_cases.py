@@ -91,14 +91,14 @@ def to_nchw(x: tuple[Any, ...]) -> tuple[Any, ...]:
     return type.with_dimensions([value.shape[i] for i in axes]), np.ascontiguousarray(value.transpose(axes))
 
 
-def extents(
+def dimensions(
     image: Any,
     size: tuple[int, ...],
     stride: tuple[int, ...],
     padding: tuple[Any, ...],
     dilation: tuple[int, ...] = (1, 1),
 ) -> tuple[int, ...]:
-    """Extents of a result, from counting the places where a window fits."""
+    """Dimensions of a result, from counting the places where a window fits."""
     return tuple(
         sum(1 for at in range(0, cells + sum(pads), step) if at + (k - 1) * by < cells + sum(pads))
         for cells, k, step, pads, by in zip(image, size, stride, padding, dilation, strict=True)

@@ -11,12 +11,12 @@ from tests.ops.tensor_cases import reals, shapes, stored
 @st.composite
 def pairs(draw: st.DrawFn, kinds: Any) -> Any:
     """Two inputs of one kind whose shapes stretch to one; quantised ones differ in scale and zero point."""
-    full = draw(shapes(extent=3))
+    full = draw(shapes(dimension=3))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     kind = kinds[draw(st.sampled_from(sorted(kinds)))]
     both = []
     for scale in (kind.scale, kind.scale * draw(st.sampled_from([1, 0.5, 3]))):
-        shape = tuple(draw(st.sampled_from([1, extent])) for extent in full)
+        shape = tuple(draw(st.sampled_from([1, dimension])) for dimension in full)
         shape = shape[draw(st.integers(0, len(shape) - 1)) :]
         type = type_of(kind, shape, scale)
         both.append((type, stored(type, random)))
@@ -41,4 +41,6 @@ def assert_pairs(check: Any, meaning: Any, x: tuple[Any, ...], y: tuple[Any, ...
 
 
 def _stretched(x: Any, index: tuple[int, ...]) -> Any:
-    return x[tuple(i if extent > 1 else 0 for i, extent in zip(index[len(index) - x.ndim :], x.shape, strict=True))]
+    return x[
+        tuple(i if dimension > 1 else 0 for i, dimension in zip(index[len(index) - x.ndim :], x.shape, strict=True))
+    ]

@@ -40,9 +40,9 @@ def _given(slot: Any, value: Any, dtype: str) -> tuple[Any, ...]:
     return OperandType(FLOATS[dtype], value.shape), value
 
 
-def refuses(sentence: str, code: Any, values: Any, outputs: int, length: Any = None) -> None:
-    """The call fails when computing, with this sentence."""
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def refuses(message: str, code: Any, values: Any, outputs: int, length: Any = None) -> None:
+    """The call fails when computing, with this message."""
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         run_named(code, values, outputs, length=length)
 
 

@@ -47,9 +47,9 @@ def tensors(draw: st.DrawFn, kinds: Any, shapes: Any) -> Any:
     return type, stored(type, np.random.default_rng(draw(st.integers(0, 2**32))))
 
 
-def shapes(least: int = 1, most: int = 4, extent: int = 4) -> Any:
-    """Extents of ``least`` to ``most`` axes."""
-    return st.lists(st.integers(1, extent), min_size=least, max_size=most).map(tuple)
+def shapes(least: int = 1, most: int = 4, dimension: int = 4) -> Any:
+    """Dimensions of ``least`` to ``most`` axes."""
+    return st.lists(st.integers(1, dimension), min_size=least, max_size=most).map(tuple)
 
 
 def reals(type: Any, codes: Any) -> Any:
@@ -116,7 +116,7 @@ def flag(value: bool) -> tuple[Any, ...]:
 
 
 def unknown(type: Any) -> Any:
-    """The type with everything about its extents left open."""
+    """The type with everything about its dimensions left open."""
     return type.with_dimensions(())
 
 
@@ -132,18 +132,18 @@ def run_all(code: Any, inputs: Any, outs: list[Any], *, constant: bool = False) 
 
 
 def refuses_to_compute(
-    sentence: str, code: Any, *inputs: tuple[Any, ...], outs: list[Any] | None = None, error: Any = OpFailedError
+    message: str, code: Any, *inputs: tuple[Any, ...], outs: list[Any] | None = None, error: Any = OpFailedError
 ) -> None:
-    """Adding the operation works, running it fails with this sentence."""
+    """Adding the operation works, running it fails with this message."""
     outputs = outs or [unknown(inputs[0][0])]
     single(code, inputs, outputs)
-    with pytest.raises(error, match=re.escape(sentence)):
+    with pytest.raises(error, match=re.escape(message)):
         run_all(code, inputs, outputs)
 
 
-def refuses_to_add(sentence: str, code: Any, *inputs: tuple[Any, ...], outs: list[Any] | None = None) -> None:
+def refuses_to_add(message: str, code: Any, *inputs: tuple[Any, ...], outs: list[Any] | None = None) -> None:
     """The operation cannot be added to a model."""
-    with pytest.raises(BadDataError, match=re.escape(sentence)):
+    with pytest.raises(BadDataError, match=re.escape(message)):
         single(code, inputs, outs or [unknown(inputs[0][0])])
 
 

@@ -38,7 +38,7 @@ def test_literal() -> None:
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(extent=5)), st.data(), st.sampled_from([ARGMAX, ARGMIN]))
+@given(tensors(NUMBERS, shapes(dimension=5)), st.data(), st.sampled_from([ARGMAX, ARGMIN]))
 def test_the_first_of_the_extreme_elements(x: tuple[Any, ...], data: Any, code: OperationCode) -> None:
     type, value = x
     value = value // 8 * 8 if value.dtype.kind != "f" else np.floor(value)  # so that some are equal

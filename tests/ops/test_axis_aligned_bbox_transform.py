@@ -73,7 +73,7 @@ def test_every_box_is_moved_by_itself(kind: str, count: int, classes: int, image
 def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     good = ([[0, 0, 4, 4]], [[0, 0, 0, 0]], [0], [[10, 10]])
-    for position, bad, sentence in (
+    for position, bad, message in (
         (0, [[0, 5, 4, 4]], r"rois \[0\] is \[0.0, 5.0, 4.0, 4.0\], must not end before it starts"),
         (2, [1], r"batch_index holds 1, must be in \[0, 1\)"),
         (2, [-1], r"batch_index holds -1"),
@@ -84,7 +84,7 @@ def test_values_are_refused_when_computing() -> None:
         (3, [10, 10], "image_info has rank 1, must have rank 2"),
     ):
         arguments = [*good[:position], bad, *good[position + 1 :]]
-        with pytest.raises(OpFailedError, match=sentence):
+        with pytest.raises(OpFailedError, match=message):
             run(family, *arguments)
 
 

@@ -58,9 +58,9 @@ def test_large_integers_stay_exact() -> None:
 @given(st.data(), st.integers(0, 2**32), st.sampled_from(sorted(FLOATS | INT32 | SIGNED)), st.booleans(), st.booleans())
 def test_every_matrix_is_a_product(data: Any, seed: int, kind: str, adj_x: bool, adj_y: bool) -> None:
     random = np.random.default_rng(seed)
-    extent = st.integers(1, 3)
-    batch = data.draw(st.lists(extent, max_size=2).map(tuple))
-    rows, inner, columns = data.draw(extent), data.draw(extent), data.draw(extent)
+    dimension = st.integers(1, 3)
+    batch = data.draw(st.lists(dimension, max_size=2).map(tuple))
+    rows, inner, columns = data.draw(dimension), data.draw(dimension), data.draw(dimension)
     type = (FLOATS | INT32 | SIGNED)[kind]
     lhs = type.with_dimensions((*batch, *((inner, rows) if adj_x else (rows, inner))))
     rhs = type.with_dimensions((*batch, *((columns, inner) if adj_y else (inner, columns))))
@@ -90,7 +90,7 @@ def test_refusals() -> None:
     refuses_to_compute("rhs has 1 rows to multiply, lhs has 2 columns", MATMUL, A, floats([[1, 2]]), *plain)
     refuses_to_compute("lhs has rank 1, must have rank 2", MATMUL, floats([1]), floats([1]), *plain)
     stacks = floats(np.ones((2, 1, 1))), floats(np.ones((3, 1, 1)))
-    refuses_to_compute("rhs has leading extents [3], lhs has [2]", MATMUL, *stacks, *plain)
+    refuses_to_compute("rhs has leading dimensions [3], lhs has [2]", MATMUL, *stacks, *plain)
     unsigned = tensor("uint8", (1, 1), 1.0, 0), np.array([[1]], np.uint8)
     refuses_to_add("lhs is TENSOR_QUANT8_ASYMM", MATMUL, unsigned, unsigned, *plain)
     refuses_to_add("takes 4 inputs, got 2", MATMUL, A, B)

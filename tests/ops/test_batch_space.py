@@ -39,16 +39,16 @@ def test_literal_padding_is_the_zero_point() -> None:
     assert out.tolist() == [[[[9]], [[1]]], [[[9]], [[2]]], [[[9]], [[9]]]]
 
 
-EXTENT, PAD = st.integers(1, 3), st.integers(0, 2)
+DIMENSION, PAD = st.integers(1, 3), st.integers(0, 2)
 
 
 @st.composite
 def images(draw: st.DrawFn) -> Any:
     """An image, its block and paddings that make it a multiple of that."""
-    down, across = draw(EXTENT), draw(EXTENT)
+    down, across = draw(DIMENSION), draw(DIMENSION)
     top, left, bottom, right = draw(PAD), draw(PAD), draw(PAD), draw(PAD)
-    h, w = draw(EXTENT) * down, draw(EXTENT) * across
-    shape = (draw(EXTENT), max(1, h - top - bottom), max(1, w - left - right), draw(EXTENT))
+    h, w = draw(DIMENSION) * down, draw(DIMENSION) * across
+    shape = (draw(DIMENSION), max(1, h - top - bottom), max(1, w - left - right), draw(DIMENSION))
     paddings = ints([top, -(shape[1] + top) % down], [left, -(shape[2] + left) % across])
     type = REALS[draw(st.sampled_from(sorted(REALS)))].with_dimensions(shape)
     return (type, stored(type, np.random.default_rng(draw(st.integers(0, 2**32))))), ints(down, across), paddings
@@ -93,19 +93,19 @@ def test_nchw_is_the_same_permuted(case: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("batches", "block", "sentence"),
+    ("batches", "block", "message"),
     [
         (3, ints(2, 1), "input has 3 batches, must be a multiple of 2 × 1"),
         (4, ints(2), "block_shape is [2], must be 2 values (height, width) above 0"),
         (4, ints(2, 0), "block_shape is [2, 0], must be 2 values (height, width) above 0"),
     ],
 )
-def test_batch_to_space_refuses(batches: int, block: tuple[Any, ...], sentence: str) -> None:
-    refuses_to_compute(sentence, BATCH_TO_SPACE_ND, floats(np.zeros((batches, 1, 1, 1))), block)
+def test_batch_to_space_refuses(batches: int, block: tuple[Any, ...], message: str) -> None:
+    refuses_to_compute(message, BATCH_TO_SPACE_ND, floats(np.zeros((batches, 1, 1, 1))), block)
 
 
 @pytest.mark.parametrize(
-    ("block", "paddings", "sentence"),
+    ("block", "paddings", "message"),
     [
         (ints(2, 2), ints([0, 1], [0, 0]), "the padded input is 3 × 2, must be multiples of 2 × 2"),
         (ints(1, 1), ints([0, -1], [0, 0]), "paddings [[0, -1], [0, 0]] must not be negative"),
@@ -113,8 +113,8 @@ def test_batch_to_space_refuses(batches: int, block: tuple[Any, ...], sentence: 
         (ints(1, 1), ints(0, 0), "paddings has rank 1, must have rank 2"),
     ],
 )
-def test_space_to_batch_refuses(block: tuple[Any, ...], paddings: tuple[Any, ...], sentence: str) -> None:
-    refuses_to_compute(sentence, SPACE_TO_BATCH_ND, floats(np.zeros((1, 2, 2, 1))), block, paddings)
+def test_space_to_batch_refuses(block: tuple[Any, ...], paddings: tuple[Any, ...], message: str) -> None:
+    refuses_to_compute(message, SPACE_TO_BATCH_ND, floats(np.zeros((1, 2, 2, 1))), block, paddings)
 
 
 def test_levels() -> None:

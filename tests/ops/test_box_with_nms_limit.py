@@ -122,8 +122,8 @@ def expected(
     st.integers(-1, 5),
     st.integers(0, 2**32),
 )
-def test_every_image_and_class_by_itself(kind: str, extents: Any, kernel: Any, limit: Any, seed: Any) -> None:
-    family, (rois, classes), random = FAMILIES[kind], extents, np.random.default_rng(seed)
+def test_every_image_and_class_by_itself(kind: str, dimensions: Any, kernel: Any, limit: Any, seed: Any) -> None:
+    family, (rois, classes), random = FAMILIES[kind], dimensions, np.random.default_rng(seed)
     scores = random.permutation(np.arange(-24, 124))[: rois * classes].reshape(rois, classes) / 128
     corners = random.integers(0, 16, (rois, classes, 2)) / 8
     boxes = np.concatenate([corners, corners + random.integers(8, 40, corners.shape) / 8], -1).reshape(rois, -1)
@@ -147,8 +147,8 @@ def test_rows_that_contradict_the_declared_ones_are_refused() -> None:
     integers = [scalar(OperandCode.INT32, -1), scalar(OperandCode.INT32, HARD)]
     half = scalar(OperandCode.FLOAT32, 0.5)
     outputs = [tensor("float32", (2,)), tensor("float32", (0, 4)), tensor("int32", (0,)), tensor("int32", (0,))]
-    sentence = r"BOX_WITH_NMS_LIMIT \(#0\): gives TENSOR_FLOAT32\[1\], declared is TENSOR_FLOAT32\[2\]"
-    with pytest.raises(OpFailedError, match=sentence):
+    message = r"BOX_WITH_NMS_LIMIT \(#0\): gives TENSOR_FLOAT32\[1\], declared is TENSOR_FLOAT32\[2\]"
+    with pytest.raises(OpFailedError, match=message):
         run_single(CODE, [*inputs, half, *integers, half, half, half], outputs)
 
 

@@ -118,8 +118,8 @@ def test_refusals() -> None:
     refuses_to_add("lhs has rank 5", Op.MUL, floats(np.ones((1, 1, 1, 1, 1))), floats([1]), PLAIN)
     codes = given_array(np.array([1], np.uint8))
     refuses_to_add("lhs is TENSOR_QUANT8_ASYMM, must be", Op.DIV, codes, codes, PLAIN)
-    sentence = "out has scale 0.25, must be above lhs scale × rhs scale = 0.25"
-    refuses_to_add(sentence, Op.MUL, codes, codes, PLAIN, outs=[tensor("uint8", (1,), 0.25, 0)])
+    message = "out has scale 0.25, must be above lhs scale × rhs scale = 0.25"
+    refuses_to_add(message, Op.MUL, codes, codes, PLAIN, outs=[tensor("uint8", (1,), 0.25, 0)])
 
 
 def test_levels() -> None:

@@ -30,16 +30,16 @@ def test_literal() -> None:
 
 
 @quickly
-@given(st.sampled_from(sorted(REALS)), shapes(extent=3), st.integers(1, 4), st.integers(0, 2**32))
+@given(st.sampled_from(sorted(REALS)), shapes(dimension=3), st.integers(1, 4), st.integers(0, 2**32))
 def test_channel_k_of_each_group_comes_before_channel_k_plus_1(
     kind: str, shape: tuple[int, ...], groups: int, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
     axis = int(random.integers(-len(shape), len(shape)))
     size = shape[axis]
-    extents = list(shape)
-    extents[axis] *= groups
-    type = REALS[kind].with_dimensions(extents)
+    dimensions = list(shape)
+    dimensions[axis] *= groups
+    type = REALS[kind].with_dimensions(dimensions)
     x = stored(type, random)
     out = run(CHANNEL_SHUFFLE, (type, x), int32(groups), int32(axis))
     assert out.shape == x.shape
@@ -50,7 +50,9 @@ def test_channel_k_of_each_group_comes_before_channel_k_plus_1(
 
 def test_refusals() -> None:
     x = floats([[1, 2, 3]])
-    refuses_to_compute("axis 1 of input has extent 3, must be a multiple of 2", CHANNEL_SHUFFLE, x, int32(2), int32(1))
+    refuses_to_compute(
+        "axis 1 of input has dimension 3, must be a multiple of 2", CHANNEL_SHUFFLE, x, int32(2), int32(1)
+    )
     refuses_to_compute("num_groups is 0, must be above 0", CHANNEL_SHUFFLE, x, int32(0), int32(1))
     refuses_to_compute("axis is -3, must be in [-2, 2)", CHANNEL_SHUFFLE, x, int32(1), int32(-3))
     five = floats(np.zeros((1,) * 5))

@@ -51,14 +51,14 @@ def test_literal_codes_of_different_scales() -> None:
 @st.composite
 def parts(draw: st.DrawFn) -> Any:
     """Inputs that agree but for one axis, of different scales where quantised, and that axis."""
-    shape = draw(shapes(extent=3))
+    shape = draw(shapes(dimension=3))
     axis = draw(st.integers(0, len(shape) - 1))
     kind = REALS[draw(st.sampled_from(sorted(REALS)))]
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     inputs = []
-    for extent in draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)):
+    for dimension in draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)):
         type = type_of(
-            kind, (*shape[:axis], extent, *shape[axis + 1 :]), kind.scale * draw(st.sampled_from([1, 1, 0.3]))
+            kind, (*shape[:axis], dimension, *shape[axis + 1 :]), kind.scale * draw(st.sampled_from([1, 1, 0.3]))
         )
         inputs.append((type, stored(type, random)))
     return kind, inputs, axis

@@ -52,18 +52,18 @@ def describe(code: OperationCode, operands: Sequence[Any], outputs: Sequence[Ope
     return finished(model, inputs, results)
 
 
-def refuse(code: OperationCode, operands: Sequence[Any], outputs: Sequence[OperandType], sentence: str) -> None:
+def refuse(code: OperationCode, operands: Sequence[Any], outputs: Sequence[OperandType], message: str) -> None:
     with pytest.raises(BadDataError) as caught:
         describe(code, operands, outputs)
-    assert str(caught.value).startswith(f"{code.name} (#0): {sentence}")
+    assert str(caught.value).startswith(f"{code.name} (#0): {message}")
 
 
-def refuse_if(operands: Sequence[Any], outputs: Sequence[OperandType], sentence: str) -> None:
-    refuse(OperationCode.IF, operands, outputs, sentence)
+def refuse_if(operands: Sequence[Any], outputs: Sequence[OperandType], message: str) -> None:
+    refuse(OperationCode.IF, operands, outputs, message)
 
 
-def refuse_while(operands: Sequence[Any], outputs: Sequence[OperandType], sentence: str) -> None:
-    refuse(OperationCode.WHILE, operands, outputs, sentence)
+def refuse_while(operands: Sequence[Any], outputs: Sequence[OperandType], message: str) -> None:
+    refuse(OperationCode.WHILE, operands, outputs, message)
 
 
 def branch(truth: bool, then: Model, otherwise: Model, *inputs: Any, out: OperandType = PAIR) -> Any:
@@ -113,8 +113,8 @@ def test_rule_047_branches_without_inputs() -> None:
 )
 def test_rule_048_the_condition_is_one_truth_value(type: OperandType) -> None:
     then = scaled(1)
-    sentence = f"condition is {type}, must be TENSOR_BOOL8[1]"
-    refuse_if([type, then, then, PAIR], [PAIR], "condition has rank 2" if type.rank == 2 else sentence)
+    message = f"condition is {type}, must be TENSOR_BOOL8[1]"
+    refuse_if([type, then, then, PAIR], [PAIR], "condition has rank 2" if type.rank == 2 else message)
 
 
 def test_rule_048_the_condition_is_of_type_bool8() -> None:
@@ -149,7 +149,7 @@ def test_rule_049_scales_and_zero_points_are_compatible() -> None:
     refuse_if([TRUTH, same, same, other], [codes], f"then_model input 0 is {codes}, but inputs 0 is {other}")
 
 
-def test_rule_049_extents_that_are_not_known_are_compatible() -> None:
+def test_rule_049_dimensions_that_are_not_known_are_compatible() -> None:
     for inner, outer in ((tensor("float32"), PAIR), (PAIR, tensor("float32", (0,))), (tensor("float32", (0,)), PAIR)):
         then = scaled(3, inner)
         model = describe(OperationCode.IF, [TRUTH, then, then, outer], [outer])
@@ -345,7 +345,7 @@ def test_rule_058_the_state_of_a_loop_may_grow() -> None:
     assert np.array_equal(on_reference(model).run(ONES)[0], np.ones(64))
 
 
-def test_rule_058_a_declared_extent_must_be_that_of_the_end() -> None:
+def test_rule_058_a_declared_dimension_must_be_that_of_the_end() -> None:
     open_, fixed = tensor("float32", (0,)), tensor("float32", (16,))
     for limit, fits in ((16, True), (17, False)):
         compilation = on_reference(looped(short(open_, limit), doubled(open_), [PAIR], [fixed]))
@@ -356,7 +356,7 @@ def test_rule_058_a_declared_extent_must_be_that_of_the_end() -> None:
             compilation.run(ONES)
 
 
-def test_a_branch_refuses_extents_that_contradict_its_own() -> None:
+def test_a_branch_refuses_dimensions_that_contradict_its_own() -> None:
     model = describe(OperationCode.IF, [TRUTH, scaled(2), scaled(3), tensor("float32", (0,))], [PAIR])
     with pytest.raises(OpFailedError, match=r"IF \(#0\): .*TENSOR_FLOAT32\[2\] is given an array of shape \[3\]"):
         on_reference(model).run([1], np.ones(3, np.float32))

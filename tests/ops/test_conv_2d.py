@@ -19,8 +19,8 @@ from tests.ops.image_cases import (
     VALID,
     activations,
     clamped,
+    dimensions,
     explicit,
-    extents,
     floats,
     numbers,
     operands,
@@ -43,7 +43,7 @@ NO_PADDING = ((0, 0), (0, 0))
 
 def convolution(image: Any, filter: Any, bias: Any, padding: Any, stride: Any, dilation: Any) -> Any:
     """The sum of the definition for every cell of the result."""
-    rows, columns = extents(image.shape[1:3], filter.shape[1:3], stride, padding, dilation)
+    rows, columns = dimensions(image.shape[1:3], filter.shape[1:3], stride, padding, dilation)
     y = np.empty((len(image), rows, columns, len(filter)))
     for n, row, column, channel in np.ndindex(*y.shape):
         cells = window(image[n], (row, column), filter.shape[1:3], stride, padding, dilation)
@@ -115,7 +115,7 @@ def test_is_the_sum_of_the_definition(
     padding = data.draw(paddings(size, dilation))
     activation = data.draw(activations)
     reach = [(k - 1) * by + 1 for k, by in zip(size, dilation, strict=True)]
-    image = (data.draw(st.integers(1, 2)), *(extent + data.draw(st.integers(0, 3)) for extent in reach), depth)
+    image = (data.draw(st.integers(1, 2)), *(dimension + data.draw(st.integers(0, 3)) for dimension in reach), depth)
     x, out = operands(kind, image, (channels, *size, depth), 0, random)
     given = [to_nchw(x[0]) if nchw else x[0], *x[1:]]
     y = run(CONV_2D, *given, *explicit(padding, stride), *tail(activation, nchw, dilation), out=unknown(out))
@@ -134,8 +134,8 @@ def test_padding_schemes_are_explicit_padding(
     padding = NO_PADDING
     if same:
         totals = [
-            max(0, (-(-extent // step) - 1) * step + k - extent)
-            for extent, k, step in zip((height, width), size, stride, strict=True)
+            max(0, (-(-dimension // step) - 1) * step + k - dimension)
+            for dimension, k, step in zip((height, width), size, stride, strict=True)
         ]
         padding = tuple((total // 2, total - total // 2) for total in totals)  # type: ignore[assignment]
     scheme = numbers(SAME if same else VALID, stride[1], stride[0], RELU6)
@@ -173,8 +173,8 @@ def test_refuses_a_bias_in_other_units() -> None:
     image = tensor("uint8", (1, 1, 1, 1), 0.5, 10), np.array([[[[12]]]], np.uint8)
     filter = tensor("uint8", (1, 1, 1, 1), 0.25, 4), np.array([[[[8]]]], np.uint8)
     bias = tensor("int32", (1,), 0.1), np.array([4], np.int32)
-    sentence = "bias has scale 0.1, must be input scale × filter scale = 0.125"
-    refuses_to_compute(sentence, CONV_2D, image, filter, bias, *numbers(VALID, 1, 1, NONE))
+    message = "bias has scale 0.1, must be input scale × filter scale = 0.125"
+    refuses_to_compute(message, CONV_2D, image, filter, bias, *numbers(VALID, 1, 1, NONE))
 
 
 def test_refuses_ranks_and_lengths_when_added() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import ChannelQuantization, tensor
 from nnapi.ops.convolution import check_bias, pad_image, patches
-from tests.ops.image_cases import extents, pairs, window
+from tests.ops.image_cases import dimensions, pairs, window
 from tests.ops.tensor_cases import quickly
 
 NONE = ((0, 0), (0, 0))
@@ -36,7 +36,7 @@ def test_padding_is_numpys(shape: Any, pads: Any) -> None:
 def test_patches_are_the_windows(data: Any, size: Any, stride: Any, dilation: Any) -> None:
     shape = [(k - 1) * by + 1 + data.draw(st.integers(0, 3)) for k, by in zip(size, dilation, strict=True)]
     x = np.arange(2 * shape[0] * shape[1] * 3).reshape(2, *shape, 3)
-    out = extents(shape, size, stride, NONE, dilation)
+    out = dimensions(shape, size, stride, NONE, dilation)
     cells = patches(x, size, stride, dilation, out)  # type: ignore[arg-type]
     assert cells.shape == (2, *out, *size, 3)
     for n, row, column in np.ndindex(2, *out):

@@ -38,12 +38,15 @@ def test_literal_nchw() -> None:
     assert run(SPACE_TO_DEPTH, wide, int32(2), flag(True)).tolist() == deep[1].tolist()
 
 
-EXTENT = st.integers(1, 3)
+DIMENSION = st.integers(1, 3)
 
 
 @quickly
 @given(
-    st.sampled_from(sorted(REALS)), st.tuples(EXTENT, EXTENT, EXTENT, EXTENT), st.integers(1, 3), st.integers(0, 2**32)
+    st.sampled_from(sorted(REALS)),
+    st.tuples(DIMENSION, DIMENSION, DIMENSION, DIMENSION),
+    st.integers(1, 3),
+    st.integers(0, 2**32),
 )
 def test_blocks_become_depth(kind: str, shape: tuple[int, ...], block: int, seed: int) -> None:
     n, h, w, depth = shape
@@ -61,9 +64,11 @@ def test_blocks_become_depth(kind: str, shape: tuple[int, ...], block: int, seed
 
 
 @quickly
-@given(st.sampled_from([DEPTH_TO_SPACE, SPACE_TO_DEPTH]), EXTENT, EXTENT, st.integers(1, 2), st.integers(0, 2**32))
-def test_nchw_is_the_same_permuted(code: OperationCode, n: int, extent: int, block: int, seed: int) -> None:
-    type = tensor("float32", (n, extent * block, 2 * block, block * block))
+@given(
+    st.sampled_from([DEPTH_TO_SPACE, SPACE_TO_DEPTH]), DIMENSION, DIMENSION, st.integers(1, 2), st.integers(0, 2**32)
+)
+def test_nchw_is_the_same_permuted(code: OperationCode, n: int, dimension: int, block: int, seed: int) -> None:
+    type = tensor("float32", (n, dimension * block, 2 * block, block * block))
     x = stored(type, np.random.default_rng(seed))
     other = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
     nchw = run(code, (type.with_dimensions(other.shape), other), int32(block), flag(True))
@@ -71,7 +76,7 @@ def test_nchw_is_the_same_permuted(code: OperationCode, n: int, extent: int, blo
 
 
 @pytest.mark.parametrize(
-    ("code", "shape", "block", "sentence"),
+    ("code", "shape", "block", "message"),
     [
         (DEPTH_TO_SPACE, (1, 1, 1, 6), 2, "input has depth 6, must be a multiple of block_size² = 4"),
         (SPACE_TO_DEPTH, (1, 4, 3, 1), 2, "input is 4 × 3, both must be multiples of block_size = 2"),
@@ -80,8 +85,8 @@ def test_nchw_is_the_same_permuted(code: OperationCode, n: int, extent: int, blo
         (SPACE_TO_DEPTH, (4, 4, 1), 2, "input has rank 3, must have rank 4"),
     ],
 )
-def test_refusals(code: OperationCode, shape: tuple[int, ...], block: int, sentence: str) -> None:
-    refuses_to_compute(sentence, code, floats(np.zeros(shape)), int32(block))
+def test_refusals(code: OperationCode, shape: tuple[int, ...], block: int, message: str) -> None:
+    refuses_to_compute(message, code, floats(np.zeros(shape)), int32(block))
 
 
 def test_levels() -> None:

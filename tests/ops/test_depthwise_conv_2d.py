@@ -18,8 +18,8 @@ from tests.ops.image_cases import (
     VALID,
     activations,
     clamped,
+    dimensions,
     explicit,
-    extents,
     floats,
     numbers,
     operands,
@@ -50,7 +50,7 @@ def convolution(
     multiplier: Any,
 ) -> Any:
     """The sum of the definition for every cell of the result."""
-    rows, columns = extents(image.shape[1:3], filter.shape[1:3], stride, padding, dilation)
+    rows, columns = dimensions(image.shape[1:3], filter.shape[1:3], stride, padding, dilation)
     y = np.empty((len(image), rows, columns, filter.shape[3]))
     for n, row, column, channel in np.ndindex(*y.shape):
         cells = window(image[n], (row, column), filter.shape[1:3], stride, padding, dilation)
@@ -100,7 +100,7 @@ def test_is_the_sum_of_the_definition(
     padding = data.draw(paddings(size, dilation))
     activation = data.draw(activations)
     reach = [(k - 1) * by + 1 for k, by in zip(size, dilation, strict=True)]
-    image = (data.draw(st.integers(1, 2)), *(extent + data.draw(st.integers(0, 3)) for extent in reach), depth)
+    image = (data.draw(st.integers(1, 2)), *(dimension + data.draw(st.integers(0, 3)) for dimension in reach), depth)
     x, out = operands(kind, image, (1, *size, depth * multiplier), 3, random)
     given = [to_nchw(x[0]) if nchw else x[0], *x[1:]]
     more = explicit(padding, stride, multiplier) + tail(activation, nchw, dilation)
@@ -135,7 +135,7 @@ def test_refusals() -> None:
     refuses_to_compute("filter has depth 2, must be 2 × 2", DEPTHWISE, IMAGE, TWO, BIAS, *numbers(VALID, 1, 1, 2, NONE))
     refuses_to_compute("multiplier is 0, must be above 0", DEPTHWISE, IMAGE, TWO, BIAS, *numbers(VALID, 1, 1, 0, NONE))
     twice = floats(np.ones((2, 2, 2, 2)))
-    refuses_to_compute("the first extent must be 1", DEPTHWISE, IMAGE, twice, BIAS, *implicit)
+    refuses_to_compute("the first dimension must be 1", DEPTHWISE, IMAGE, twice, BIAS, *implicit)
     refuses_to_compute("bias has shape [1], must be [2]", DEPTHWISE, IMAGE, TWO, floats([0]), *implicit)
     flat = floats(np.ones((2, 2, 2)))
     refuses_to_compute("input has rank 3, must have rank 4", DEPTHWISE, flat, TWO, BIAS, *implicit)
@@ -146,8 +146,8 @@ def test_refuses_scales_along_another_axis_when_added() -> None:
     filter = tensor("quant8_symm_per_channel", (1, 1, 1, 1), channel=scales), np.array([[[[1]]]], np.int8)
     image = tensor("uint8", (1, 1, 1, 1), 0.5, 10), np.array([[[[12]]]], np.uint8)
     bias = tensor("int32", (1,)), np.array([4], np.int32)
-    sentence = "filter has its scales along dimension 0, must be 3"
-    refuses_to_add(sentence, DEPTHWISE, image, filter, bias, *numbers(VALID, 1, 1, 1, NONE))
+    message = "filter has its scales along dimension 0, must be 3"
+    refuses_to_add(message, DEPTHWISE, image, filter, bias, *numbers(VALID, 1, 1, 1, NONE))
 
 
 def test_levels() -> None:

@@ -139,12 +139,12 @@ def expected(
     st.integers(0, 2**32),
 )
 def test_every_image_by_itself(
-    kind: str, extents: Any, limits: Any, regular: bool, background: bool, seed: Any
+    kind: str, dimensions: Any, limits: Any, regular: bool, background: bool, seed: Any
 ) -> None:
     family, random = FAMILIES[kind], np.random.default_rng(seed)
-    images, cells, classes = extents
+    images, cells, classes = dimensions
     scores = np.stack([random.permutation(np.arange(1, 120)) for _ in range(images)])[:, : cells * classes]
-    scores = scores.reshape(extents) / 128
+    scores = scores.reshape(dimensions) / 128
     deltas = random.integers(-16, 16, (images, cells, 5)) / 32
     anchors = np.concatenate([random.integers(0, 4, (cells, 2)), random.integers(6, 10, (cells, 2))], -1)
     scales = np.array([2, 4, 8, 1])
@@ -169,7 +169,7 @@ def test_every_image_by_itself(
 
 def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
-    for options, sentence in (
+    for options, message in (
         ({"scales": (1, 0, 1, 1)}, "scale_x is 0.0, must be above 0"),
         ({"above": -1.0}, "score_threshold is -1.0, must not be negative"),
         ({"iou": -1.0}, "iou_threshold is -1.0, must not be negative"),
@@ -177,7 +177,7 @@ def test_values_are_refused_when_computing() -> None:
         ({"each": 0}, "max_detections_per_class is 0, must be above 0"),
         ({"labels": 0, "regular": False}, "max_classes_per_detection is 0, must be above 0"),
     ):
-        with pytest.raises(OpFailedError, match=sentence):
+        with pytest.raises(OpFailedError, match=message):
             run(family, SCORES, STILL, ANCHORS, **options)
     with pytest.raises(OpFailedError, match="scores has 1 classes, must have the background and more"):
         run(family, [[[1]]], [[[0] * 4]], [[0, 0, 1, 1]])

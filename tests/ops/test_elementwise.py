@@ -61,7 +61,7 @@ def test_literal(code: Any, x: list[float], out: list[float]) -> None:
 @given(st.sampled_from(sorted(MEANING)), st.data())
 def test_each_number_by_itself(code: Any, data: Any) -> None:
     kinds = FLOATS | (INT32 if code in INTEGERS else {})
-    type, x = data.draw(tensors(kinds, shapes(most=4 if code == Op.FLOOR else 5, extent=3)))
+    type, x = data.draw(tensors(kinds, shapes(most=4 if code == Op.FLOOR else 5, dimension=3)))
     if code in POSITIVE:
         x = np.abs(x) + x.dtype.type(0.5)
     expected = np.array([MEANING[code](number) for number in x.ravel().tolist()]).reshape(x.shape)  # type: ignore[operator]

@@ -56,7 +56,7 @@ def test_levels(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lookups", "values", "sentence"),
+    ("lookups", "values", "message"),
     [
         ([0, 3], [[1], [2], [3]], "lookups holds [3], values has rows 0 to 2"),
         ([-1], [[1]], "lookups holds [-1], values has rows 0 to 0"),
@@ -64,6 +64,6 @@ def test_levels(kind: str) -> None:
         ([[0]], [[1]], "lookups has rank 2, must have rank 1"),
     ],
 )
-def test_refusals(lookups: list[Any], values: list[Any], sentence: str) -> None:
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def test_refusals(lookups: list[Any], values: list[Any], message: str) -> None:
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         look_up(lookups, values)

@@ -49,7 +49,7 @@ def test_no_more_memory_is_taken_than_the_result_has(kind: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
-def test_an_extent_of_0_gives_no_elements(shape: tuple[int, ...]) -> None:
+def test_an_dimension_of_0_gives_no_elements(shape: tuple[int, ...]) -> None:
     assert run(FILL, ints(*shape), scalar(OperandCode.FLOAT32, 1.5), out=tensor("float32")).shape == shape
 
 

@@ -78,7 +78,7 @@ def test_refusals_when_added() -> None:
     refuses_to_add("bias has length 2, weights has 3 rows", FULLY, INPUT, WEIGHTS, floats([1, 2]), *PLAIN)
 
 
-def test_extents_that_are_not_known_are_not_compared_when_added() -> None:
+def test_dimensions_that_are_not_known_are_not_compared_when_added() -> None:
     for width, units, length in ((0, 0, 3), (2, 3, 0), (0, 3, 0)):
         weights = tensor("float32", (units, width)), WEIGHTS[1]
         bias = tensor("float32", (length,)), BIAS[1]

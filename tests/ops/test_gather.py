@@ -34,15 +34,15 @@ def test_literal() -> None:
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(extent=3)), shapes(most=3, extent=3), st.data(), st.booleans())
+@given(tensors(NUMBERS, shapes(dimension=3)), shapes(most=3, dimension=3), st.data(), st.booleans())
 def test_each_slice_is_the_indexed_one(
     x: tuple[Any, ...], index_shape: tuple[int, ...], data: Any, constant: bool
 ) -> None:
     value = x[1]
     axis = data.draw(st.integers(-value.ndim, value.ndim - 1))
-    positive, extent, rank = axis % value.ndim, value.shape[axis], len(index_shape)
+    positive, dimension, rank = axis % value.ndim, value.shape[axis], len(index_shape)
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    indices = random.integers(0, extent, index_shape, np.int32)
+    indices = random.integers(0, dimension, index_shape, np.int32)
 
     def source(*out: Any) -> Any:
         return (*out[:positive], indices[out[positive : positive + rank]], *out[positive + rank :])
@@ -52,15 +52,15 @@ def test_each_slice_is_the_indexed_one(
 
 
 @pytest.mark.parametrize(
-    ("axis", "indices", "sentence"),
+    ("axis", "indices", "message"),
     [
         (0, (0, 2), "GATHER (#0): indices are in 0..2, must be in 0..1"),
         (1, (-1, 2), "GATHER (#0): indices are in -1..2, must be in 0..2"),
         (2, (0,), "axis is 2, must be in [-2, 2)"),
     ],
 )
-def test_refusals(axis: int, indices: tuple[int, ...], sentence: str) -> None:
-    refuses_to_compute(sentence, GATHER, SIX, int32(axis), ints(*indices))
+def test_refusals(axis: int, indices: tuple[int, ...], message: str) -> None:
+    refuses_to_compute(message, GATHER, SIX, int32(axis), ints(*indices))
 
 
 def test_refuses_when_added() -> None:

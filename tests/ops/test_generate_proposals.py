@@ -124,11 +124,11 @@ def expected(
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_every_image_by_itself(kind: str, extents: Any, pre: Any, post: Any, nchw: bool, seed: Any) -> None:
+def test_every_image_by_itself(kind: str, dimensions: Any, pre: Any, post: Any, nchw: bool, seed: Any) -> None:
     family, random = FAMILIES[kind], np.random.default_rng(seed)
-    images, height, width, count = extents
+    images, height, width, count = dimensions
     scores = np.stack([random.permutation(np.arange(1, 120)) for _ in range(images)])[:, : height * width * count]
-    scores = scores.reshape(extents) / 128
+    scores = scores.reshape(dimensions) / 128
     deltas = random.integers(-48, 48, (images, height, width, count * 4)) / 64
     start = random.integers(0, 16, (count, 2)) / 8
     anchors = np.concatenate([start, start + random.integers(40, 80, start.shape) / 8], -1)
@@ -148,14 +148,14 @@ def test_every_image_by_itself(kind: str, extents: Any, pre: Any, post: Any, nch
 def test_values_are_refused_when_computing() -> None:
     family = FAMILIES["float32"]
     good = [SCORES, STILL, ANCHOR, [[40, 40]]]
-    for position, bad, sentence in (
+    for position, bad, message in (
         (1, np.zeros((1, 1, 3, 8)), r"deltas has shape \[1, 1, 3, 8\], must be \[1, 1, 3, 4\] \(as NHWC\)"),
         (2, [ANCHOR[0]] * 2, r"anchors has shape \[2, 4\], must be \[1, 4\]"),
         (2, [[8, 0, 0, 8]], r"anchors \[0\] is \[8.0, 0.0, 0.0, 8.0\], must not end before it starts"),
         (3, [[40, 40]] * 2, r"image_info has shape \[2, 2\], must be \[1, 2\]"),
         (0, [[0.5]], "scores has rank 2, must have rank 4"),
     ):
-        with pytest.raises(OpFailedError, match=sentence):
+        with pytest.raises(OpFailedError, match=message):
             run(family, *good[:position], bad, *good[position + 1 :])  # type: ignore[call-arg]
 
 

@@ -14,8 +14,8 @@ from tests.ops.image_cases import (
     VALID,
     activations,
     clamped,
+    dimensions,
     explicit,
-    extents,
     floats,
     numbers,
     operands,
@@ -37,7 +37,7 @@ BIAS = floats([0, 1])
 
 def convolution(image: Any, filter: Any, bias: Any, padding: Any, stride: Any, groups: Any) -> Any:
     """The sum of the definition for every cell of the result."""
-    rows, columns = extents(image.shape[1:3], filter.shape[1:3], stride, padding)
+    rows, columns = dimensions(image.shape[1:3], filter.shape[1:3], stride, padding)
     depth, channels = filter.shape[3], len(filter) // groups
     y = np.empty((len(image), rows, columns, len(filter)))
     for n, row, column, channel in np.ndindex(*y.shape):

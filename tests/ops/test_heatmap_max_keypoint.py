@@ -99,8 +99,8 @@ def refine(cells: Any, tolerance: float) -> tuple[Any, ...]:
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_every_keypoint_by_itself(kind: str, extents: tuple[int, ...], nchw: bool, seed: int) -> None:
-    (count, size, keypoints), family, random = extents, FAMILIES[kind], np.random.default_rng(seed)
+def test_every_keypoint_by_itself(kind: str, dimensions: tuple[int, ...], nchw: bool, seed: int) -> None:
+    (count, size, keypoints), family, random = dimensions, FAMILIES[kind], np.random.default_rng(seed)
     heatmaps = random.integers(-16, 32, (count, size, size, keypoints)) / 32
     start = random.integers(0, 80, (count, 2)) / 8
     boxes = np.concatenate([start, start + random.integers(0, 80, (count, 2)) / 8], -1)

@@ -73,11 +73,11 @@ def test_literal() -> None:
     st.integers(0, 2**32),
 )
 def test_against_one_key_at_a_time(
-    count: int, width: int, items: int, extent: int, weighted: bool, hash_type: Any, item_type: Any, seed: int
+    count: int, width: int, items: int, dimension: int, weighted: bool, hash_type: Any, item_type: Any, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
     hash = random.normal(size=(count, width)).astype(hash_type)
-    x = random.integers(0, 200, (items, extent)).astype(item_type)
+    x = random.integers(0, 200, (items, dimension)).astype(item_type)
     weight = random.normal(size=items).astype(hash_type) if weighted else None
     bits = bits_by_hand(hash, x, np.ones(items) if weight is None else weight)
     assert project(hash, x, weight, DENSE).tolist() == bits
@@ -93,7 +93,7 @@ def test_a_signature_of_32_bits_fills_the_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hash", "weight", "kind", "sentence"),
+    ("hash", "weight", "kind", "message"),
     [
         (HASH, None, 0, "type is 0, must be one of 1, 2, 3"),
         (HASH, np.array([1, 1], np.float32), DENSE, "weight has shape [2], must be [3]"),
@@ -102,6 +102,6 @@ def test_a_signature_of_32_bits_fills_the_sign() -> None:
         (np.zeros(3, np.float32), None, DENSE, "hash has rank 1, must have rank 2"),
     ],
 )
-def test_refusals(hash: Any, weight: Any, kind: int, sentence: str) -> None:
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def test_refusals(hash: Any, weight: Any, kind: int, message: str) -> None:
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         project(hash, ITEMS, weight, kind)

@@ -107,7 +107,7 @@ def test_a_peephole_into_a_coupled_input_gate_has_no_effect() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "change", "sentence"),
+    ("kind", "change", "message"),
     [
         (
             {},
@@ -159,5 +159,5 @@ def test_a_peephole_into_a_coupled_input_gate_has_no_effect() -> None:
         ),
     ],
 )
-def test_refusals(kind: Any, change: Any, sentence: str) -> None:
-    refuses(sentence, Op.LSTM, call(**kind) | change, 4)
+def test_refusals(kind: Any, change: Any, message: str) -> None:
+    refuses(message, Op.LSTM, call(**kind) | change, 4)

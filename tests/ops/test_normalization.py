@@ -40,7 +40,7 @@ def real_scalars(type: Any, *values: float) -> list[Any]:
 
 def slices(x: Any, axis: Any) -> Any:
     """Every one-dimensional slice along an axis, with its place."""
-    for at in np.ndindex(*(extent for i, extent in enumerate(x.shape) if i != axis % x.ndim)):
+    for at in np.ndindex(*(dimension for i, dimension in enumerate(x.shape) if i != axis % x.ndim)):
         place = list(at)
         place.insert(axis % x.ndim, slice(None))
         yield tuple(place), x[tuple(place)]

@@ -29,39 +29,39 @@ def run(model: Model, *inputs: Any) -> Any:
     return compile(model, "nnapi-reference").run(*inputs)[0]
 
 
-def pooled(extent: int, kernel: int, stride: int, padding: PaddingCode | tuple[int, int]) -> Any:
+def pooled(dimension: int, kernel: int, stride: int, padding: PaddingCode | tuple[int, int]) -> Any:
     """Sums over windows of an axis of ones: how many elements each window covers."""
     b = Builder()
-    x = b.input(tensor("float32", (1, 1, extent, 1)))
+    x = b.input(tensor("float32", (1, 1, dimension, 1)))
     weights = np.ones((1, 1, kernel, 1), np.float32)
     same = (padding,) if isinstance(padding, PaddingCode) else (*padding, 0, 0)
     b.output(b.conv_2d(x, weights, np.zeros(1, np.float32), *same, stride, 1, NONE))
-    return run(b.finish(), np.ones((1, 1, extent, 1), np.float32)).reshape(-1)
+    return run(b.finish(), np.ones((1, 1, dimension, 1), np.float32)).reshape(-1)
 
 
-@pytest.mark.parametrize("extent", [4, 5, 7])
+@pytest.mark.parametrize("dimension", [4, 5, 7])
 @pytest.mark.parametrize("kernel", [1, 2, 3, 4])
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_rule_179_padding(extent: int, kernel: int, stride: int) -> None:
-    out = math.ceil(extent / stride)
-    total = max(0, (out - 1) * stride + kernel - extent)
+def test_rule_179_padding(dimension: int, kernel: int, stride: int) -> None:
+    out = math.ceil(dimension / stride)
+    total = max(0, (out - 1) * stride + kernel - dimension)
     before = total // 2
-    assert pooled(extent, kernel, stride, PaddingCode.PADDING_SAME).tolist() == covered(
-        extent, kernel, stride, before, out
+    assert pooled(dimension, kernel, stride, PaddingCode.PADDING_SAME).tolist() == covered(
+        dimension, kernel, stride, before, out
     )
-    valid = (extent - kernel) // stride + 1
-    assert pooled(extent, kernel, stride, PaddingCode.PADDING_VALID).tolist() == covered(
-        extent, kernel, stride, 0, valid
+    valid = (dimension - kernel) // stride + 1
+    assert pooled(dimension, kernel, stride, PaddingCode.PADDING_VALID).tolist() == covered(
+        dimension, kernel, stride, 0, valid
     )
     if kernel <= 2:
         return  # padding as wide as the window is refused
-    given = (extent + 1 + 2 - kernel) // stride + 1
-    assert pooled(extent, kernel, stride, (1, 2)).tolist() == covered(extent, kernel, stride, 1, given)
+    given = (dimension + 1 + 2 - kernel) // stride + 1
+    assert pooled(dimension, kernel, stride, (1, 2)).tolist() == covered(dimension, kernel, stride, 1, given)
 
 
-def covered(extent: int, kernel: int, stride: int, before: int, out: int) -> list[float]:
+def covered(dimension: int, kernel: int, stride: int, before: int, out: int) -> list[float]:
     starts = [position * stride - before for position in range(out)]
-    return [float(sum(0 <= start + i < extent for i in range(kernel))) for start in starts]
+    return [float(sum(0 <= start + i < dimension for i in range(kernel))) for start in starts]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_rule_181_broadcasting(left: tuple[int, ...], right: tuple[int, ...], re
     assert np.array_equal(found, x + y)
 
 
-def test_rule_181_extents_that_do_not_fit() -> None:
+def test_rule_181_dimensions_that_do_not_fit() -> None:
     b = Builder()
     x, y = b.input(tensor("float32", (2, 3))), b.input(tensor("float32", (2,)))
     with pytest.raises((BadDataError, OpFailedError), match="do not broadcast"):
@@ -98,7 +98,7 @@ def test_rule_181_extents_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_rule_141_181_zero_extents_arise_inside_and_broadcast_like_others(rows: int) -> None:
+def test_rule_141_181_zero_dimensions_arise_inside_and_broadcast_like_others(rows: int) -> None:
     b = Builder()
     x, size = b.input(tensor("float32", (2, 3))), b.input(tensor("int32", (2,)))
     part = b.slice(x, [0, 0], size, out=tensor("float32", (0, 0)))
@@ -108,7 +108,7 @@ def test_rule_141_181_zero_extents_arise_inside_and_broadcast_like_others(rows: 
     assert found.tolist() == [[1, 1, 1]] * rows
 
 
-def test_rule_139_extents_are_resolved_by_the_run_or_computed() -> None:
+def test_rule_139_dimensions_are_resolved_by_the_run_or_computed() -> None:
     b = Builder()
     b.output(b.abs(b.floor(b.input(tensor("float32")), out=tensor("float32")), out=tensor("float32")))
     model = b.finish()
@@ -118,7 +118,7 @@ def test_rule_139_extents_are_resolved_by_the_run_or_computed() -> None:
         run(model, np.float32(1))
 
 
-def test_rule_141_what_does_not_take_zero_extents_fails() -> None:
+def test_rule_141_what_does_not_take_zero_dimensions_fails() -> None:
     b = Builder()
     x, size = b.input(tensor("float32", (2, 3))), b.input(tensor("int32", (2,)))
     part = b.slice(x, [0, 0], size, out=tensor("float32", (0, 0)))

@@ -58,8 +58,8 @@ def test_refusals() -> None:
     refuses_to_add("out has rank 1, must have rank 2", PACK, int32(0), a, outs=[tensor("float32", (2,))])
     refuses_to_add("inputs 1 is TENSOR_INT32, the first is TENSOR_FLOAT32", PACK, int32(0), a, ints(1), outs=outs)
     x, y = ((tensor("uint8", (1,), 0.5, zero), np.array([0], np.uint8)) for zero in (1, 2))
-    sentence = "inputs 1 is TENSOR_QUANT8_ASYMM[1] (scale 0.5, zero point 2), must have"
-    refuses_to_add(sentence, PACK, int32(0), x, y, outs=[unknown(x[0])])
+    message = "inputs 1 is TENSOR_QUANT8_ASYMM[1] (scale 0.5, zero point 2), must have"
+    refuses_to_add(message, PACK, int32(0), x, y, outs=[unknown(x[0])])
 
 
 def test_an_unknown_rank_fits_any() -> None:

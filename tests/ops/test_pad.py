@@ -64,7 +64,7 @@ def paddings_for(data: Any, value: Any, most: Any = 2) -> tuple[Any, ...]:
 
 
 @quickly
-@given(tensors(REALS, shapes(extent=3)), st.data(), st.booleans())
+@given(tensors(REALS, shapes(dimension=3)), st.data(), st.booleans())
 def test_the_input_is_surrounded(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     type, value = x
     paddings = paddings_for(data, value)
@@ -79,16 +79,16 @@ def test_the_input_is_surrounded(x: tuple[Any, ...], data: Any, constant: bool) 
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(extent=3)), st.data(), st.sampled_from([0, 1]), st.booleans())
+@given(tensors(NUMBERS, shapes(dimension=3)), st.data(), st.sampled_from([0, 1]), st.booleans())
 def test_the_surroundings_are_reflections(x: tuple[Any, ...], data: Any, mode: int, constant: bool) -> None:
     value = x[1]
     paddings = paddings_for(data, value, [n - 1 + mode for n in value.shape])
 
-    def bounced(i: Any, before: Any, extent: Any) -> Any:
+    def bounced(i: Any, before: Any, dimension: Any) -> Any:
         i -= before
         if i < 0:
             i = -i - mode
-        return i if i < extent else 2 * extent - 2 + mode - i
+        return i if i < dimension else 2 * dimension - 2 + mode - i
 
     def source(*index: Any) -> Any:
         return tuple(bounced(i, p[0], n) for i, p, n in zip(index, paddings[1], value.shape, strict=True))
@@ -116,18 +116,18 @@ def test_refusals(code: OperationCode, more: list[Any]) -> None:
         refuses_to_add("input has rank 5, must have rank 1 or 2 or 3 or 4", code, five, ints([0, 0]), *more)
 
 
-def test_extents_are_counted_exactly() -> None:
+def test_dimensions_are_counted_exactly() -> None:
     most = 2**31 - 1
-    sentence = f"gives TENSOR_FLOAT32[{2 * most + 1}], which takes {8 * most + 4} bytes"
-    refuses_to_compute(sentence, PAD, floats([1]), ints([most, most]))
+    message = f"gives TENSOR_FLOAT32[{2 * most + 1}], which takes {8 * most + 4} bytes"
+    refuses_to_compute(message, PAD, floats([1]), ints([most, most]))
 
 
 def test_mirror_pad_refuses() -> None:
     x = floats([[1, 2]])
-    sentence = "paddings [[0, 0], [2, 0]] must not be above [0, 1] in mode 0 (REFLECT)"
-    refuses_to_compute(sentence, MIRROR_PAD, x, ints([0, 0], [2, 0]), REFLECT)
-    sentence = "paddings [[0, 2], [0, 0]] must not be above [1, 2] in mode 1 (SYMMETRIC)"
-    refuses_to_compute(sentence, MIRROR_PAD, x, ints([0, 2], [0, 0]), SYMMETRIC)
+    message = "paddings [[0, 0], [2, 0]] must not be above [0, 1] in mode 0 (REFLECT)"
+    refuses_to_compute(message, MIRROR_PAD, x, ints([0, 0], [2, 0]), REFLECT)
+    message = "paddings [[0, 2], [0, 0]] must not be above [1, 2] in mode 1 (SYMMETRIC)"
+    refuses_to_compute(message, MIRROR_PAD, x, ints([0, 2], [0, 0]), SYMMETRIC)
     refuses_to_compute("mode is 2, must be one of 0, 1", MIRROR_PAD, x, ints([0, 0], [0, 0]), int32(2))
     refuses_to_add("paddings has rank 1, must have rank 2", MIRROR_PAD, x, ints(0, 0), REFLECT)
     refuses_to_add("paddings has shape [1, 2], must be [rank of input, 2]", MIRROR_PAD, x, ints([0, 0]), REFLECT)

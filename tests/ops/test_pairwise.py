@@ -86,8 +86,8 @@ def test_equal_quantisation_keeps_every_code() -> None:
 @pytest.mark.parametrize("code", [Op.MAXIMUM, Op.MINIMUM, Op.POW])
 def test_refusals(code: Any) -> None:
     first, second = {Op.POW: ("base", "exponent")}.get(code, ("a", "b"))
-    sentence = f"{first} of shape [2] and {second} of shape [3] do not broadcast"
-    refuses_to_compute(sentence, code, floats([1, 2]), floats([1, 2, 3]))
+    message = f"{first} of shape [2] and {second} of shape [3] do not broadcast"
+    refuses_to_compute(message, code, floats([1, 2]), floats([1, 2, 3]))
     refuses_to_add(f"{second} is TENSOR_INT32, must be TENSOR_FLOAT32", code, floats([1]), ints(1))
     omitted = (tensor("float32", (1,)), None)
     refuses_to_compute(f"{second} is omitted, but needed", code, floats([1]), omitted, error=BadDataError)

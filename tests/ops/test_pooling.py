@@ -17,8 +17,8 @@ from tests.ops.image_cases import (
     VALID,
     activations,
     clamped,
+    dimensions,
     explicit,
-    extents,
     floats,
     numbers,
     paddings,
@@ -109,7 +109,7 @@ def test_every_window_is_reduced(
     given = to_nchw(x) if nchw else x
     y = run(code, given, *explicit(padding, stride, size[1], size[0]), *tail(activation, nchw))
     image = reals(*x).astype(float)
-    rows, columns = extents(shape[1:3], size, stride, padding)
+    rows, columns = dimensions(shape[1:3], size, stride, padding)
     real = np.empty((shape[0], rows, columns, shape[3]))
     for n, row, column in np.ndindex(*real.shape[:3]):
         cells = [pixel for _, pixel in window(image[n], (row, column), size, stride, padding)]

@@ -34,8 +34,8 @@ def test_negative_numbers_take_the_slope(both: list[Any]) -> None:
 
 
 def test_refuses_shapes_that_do_not_stretch() -> None:
-    sentence = "input of shape [2] and alpha of shape [3] do not broadcast"
-    refuses_to_compute(sentence, PRELU, floats([1, 2]), floats([1, 2, 3]))
+    message = "input of shape [2] and alpha of shape [3] do not broadcast"
+    refuses_to_compute(message, PRELU, floats([1, 2]), floats([1, 2, 3]))
 
 
 def test_level() -> None:

@@ -83,7 +83,7 @@ def test_near_the_real_cell(batch: Any, input_size: Any, units: Any, seed: Any) 
 
 
 @pytest.mark.parametrize(
-    ("quant", "sentence"),
+    ("quant", "message"),
     [
         ({"input": (1 / 64, 128)}, "input has scale 0.015625 and zero point 128, must have 0.0078125 and 128"),
         ({"output_in": (1 / 128, 0)}, "output_in has scale 0.0078125 and zero point 0, must have 0.0078125 and 128"),
@@ -95,8 +95,8 @@ def test_near_the_real_cell(batch: Any, input_size: Any, units: Any, seed: Any) 
         ({"cell_bias": (1.0, 0)}, "cell_bias has scale 1 and zero point 0, must have 3.05176e-05 and 0"),
     ],
 )
-def test_refuses_other_quantisation(quant: Any, sentence: str) -> None:
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def test_refuses_other_quantisation(quant: Any, message: str) -> None:
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         run(constant_gates(0, 0, 0, 0, 0), quant)
 
 

@@ -163,7 +163,7 @@ def test_a_coupled_input_gate_needs_none_of_its_operands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "quant", "sentence"),
+    ("changes", "quant", "message"),
     [
         ({}, {"cell_state_in": (0.0003, 0)}, "cell_state_in has scale 0.0003, must be a power of two from 2^-15"),
         ({}, {"cell_state_in": (2.0**-8, 0)}, "cell_state_in has scale 0.00390625, must be a power of two"),
@@ -178,6 +178,6 @@ def test_a_coupled_input_gate_needs_none_of_its_operands() -> None:
         ({"output_in": [[0, 0]]}, {}, "output_in has shape [1, 2], must be [1, 1]"),
     ],
 )
-def test_refusals(changes: Any, quant: Any, sentence: str) -> None:
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def test_refusals(changes: Any, quant: Any, message: str) -> None:
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         run(still(**changes), PLAIN, quant)

@@ -64,13 +64,13 @@ def test_logits_that_are_not_finite_get_no_weight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("logits", "count", "seeds", "sentence"),
+    ("logits", "count", "seeds", "message"),
     [
         ([[0, 0]], 0, (1, 2), "sample_count is 0, must be above 0"),
         ([[0, 0]], 5, (1, 2, 3), "seeds has shape [3], must be [2]"),
         ([0, 0], 5, (1, 2), "logits has rank 1, must have rank 2"),
     ],
 )
-def test_refusals(logits: list[Any], count: int, seeds: tuple[int, ...], sentence: str) -> None:
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def test_refusals(logits: list[Any], count: int, seeds: tuple[int, ...], message: str) -> None:
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         draw(logits, count, seeds)

@@ -22,7 +22,7 @@ def test_literal() -> None:
 
 @pytest.mark.parametrize("type", (NUMBERS | BOOL8 | OTHERS).values(), ids=lambda type: type.name)
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5, 8])
-def test_the_number_of_extents(type: OperandType, rank: int) -> None:
+def test_the_number_of_dimensions(type: OperandType, rank: int) -> None:
     shape = tuple(range(1, rank + 1))[:3] + (1,) * (rank - 3)
     x = type.with_dimensions(shape), np.zeros(shape, type.dtype)
     assert_same(run(RANK, x, out=COUNT), np.array(len(shape), np.int32))

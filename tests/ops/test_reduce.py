@@ -107,15 +107,15 @@ def reduced(x: Any, axes: Any, keep: bool, meaning: Any) -> Any:
     together = defaultdict(list)
     for index in np.ndindex(*x.shape):
         together[tuple(0 if axis in axes else i for axis, i in enumerate(index))].append(x[index].item())
-    shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
-    kept = shape if keep else tuple(extent for axis, extent in enumerate(x.shape) if axis not in axes) or (1,)
+    shape = tuple(1 if axis in axes else dimension for axis, dimension in enumerate(x.shape))
+    kept = shape if keep else tuple(dimension for axis, dimension in enumerate(x.shape) if axis not in axes) or (1,)
     return np.reshape([meaning(together[index]) for index in np.ndindex(*shape)], kept)
 
 
 @quickly
 @given(st.sampled_from(sorted(MEANING)), st.data(), st.booleans())
 def test_numbers_along_the_axes(code: Any, data: Any, constant: bool) -> None:
-    type, x = data.draw(tensors(KINDS[code], shapes(extent=3)))
+    type, x = data.draw(tensors(KINDS[code], shapes(dimension=3)))
     if code == Op.REDUCE_PROD:
         x = np.clip(x, -1.25, 1.25)
     axes = data.draw(st.lists(st.integers(-x.ndim, x.ndim - 1), min_size=1, max_size=5))

@@ -41,27 +41,27 @@ def test_reshape_literal() -> None:
 
 @st.composite
 def factorings(draw: st.DrawFn, size: Any) -> Any:
-    """Extents whose product is ``size``, perhaps one of them as -1."""
-    extents = []
+    """Dimensions whose product is ``size``, perhaps one of them as -1."""
+    dimensions = []
     while size > 1:
-        extents.append(draw(st.sampled_from([n for n in range(2, size + 1) if size % n == 0])))
-        size //= extents[-1]
-    extents = draw(st.permutations([*extents, 1]))
-    hidden = draw(st.integers(0, len(extents)))
-    return extents, [-1 if axis == hidden else extent for axis, extent in enumerate(extents)]
+        dimensions.append(draw(st.sampled_from([n for n in range(2, size + 1) if size % n == 0])))
+        size //= dimensions[-1]
+    dimensions = draw(st.permutations([*dimensions, 1]))
+    hidden = draw(st.integers(0, len(dimensions)))
+    return dimensions, [-1 if axis == hidden else dimension for axis, dimension in enumerate(dimensions)]
 
 
 @quickly
 @given(tensors(NUMBERS, shapes()), st.data(), st.booleans())
 def test_reshape_keeps_the_order_of_elements(x: tuple[Any, ...], data: Any, constant: bool) -> None:
-    extents, wanted = data.draw(factorings(math.prod(x[1].shape)))
+    dimensions, wanted = data.draw(factorings(math.prod(x[1].shape)))
     out = run(RESHAPE, x, ints(*wanted), constant=constant)
-    assert out.shape == tuple(extents)
+    assert out.shape == tuple(dimensions)
     assert_same(np.array(list(out.flat), out.dtype), np.array(list(x[1].flat), x[1].dtype))
 
 
 @pytest.mark.parametrize(
-    ("shape", "sentence"),
+    ("shape", "message"),
     [
         ([-1, -1], "shape [-1, -1] may hold -1 once and nothing below"),
         ([-2, -3], "shape [-2, -3] may hold -1 once and nothing below"),
@@ -70,8 +70,8 @@ def test_reshape_keeps_the_order_of_elements(x: tuple[Any, ...], data: Any, cons
         ([0, -1], "shape [0, 0] holds 0 elements, input has 6"),
     ],
 )
-def test_reshape_refuses(shape: list[int], sentence: str) -> None:
-    refuses_to_compute(sentence, RESHAPE, SIX, ints(*shape))
+def test_reshape_refuses(shape: list[int], message: str) -> None:
+    refuses_to_compute(message, RESHAPE, SIX, ints(*shape))
 
 
 def test_reshape_refuses_an_omitted_shape() -> None:
@@ -87,10 +87,10 @@ def test_squeeze_literal() -> None:
 
 
 @quickly
-@given(tensors(REALS, shapes(extent=2)), st.data(), st.booleans())
+@given(tensors(REALS, shapes(dimension=2)), st.data(), st.booleans())
 def test_squeeze_drops_the_listed_axes(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     _, value = x
-    ones = [axis for axis, extent in enumerate(value.shape) if extent == 1]
+    ones = [axis for axis, dimension in enumerate(value.shape) if dimension == 1]
     dims = data.draw(st.lists(st.sampled_from(ones), min_size=1)) if ones else []
     given_dims = ints(*(axis - data.draw(st.sampled_from([0, value.ndim])) for axis in dims)) if dims else OMITTED
     out = run(SQUEEZE, x, given_dims, constant=constant)
@@ -100,7 +100,7 @@ def test_squeeze_drops_the_listed_axes(x: tuple[Any, ...], data: Any, constant: 
 
 
 def test_squeeze_refuses() -> None:
-    refuses_to_compute("dims [1] of [2, 3] are not all of extent 1", SQUEEZE, SIX, ints(1))
+    refuses_to_compute("dims [1] of [2, 3] are not all of dimension 1", SQUEEZE, SIX, ints(1))
     refuses_to_compute("dims is 2, must be in [-2, 2)", SQUEEZE, SIX, ints(2))
 
 
@@ -117,9 +117,9 @@ def test_expand_dims_inserts_one_axis(x: tuple[Any, ...], data: Any) -> None:
     axis = data.draw(st.integers(0, value.ndim))
     sign = data.draw(st.sampled_from([0, -value.ndim - 1]))
     out = run(EXPAND_DIMS, x, int32(axis + sign))
-    extents = list(value.shape)
-    extents.insert(axis, 1)
-    assert out.shape == tuple(extents)
+    dimensions = list(value.shape)
+    dimensions.insert(axis, 1)
+    assert out.shape == tuple(dimensions)
     assert_same(out.reshape(-1), value.reshape(-1))
 
 

@@ -86,37 +86,41 @@ def test_literal_quantized() -> None:
     assert run(BILINEAR, codes, *numbers(3, 1), *flags(align=True)).reshape(-1).tolist() == [0, 128, 255]
 
 
-def source(i: int, extent: int, out: int, align: bool, half: bool) -> float:
+def source(i: int, dimension: int, out: int, align: bool, half: bool) -> float:
     """Where cell ``i`` lies in the input, in the float32 arithmetic of the specification."""
-    scale = np.float32(extent - 1) / np.float32(out - 1) if align and out > 1 else np.float32(extent) / np.float32(out)
+    scale = (
+        np.float32(dimension - 1) / np.float32(out - 1)
+        if align and out > 1
+        else np.float32(dimension) / np.float32(out)
+    )
     return float((np.float32(i) + np.float32(0.5)) * scale) if half else float(np.float32(i) * scale)
 
 
 def bilinear(image: Any, row: int, column: int, size: tuple[int, ...], align: bool, half: bool) -> Any:
     at = [
-        max(0.0, source(i, extent, out, align, half) - (0.5 if half else 0))
-        for i, extent, out in zip((row, column), image.shape, size, strict=True)
+        max(0.0, source(i, dimension, out, align, half) - (0.5 if half else 0))
+        for i, dimension, out in zip((row, column), image.shape, size, strict=True)
     ]
     corners = [
-        [(min(math.floor(x), extent - 1), 1 - x % 1), (min(math.floor(x) + 1, extent - 1), x % 1)]
-        for x, extent in zip(at, image.shape, strict=True)
+        [(min(math.floor(x), dimension - 1), 1 - x % 1), (min(math.floor(x) + 1, dimension - 1), x % 1)]
+        for x, dimension in zip(at, image.shape, strict=True)
     ]
     return sum(image[r, c] * share * part for r, share in corners[0] for c, part in corners[1])
 
 
 def nearest(image: Any, row: int, column: int, size: tuple[int, ...], align: bool, half: bool) -> Any:
     at = []
-    for i, extent, out in zip((row, column), image.shape, size, strict=True):
-        x = source(i, extent, out, align, half)
-        at.append(min(max(math.floor(x + 0.5) if align else math.floor(x), 0), extent - 1))
+    for i, dimension, out in zip((row, column), image.shape, size, strict=True):
+        x = source(i, dimension, out, align, half)
+        at.append(min(max(math.floor(x + 0.5) if align else math.floor(x), 0), dimension - 1))
     return image[at[0], at[1]]
 
 
 @quickly
 @given(st.data(), random_seeds, st.sampled_from([BILINEAR, NEAREST]), st.booleans(), st.sampled_from("nah"))
 def test_every_cell_has_its_source(data: Any, random: Any, code: OperationCode, nchw: bool, sampling: str) -> None:
-    extent = st.integers(1, 5)
-    shape = (data.draw(st.integers(1, 2)), data.draw(extent), data.draw(extent), data.draw(st.integers(1, 3)))
+    dimension = st.integers(1, 5)
+    shape = (data.draw(st.integers(1, 2)), data.draw(dimension), data.draw(dimension), data.draw(st.integers(1, 3)))
     size = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 8))
     type = REALS[data.draw(st.sampled_from(sorted(REALS)))].with_dimensions(shape)
     x = type, stored(type, random)
@@ -137,7 +141,7 @@ def test_refusals(code: OperationCode) -> None:
     refuses_to_compute("height is -1, must be above 0", code, SQUARE, *numbers(2, -1), flag(False))
     both = flags(align=True, half=True)
     refuses_to_compute("align_corners and half_pixel_centers are both true", code, SQUARE, *numbers(2, 2), *both)
-    for width, height, sentence in (
+    for width, height, message in (
         (1, 0.4, "height_scale is 0.4, which turns the height 2 of input into 0, must be at least 1"),
         (-2, 1, "width_scale is -2, which turns the width 2 of input into -4, must be at least 1"),
         (np.nan, 1, "width_scale is nan, which turns the width 2 of input into nan"),
@@ -146,7 +150,7 @@ def test_refusals(code: OperationCode) -> None:
         (2e9, 1, "width_scale is 2e+09, which turns the width 2 of input into 4e+09"),
     ):
         scales = [scalar(OperandCode.FLOAT32, scale) for scale in (width, height)]
-        refuses_to_compute(sentence, code, SQUARE, *scales, flag(False))
+        refuses_to_compute(message, code, SQUARE, *scales, flag(False))
     flat = floats(np.ones((2, 2, 1)))
     refuses_to_compute("input has rank 3, must have rank 4", code, flat, *numbers(2, 2), flag(False))
     mixed = [*numbers(2), scalar(OperandCode.FLOAT32, 2)]

@@ -33,7 +33,7 @@ def test_literal() -> None:
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(most=6, extent=3)), st.data(), st.booleans())
+@given(tensors(NUMBERS, shapes(most=6, dimension=3)), st.data(), st.booleans())
 def test_indices_count_from_the_end(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     value = x[1]
     axis = data.draw(st.integers(0, value.ndim - 1))

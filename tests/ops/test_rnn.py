@@ -140,7 +140,7 @@ def test_two_directions_against_plain_floats(
 
 
 @pytest.mark.parametrize(
-    ("change", "count", "sentence"),
+    ("change", "count", "message"),
     [
         ({"merge_outputs": True}, 2, "gives 3 outputs, 2 are listed: bw_hidden_out is missing"),
         ({"merge_outputs": True}, 4, "gives 3 outputs, 4 are listed: bw_hidden_out is the last, 1 too many"),
@@ -161,8 +161,8 @@ def test_two_directions_against_plain_floats(
         ({"activation": 4}, 2, "activation is 4, must be one of 0, 1, 2, 3"),
     ],
 )
-def test_refusals_two_directions(change: Any, count: int, sentence: str) -> None:
-    refuses(sentence, Op.BIDIRECTIONAL_SEQUENCE_RNN, BOTH | change, count)
+def test_refusals_two_directions(change: Any, count: int, message: str) -> None:
+    refuses(message, Op.BIDIRECTIONAL_SEQUENCE_RNN, BOTH | change, count)
 
 
 def test_refusals_one_direction() -> None:

@@ -135,10 +135,10 @@ def pool(image: Any, roi: Any, out: Any, ratio: Any, samples: Any) -> Any:
     height, width, depth = image.shape
     x1, y1, x2, y2 = (math.floor(edge / ratio[1 - i % 2] + 0.5) for i, edge in enumerate(roi))
 
-    def cells(start: Any, end: Any, bins: Any, extent: Any) -> Any:
+    def cells(start: Any, end: Any, bins: Any, dimension: Any) -> Any:
         step = np.float32(max(end - start + 1, 1)) / np.float32(bins)
         edges = [step * np.float32(k) + np.float32(start) for k in range(bins + 1)]
-        return [range(math.floor(edges[k]), min(math.ceil(edges[k + 1]), extent)) for k in range(bins)]
+        return [range(math.floor(edges[k]), min(math.ceil(edges[k + 1]), dimension)) for k in range(bins)]
 
     grid = np.zeros((*out, depth))
     for i, rows in enumerate(cells(y1, y2, out[0], height)):
@@ -163,7 +163,7 @@ def pool(image: Any, roi: Any, out: Any, ratio: Any, samples: Any) -> Any:
 def test_every_region_by_itself(
     definition: tuple[Any, ...],
     kind: str,
-    extents: tuple[int, ...],
+    dimensions: tuple[int, ...],
     count: int,
     out: tuple[int, ...],
     ratio: tuple[float, ...],
@@ -172,8 +172,8 @@ def test_every_region_by_itself(
     seed: int,
 ) -> None:
     (code, expected), family, random = definition, FAMILIES[kind], np.random.default_rng(seed)
-    images, height, width, _ = extents
-    feature_map = random.integers(-64, 128, extents) / 128
+    images, height, width, _ = dimensions
+    feature_map = random.integers(-64, 128, dimensions) / 128
     limit = np.array([width * ratio[1], height * ratio[0]] * 2)
     corners = random.integers(0, 8 * limit + 1, (count, 4)) / 8
     rois = np.concatenate([np.minimum(corners[:, :2], corners[:, 2:]), np.maximum(corners[:, :2], corners[:, 2:])], -1)
@@ -195,7 +195,7 @@ def test_the_declared_scale_is_that_of_the_result() -> None:
 
 @pytest.mark.parametrize("code", [ALIGN, POOLING])
 def test_values_are_refused_when_computing(code: OperationCode) -> None:
-    for rois, batch_index, options, sentence in (
+    for rois, batch_index, options, message in (
         ([[2, 0, 1, 1]], [0], {}, r"rois \[0\] is \[2.0, 0.0, 1.0, 1.0\], must not end before it starts"),
         ([[0, 0, 5, 1]], [0], {}, r"rois \[0\] is .*, outside of the feature map's 3 × 4 cells"),
         ([[-1, 0, 2, 1]], [0], {}, r"rois \[0\] is .*, outside of"),
@@ -205,7 +205,7 @@ def test_values_are_refused_when_computing(code: OperationCode) -> None:
         ([[0, 0, 1, 1]], [0], {"ratio": (0, 1)}, "height_ratio is 0.0, must be above 0"),
         ([[0, 0, 1, 1]], [0], {"out": (1, 0)}, "out_width is 0, must be above 0"),
     ):
-        with pytest.raises(OpFailedError, match=sentence):
+        with pytest.raises(OpFailedError, match=message):
             run(code, FLOAT, RAMP, rois, batch_index, **options)  # type: ignore[arg-type]
 
 

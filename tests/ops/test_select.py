@@ -45,7 +45,7 @@ def test_literal_codes_of_different_scales() -> None:
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(most=5, extent=3)), st.sampled_from([1, 0.5, 3]), st.integers(0, 2**32))
+@given(tensors(NUMBERS, shapes(most=5, dimension=3)), st.sampled_from([1, 0.5, 3]), st.integers(0, 2**32))
 def test_each_element_by_itself(a: tuple[Any, ...], factor: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     type, value = a
@@ -61,8 +61,8 @@ def test_each_element_by_itself(a: tuple[Any, ...], factor: float, seed: int) ->
 @pytest.mark.parametrize("lengths", [(2, 2, 1), (2, 1, 2), (1, 2, 2)])
 def test_shapes_must_be_the_same(lengths: tuple[int, ...]) -> None:
     condition, a, b = (np.ones(length) for length in lengths)
-    sentence = f"condition, a and b have shapes {', '.join(f'[{n}]' for n in lengths)}, must be the same"
-    refuses_to_compute(sentence, SELECT, truth(*condition), floats(a), floats(b), outs=[tensor("float32")])
+    message = f"condition, a and b have shapes {', '.join(f'[{n}]' for n in lengths)}, must be the same"
+    refuses_to_compute(message, SELECT, truth(*condition), floats(a), floats(b), outs=[tensor("float32")])
 
 
 def test_refuses_when_added() -> None:

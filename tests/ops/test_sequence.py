@@ -39,7 +39,7 @@ X, AUX = tensor("float32", (3, 2, 4)), tensor("float32", (3, 2, 5))
 
 
 @pytest.mark.parametrize(
-    ("aux", "fw", "bw", "sentence"),
+    ("aux", "fw", "bw", "message"),
     [
         (AUX, "w", None, "fw_w is given, bw_w is omitted, must be given in both directions or none"),
         (AUX, None, "w", "bw_w is given, fw_w is omitted, must be given in both directions or none"),
@@ -47,8 +47,8 @@ X, AUX = tensor("float32", (3, 2, 4)), tensor("float32", (3, 2, 5))
         (tensor("float32", (2, 2, 5)), None, None, "aux_input has shape [2, 2, 5], must begin with [3, 2]"),
     ],
 )
-def test_refusals_of_an_auxiliary_input(aux: Any, fw: str | None, bw: str | None, sentence: str) -> None:
-    with pytest.raises(OpFailedError, match=re.escape(sentence)):
+def test_refusals_of_an_auxiliary_input(aux: Any, fw: str | None, bw: str | None, message: str) -> None:
+    with pytest.raises(OpFailedError, match=re.escape(message)):
         check_aux(X, aux, fw, bw)
 
 

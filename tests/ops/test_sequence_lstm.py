@@ -126,7 +126,7 @@ def test_two_directions_against_plain_floats(
 
 
 @pytest.mark.parametrize(
-    ("change", "count", "sentence"),
+    ("change", "count", "message"),
     [
         (
             {"merge_outputs": True},
@@ -156,8 +156,8 @@ def test_two_directions_against_plain_floats(
         ({"input": [[1]]}, 2, "input has rank 2, must have rank 3"),
     ],
 )
-def test_refusals(change: Any, count: int, sentence: str) -> None:
-    refuses(sentence, Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH | change, count)
+def test_refusals(change: Any, count: int, message: str) -> None:
+    refuses(message, Op.BIDIRECTIONAL_SEQUENCE_LSTM, BOTH | change, count)
 
 
 def test_refuses_other_numbers_of_outputs() -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic of extents."""
+"""Arithmetic of dimensions."""
 
 import re
 from typing import Any
@@ -17,8 +17,8 @@ small = st.integers(1, 6)
 NAMES = ("x", "y")
 
 
-def refuses(sentence: str) -> Any:
-    return pytest.raises(OpFailedError, match=re.escape(sentence))
+def refuses(message: str) -> Any:
+    return pytest.raises(OpFailedError, match=re.escape(message))
 
 
 @quickly
@@ -33,7 +33,7 @@ def test_broadcast_is_numpys(a: list[int], b: list[int]) -> None:
         assert broadcast(NAMES, tuple(a), tuple(b)) == expected
 
 
-def test_no_elements_stretch_like_any_extent() -> None:
+def test_no_elements_stretch_like_any_dimension() -> None:
     assert broadcast(NAMES, (0, 2), (1, 1)) == (0, 2)
     assert broadcast(NAMES, (1,), (0,)) == (0,)
     with refuses("x of shape [0] and y of shape [2] do not broadcast"):
@@ -49,29 +49,29 @@ def test_axes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extent", "size", "stride", "dilation", "expected"),
+    ("dimension", "size", "stride", "dilation", "expected"),
     [(5, 3, 1, 1, (1, 1)), (6, 3, 2, 1, (0, 1)), (5, 2, 1, 1, (0, 1)), (4, 1, 3, 1, (0, 0)), (5, 3, 1, 2, (2, 2))],
 )
-def test_same_padding_literal(extent: int, size: int, stride: int, dilation: int, expected: tuple[int, ...]) -> None:
-    assert same_padding(extent, size, stride, dilation) == expected
+def test_same_padding_literal(dimension: int, size: int, stride: int, dilation: int, expected: tuple[int, ...]) -> None:
+    assert same_padding(dimension, size, stride, dilation) == expected
 
 
 @quickly
 @given(st.integers(1, 20), small, small, st.integers(1, 3))
-def test_same_padding_gives_an_output_for_every_stride(extent: int, size: int, stride: int, dilation: int) -> None:
-    before, after = same_padding(extent, size, stride, dilation)
-    assert windows(extent, size, stride, (before, after), dilation) == len(range(0, extent, stride))
+def test_same_padding_gives_an_output_for_every_stride(dimension: int, size: int, stride: int, dilation: int) -> None:
+    before, after = same_padding(dimension, size, stride, dilation)
+    assert windows(dimension, size, stride, (before, after), dilation) == len(range(0, dimension, stride))
     assert 0 <= after - before <= 1
 
 
 @quickly
 @given(st.integers(0, 12), small, small, small, small, st.integers(1, 3))
 def test_windows_counts_the_places_that_fit(
-    extent: int, size: int, stride: int, before: int, after: int, dilation: int
+    dimension: int, size: int, stride: int, before: int, after: int, dilation: int
 ) -> None:
-    cells = before + extent + after
+    cells = before + dimension + after
     fitting = [at for at in range(0, cells, stride) if at + (size - 1) * dilation < cells]
-    assert windows(extent, size, stride, (before, after), dilation) == len(fitting)
+    assert windows(dimension, size, stride, (before, after), dilation) == len(fitting)
 
 
 def test_slide() -> None:

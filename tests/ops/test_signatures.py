@@ -39,7 +39,7 @@ def rank_of(text: str) -> int:
 
 
 def operand(code: OperandCode, rank: int = 2, channel: int = 0, scale: float = 0.5) -> OperandType:
-    """A type of that code. No extent is known, so that none contradicts another."""
+    """A type of that code. No dimension is known, so that none contradicts another."""
     if code in SCALARS:
         return OperandType(code)
     if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
@@ -105,7 +105,7 @@ def cases(fact: Any) -> Any:
 
 
 def refusal(operation: Operation, inputs: list[Any], outputs: list[Any]) -> str | None:
-    """The sentence with which an argument list is refused."""
+    """The message with which an argument list is refused."""
     try:
         operation.match(inputs, outputs)
     except BadDataError as error:
@@ -143,16 +143,16 @@ def test_a_wrong_type_is_refused_wherever_it_stands(code: OperationCode, facts: 
             names = (*case.names[:position], other, *case.names[position + 1 :])
             if (names, results) in listed:
                 continue
-            sentence = refusal(operation, case.inputs(names), case.outputs)
-            if not sentence or not re.search(r"\w+ is \w+, (must be|the first is)", sentence):
-                wrong.append(f"{case} with {other.name} as input {position}: {sentence}")
+            message = refusal(operation, case.inputs(names), case.outputs)
+            if not message or not re.search(r"\w+ is \w+, (must be|the first is)", message):
+                wrong.append(f"{case} with {other.name} as input {position}: {message}")
         for position, other in product(range(len(results)), TENSORS):
             types = [*case.outputs[:position], operand(other, 0), *case.outputs[position + 1 :]]
             if (tuple(case.names), tuple(type.code for type in types)) in listed:
                 continue
-            sentence = refusal(operation, case.inputs(), types)
-            if not sentence or not re.search(r"\w+ is \w+, must be", sentence):
-                wrong.append(f"{case} with {other.name} as output {position}: {sentence}")
+            message = refusal(operation, case.inputs(), types)
+            if not message or not re.search(r"\w+ is \w+, must be", message):
+                wrong.append(f"{case} with {other.name} as output {position}: {message}")
     assert not wrong, "\n".join(wrong[:10])
 
 
@@ -166,15 +166,15 @@ def test_a_wrong_number_is_refused(code: OperationCode, facts: Any) -> None:
     inputs = [*longest.inputs(), longest.inputs()[-1], longest.inputs()[-1]]
     for count in range(len(inputs) + 1):
         if count not in legal and not (variable and count > min(legal)):
-            sentence = refusal(operation, inputs[:count], longest.outputs)
-            assert sentence, f"{count} inputs are taken"
+            message = refusal(operation, inputs[:count], longest.outputs)
+            assert message, f"{count} inputs are taken"
             numbers = "at least " + str(min(legal)) if variable else " or ".join(map(str, sorted(legal)))
-            assert re.fullmatch(rf"takes {numbers} inputs?, got {count}", sentence), sentence
+            assert re.fullmatch(rf"takes {numbers} inputs?, got {count}", message), message
     results = {int(count) for count in fact["signatures"][0].get("output_arity", {})} or {len(fact["outputs"])}
     for count in range(max(results) + 2):
         if count not in results and not isinstance(operation.outputs[0], Several):
-            sentence = refusal(operation, case.inputs(), (case.outputs * 9)[:count])
-            assert sentence, f"{count} outputs are taken"
+            message = refusal(operation, case.inputs(), (case.outputs * 9)[:count])
+            assert message, f"{count} outputs are taken"
 
 
 NUMBER = OperandType(OperandCode.TENSOR_FLOAT32, (1,))
@@ -214,13 +214,13 @@ def test_control_flow(code: OperationCode, facts: Any) -> None:
     assert REGISTRY[code].match(inputs, [NUMBER], references).level == combination["feature_level"]
 
     least = len(names) + combination["inputs"][-1]["min"]
-    for wrong, outputs, given, sentence in (
+    for wrong, outputs, given, message in (
         (inputs[: least - 1], [NUMBER], references, rf"takes at least {least} inputs, got {least - 1}"),
         (inputs, [], references, "takes at least 1 output, got 0"),
         ([NUMBER, *inputs[1:]], [NUMBER], references, r"is TENSOR_FLOAT32, must be (TENSOR_BOOL8|MODEL)"),
         (inputs, [NUMBER], control_flow(code, models=False)[1], "has not been given its model"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             REGISTRY[code].match(wrong, outputs, given)
 
 
@@ -269,9 +269,9 @@ def test_rank_5_is_refused_when_added_where_the_table_says_so(code: OperationCod
     limited = any(limit.search(rule) for rule in facts[code.name]["output_rules"])
     _, case = next(cases(facts[code.name]))
     case.ranks[0] = 5
-    sentence = refusal(REGISTRY[code], case.inputs(), case.outputs)
-    assert bool(sentence) == limited, sentence
-    assert not sentence or re.search(r"has rank 5, must have rank [1-4]", sentence), sentence
+    message = refusal(REGISTRY[code], case.inputs(), case.outputs)
+    assert bool(message) == limited, message
+    assert not message or re.search(r"has rank 5, must have rank [1-4]", message), message
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def test_slice_literal() -> None:
 @given(tensors(NUMBERS, shapes(most=5)), st.data(), st.booleans())
 def test_slice_is_a_block(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     value = x[1]
-    begin = [data.draw(st.integers(0, extent)) for extent in value.shape]
-    size = [data.draw(st.integers(-1, extent - first)) for extent, first in zip(value.shape, begin, strict=True)]
+    begin = [data.draw(st.integers(0, dimension)) for dimension in value.shape]
+    size = [data.draw(st.integers(-1, dimension - first)) for dimension, first in zip(value.shape, begin, strict=True)]
     shape = [n - b if s < 0 else s for n, b, s in zip(value.shape, begin, size, strict=True)]
 
     def source(*index: Any) -> Any:
@@ -56,18 +56,18 @@ def test_slice_is_a_block(x: tuple[Any, ...], data: Any, constant: bool) -> None
 
 
 @pytest.mark.parametrize(
-    ("begin", "size", "sentence"),
+    ("begin", "size", "message"),
     [
-        ((0, 2), (1, 2), "begin 2 and size 2 leave axis 1, which has extent 3"),
-        ((-1, 0), (1, 1), "begin -1 and size 1 leave axis 0, which has extent 3"),
-        ((4, 0), (-1, 1), "begin 4 and size -1 leave axis 0, which has extent 3"),
-        ((0, 0), (1, -2), "begin 0 and size -2 leave axis 1, which has extent 3"),
+        ((0, 2), (1, 2), "begin 2 and size 2 leave axis 1, which has dimension 3"),
+        ((-1, 0), (1, 1), "begin -1 and size 1 leave axis 0, which has dimension 3"),
+        ((4, 0), (-1, 1), "begin 4 and size -1 leave axis 0, which has dimension 3"),
+        ((0, 0), (1, -2), "begin 0 and size -2 leave axis 1, which has dimension 3"),
         ((0,), (1, 1), "begin holds 1 values, must hold 2, one for each axis of input"),
         ((0, 0), (1, 1, 1), "size holds 3 values, must hold 2, one for each axis of input"),
     ],
 )
-def test_slice_refuses(begin: tuple[int, ...], size: tuple[int, ...], sentence: str) -> None:
-    refuses_to_compute(sentence, SLICE, NINE, ints(*begin), ints(*size))
+def test_slice_refuses(begin: tuple[int, ...], size: tuple[int, ...], message: str) -> None:
+    refuses_to_compute(message, SLICE, NINE, ints(*begin), ints(*size))
 
 
 def strided(
@@ -110,8 +110,8 @@ def test_strided_slice_is_pythons(x: tuple[Any, ...], data: Any, constant: bool)
     begin, end, strides = ([data.draw(values) for _ in range(rank)] for values in (PLACE, PLACE, STEP))
     begin_mask, end_mask, wanted = (data.draw(st.integers(0, 2**rank - 1)) for _ in range(3))
     taken = [
-        list(range(extent))[None if begin_mask & 1 << i else b : None if end_mask & 1 << i else e : s]
-        for i, (extent, b, e, s) in enumerate(zip(value.shape, begin, end, strides, strict=True))
+        list(range(dimension))[None if begin_mask & 1 << i else b : None if end_mask & 1 << i else e : s]
+        for i, (dimension, b, e, s) in enumerate(zip(value.shape, begin, end, strides, strict=True))
     ]
     # Only axes that are sliced to one element forwards may be dropped.
     shrink = sum(1 << i for i in range(rank) if wanted & 1 << i and strides[i] > 0 and len(taken[i]) == 1)
@@ -122,7 +122,7 @@ def test_strided_slice_is_pythons(x: tuple[Any, ...], data: Any, constant: bool)
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "strides", "shrink", "sentence"),
+    ("begin", "end", "strides", "shrink", "message"),
     [
         ((0, 0), (3, 3), (1, 0), 0, "strides are [1, 0], must not be 0"),
         ((0, 0), (2, 3), (1, 1), 1, "axis 0 is dropped by shrink_axis_mask, but is sliced to 2 with stride 1"),
@@ -133,10 +133,10 @@ def test_strided_slice_is_pythons(x: tuple[Any, ...], data: Any, constant: bool)
     ],
 )
 def test_strided_slice_refuses(
-    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], shrink: int, sentence: str
+    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], shrink: int, message: str
 ) -> None:
     vectors = (ints(*begin), ints(*end), ints(*strides))
-    refuses_to_compute(sentence, STRIDED_SLICE, NINE, *vectors, int32(0), int32(0), int32(shrink))
+    refuses_to_compute(message, STRIDED_SLICE, NINE, *vectors, int32(0), int32(0), int32(shrink))
 
 
 def test_refuses_when_added() -> None:

@@ -75,7 +75,7 @@ def test_against_loops(
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         ({"rank": 3}, "rank is 3, must divide the 2 filters of weights_time"),
         ({"rank": 0}, "rank is 0, must be above 0"),
@@ -86,5 +86,5 @@ def test_against_loops(
         ({"weights_time": None}, "weights_time is omitted, but needed"),
     ],
 )
-def test_refusals(change: Any, sentence: str) -> None:
-    refuses(sentence, Op.SVDF, VALUES | change, 2)
+def test_refusals(change: Any, message: str) -> None:
+    refuses(message, Op.SVDF, VALUES | change, 2)

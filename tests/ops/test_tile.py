@@ -31,15 +31,15 @@ def test_literal() -> None:
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(most=5, extent=3)), st.data(), st.booleans())
+@given(tensors(NUMBERS, shapes(most=5, dimension=3)), st.data(), st.booleans())
 def test_indices_wrap_around(x: tuple[Any, ...], data: Any, constant: bool) -> None:
     value = x[1]
     multiples = [data.draw(st.integers(1, 3)) for _ in value.shape]
 
     def source(*index: Any) -> Any:
-        return tuple(i % extent for i, extent in zip(index, value.shape, strict=True))
+        return tuple(i % dimension for i, dimension in zip(index, value.shape, strict=True))
 
-    shape = tuple(extent * times for extent, times in zip(value.shape, multiples, strict=True))
+    shape = tuple(dimension * times for dimension, times in zip(value.shape, multiples, strict=True))
     assert_moved(run(TILE, x, ints(*multiples), constant=constant), value, shape, source)
 
 

@@ -45,7 +45,7 @@ def test_of_equal_values_the_larger_index_comes_first() -> None:
 
 
 @quickly
-@given(tensors(NUMBERS, shapes(extent=6)), st.data())
+@given(tensors(NUMBERS, shapes(dimension=6)), st.data())
 def test_rows_sorted_by_value_then_index(x: Any, data: Any) -> None:
     type, value = x
     value = value // 8 * 8 if value.dtype.kind != "f" else np.floor(value)  # so that some are equal
@@ -62,7 +62,7 @@ def test_rows_sorted_by_value_then_index(x: Any, data: Any) -> None:
 def test_refusals() -> None:
     x = floats([[1, 2]])
     outs = [tensor("float32"), INDEX]
-    refuses_to_compute("k is 3, must not be above 2, the last extent of input", TOPK_V2, x, int32(3), outs=outs)
+    refuses_to_compute("k is 3, must not be above 2, the last dimension of input", TOPK_V2, x, int32(3), outs=outs)
     refuses_to_compute("k is 0, must be above 0", TOPK_V2, x, int32(0), outs=outs)
     refuses_to_add("has 2 outputs, got 1", TOPK_V2, x, int32(1))
     refuses_to_add("indices is TENSOR_FLOAT32", TOPK_V2, x, int32(1), outs=[outs[0], outs[0]])

@@ -51,8 +51,8 @@ def test_axis_i_is_the_axis_that_perm_names(x: tuple[Any, ...], data: Any, const
 
 @pytest.mark.parametrize("perm", [(0, 0), (1,), (0, 2), (-1, 0), (0, 1, 2)])
 def test_refuses_what_is_no_permutation(perm: tuple[int, ...]) -> None:
-    sentence = f"perm is {list(perm)}, must be a permutation of 0..1"
-    refuses_to_compute(sentence, TRANSPOSE, floats([[1, 2]]), ints(*perm))
+    message = f"perm is {list(perm)}, must be a permutation of 0..1"
+    refuses_to_compute(message, TRANSPOSE, floats([[1, 2]]), ints(*perm))
 
 
 def test_refuses_when_added() -> None:

@@ -89,7 +89,7 @@ def test_valid_padding_does_not_look_at_the_wanted_shape() -> None:
 @given(st.data(), random_seeds, st.sampled_from(sorted(KINDS)), pairs, pairs, st.booleans())
 def test_every_cell_spreads_the_filter(data: Any, random: Any, kind: str, size: Any, stride: Any, nchw: bool) -> None:
     image = (data.draw(st.integers(1, 2)), *data.draw(pairs), data.draw(st.integers(1, 3)))
-    fulls = [(extent - 1) * step + k for extent, step, k in zip(image[1:3], stride, size, strict=True)]
+    fulls = [(dimension - 1) * step + k for dimension, step, k in zip(image[1:3], stride, size, strict=True)]
     padding = tuple(
         (before := data.draw(st.integers(0, full - 1)), data.draw(st.integers(-3, full - 1 - before))) for full in fulls
     )
@@ -105,8 +105,8 @@ def test_refusals() -> None:
     negative = explicit(((0, 0), (-1, 0)), (1, 1))
     refuses_to_compute("pad_left is -1, must not be negative", TRANSPOSE, IMAGE, FILTER, BIAS, *negative, *tail())
     all_of_it = explicit(((0, 0), (2, 2)), (1, 1))
-    sentence = "out would be 1 × 0, must not be empty: pad_top 0, pad_bottom 0, pad_left 2, pad_right 2"
-    refuses_to_compute(sentence, TRANSPOSE, IMAGE, FILTER, BIAS, *all_of_it, *tail())
+    message = "out would be 1 × 0, must not be empty: pad_top 0, pad_bottom 0, pad_left 2, pad_right 2"
+    refuses_to_compute(message, TRANSPOSE, IMAGE, FILTER, BIAS, *all_of_it, *tail())
     same = numbers(SAME, 1, 1)
     refuses_to_compute("has 3 numbers, must have 4", TRANSPOSE, IMAGE, FILTER, BIAS, ints(1, 1, 1), *same, *tail())
     shape, wrong = ints(1, 1, 1, 1), numbers(0, 1, 1)

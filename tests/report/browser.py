@@ -42,8 +42,8 @@ def ask(page: str, script: str, folder: Path, *flags: str) -> Any:
     file.write_text(page.replace("</body>", f"{question}</body>"), encoding="utf-8")
     command = [browser, *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", file.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    assert not complaints, complaints
+    violations = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert not violations, violations
     answer = re.search(r'data-answer="([^"]*)"', done.stdout)
     assert answer, "the script did not come to its end"
     return json.loads(html.unescape(answer[1]))

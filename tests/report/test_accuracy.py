@@ -43,17 +43,17 @@ def test_nothing_compared_is_nothing_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("found", "message"),
     [
         ([np.zeros(3)], "output 0 has shape [3], the reference's [2]"),
         ([np.array([0, np.nan])], "value 1 of an output is nan, the reference's 1.0"),
         ([], "there are 0 outputs, the reference has 1"),
     ],
 )
-def test_what_cannot_be_compared(found: list[np.ndarray], sentence: str) -> None:
+def test_what_cannot_be_compared(found: list[np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=".") as error:
         Agreements().add([tensor("float32", (2,))], [np.array([0.0, 1.0])], found)
-    assert str(error.value) == sentence
+    assert str(error.value) == message
 
 
 def test_top() -> None:

@@ -51,7 +51,7 @@ def test_wanted_values(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("file,label\n", "has no rows"),
         ("name,label\na.png,1\n", "needs a column 'file'"),
@@ -61,8 +61,8 @@ def test_wanted_values(folder: Path) -> None:
         ("file,label,ymin,xmin,ymax,xmax\na.png,1,0,0,x,1\n", "a.png: a corner is no number"),
     ],
 )
-def test_damaged_tables(folder: Path, text: str, sentence: str) -> None:
-    with pytest.raises(DatasetError, match=sentence):
+def test_damaged_tables(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
         read_dataset(table(folder, text))
 
 

@@ -74,9 +74,9 @@ def test_a_file_that_is_no_model(engine: Engine, tmp_path: Path) -> None:
 
 def test_what_an_engine_says_is_told_short() -> None:
     told = "Exception from src/core.cpp:84:\nFrontEnd API failed:\n  axis 3 is out of range  \n\n"
-    assert engines._sentence(RuntimeError(told)) == "axis 3 is out of range"
-    assert engines._sentence(RuntimeError()) == "RuntimeError"
-    assert len(engines._sentence(RuntimeError("x" * 5000))) == 241
+    assert engines._message(RuntimeError(told)) == "axis 3 is out of range"
+    assert engines._message(RuntimeError()) == "RuntimeError"
+    assert len(engines._message(RuntimeError("x" * 5000))) == 241
 
 
 def test_onnx_must_lie_beside() -> None:

@@ -24,7 +24,7 @@ def test_the_file_says_the_usual_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("data", "message"),
     [
         ([], "no result of nnapi bench"),
         ({"format": "other"}, "no result of nnapi bench"),
@@ -33,8 +33,8 @@ def test_the_file_says_the_usual_figures() -> None:
         ({"format": "nnapi-bench", "version": 1, "models": [3]}, "damaged: TypeError"),
     ],
 )
-def test_other_files(data: Any, sentence: str) -> None:
-    with pytest.raises(NotAResultError, match=sentence):
+def test_other_files(data: Any, message: str) -> None:
+    with pytest.raises(NotAResultError, match=message):
         from_data(data)
 
 

@@ -53,7 +53,7 @@ def test_rule_098_null_before_state() -> None:
 def test_rule_098_index_then_type_then_memory_then_already_set_then_length() -> None:
     execution = prepared()
     wrong, memory = tensor("float32", (3, 3)), Memory.from_array(np.zeros(16, np.uint8))
-    for index, type, offset, length, error, sentence in (
+    for index, type, offset, length, error, message in (
         (2, wrong, 0, 99, BadDataError, "input 2 does not exist, the model has 2"),
         (-1, wrong, 0, 99, BadDataError, "input -1 does not exist"),
         (1, wrong, 0, 99, BadDataError, r"cannot be given dimensions \[3, 3\]"),
@@ -61,21 +61,21 @@ def test_rule_098_index_then_type_then_memory_then_already_set_then_length() -> 
         (1, None, 0, 0, BadDataError, "offset and length are both 0"),
         (1, None, 0, 12, BadStateError, "input 1 has been set already"),
     ):
-        with pytest.raises(error, match=sentence):
+        with pytest.raises(error, match=message):
             execution.set_input_from_memory(index, memory, offset, length, type)
-    for index, type, length, error, sentence in (
+    for index, type, length, error, message in (
         (2, wrong, 1 << 32, BadDataError, "input 2 does not exist"),
         (1, wrong, 1 << 32, BadDataError, r"cannot be given dimensions \[3, 3\]"),
         (1, None, 1 << 32, BadDataError, "length 4294967296 for input 1 is above 4294967295"),
         (1, None, 12, BadStateError, "input 1 has been set already"),
         (1, None, 0, BadStateError, "input 1 has been set already"),
     ):
-        with pytest.raises(error, match=sentence):
+        with pytest.raises(error, match=message):
             execution.set_input(index, ONES, type, length)
 
 
 @pytest.mark.parametrize(
-    ("type", "sentence"),
+    ("type", "message"),
     [
         (OperandType(16, (2, 2)), "operand type 16 is not one of NeuralNetworks.h"),
         (tensor("uint8", (2, 2)), "TENSOR_QUANT8_ASYMM needs a scale above 0"),
@@ -85,9 +85,9 @@ def test_rule_098_index_then_type_then_memory_then_already_set_then_length() -> 
         (tensor("float32", (0, 2)), r"cannot be given dimensions \[0, 2\]"),
     ],
 )
-def test_rule_099_a_type_replaces_only_what_is_not_known(type: OperandType, sentence: str) -> None:
+def test_rule_099_a_type_replaces_only_what_is_not_known(type: OperandType, message: str) -> None:
     for setter, buffer in ((Execution.set_input, ONES), (Execution.set_output, blank()), (Execution.set_input, None)):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             setter(Execution(SUM), 0, buffer, type)
 
 
@@ -120,7 +120,7 @@ def test_rule_101_the_shape_of_an_input_is_known() -> None:
     slicing().set_output(0, bytearray(8))  # outputs may stay open
 
 
-def test_rule_102_zero_extents_count_as_unknown() -> None:
+def test_rule_102_zero_dimensions_count_as_unknown() -> None:
     execution = slicing()
     for given in (np.ones((0, 2), np.float32), np.ones((0, 2), np.float32).tobytes()):
         with pytest.raises(BadDataError, match=r"dimensions must be known, got \[0, 2\]"):
@@ -172,14 +172,14 @@ def test_rule_107_an_argument_is_set_once() -> None:
 def test_rule_109_a_region_lies_in_its_memory() -> None:
     memory = Memory.from_array(np.zeros(8, np.float32))
     for setter in (Execution.set_input_from_memory, Execution.set_output_from_memory):
-        for offset, length, sentence in (
+        for offset, length, message in (
             (0, 0, "offset and length are both 0"),
             (17, 16, "region of 16 bytes at offset 17 is not inside the memory of 32 bytes"),
             ((1 << 32) - 8, 16, "is not inside the memory"),
             (-4, 16, "is not inside the memory"),
             (0, 12, "takes 16 bytes, got 12"),
         ):
-            with pytest.raises(BadDataError, match=sentence):
+            with pytest.raises(BadDataError, match=message):
                 setter(Execution(SUM), 0, memory, offset, length)
         setter(Execution(SUM), 0, memory, 16, 16)
 

@@ -85,7 +85,7 @@ def test_the_session_of_a_device_is_closed_with_the_burst() -> None:
     np.testing.assert_array_equal(burst.run(GIVEN)[0], chained())
 
 
-def test_open_extents_on_the_engine() -> None:
+def test_open_dimensions_on_the_engine() -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
     b = Builder()
     b.output(b.abs(b.input(tensor("float32", (0, 2)))))

@@ -44,13 +44,13 @@ def test_rule_062_the_model_is_finished_and_valid() -> None:
 
 def test_rule_063_chosen_devices() -> None:
     model = finished_sum()
-    for chosen, error, sentence in (
+    for chosen, error, message in (
         ([], BadDataError, "no devices are listed"),
         ([REFERENCE, REFERENCE], BadDataError, "a device is listed twice"),
         (["nnapi-reference"], BadDataError, "no Device"),
         ([REFERENCE, None], UnexpectedNullError, "a device is None"),
     ):
-        with pytest.raises(error, match=sentence):
+        with pytest.raises(error, match=message):
             Compilation(model, chosen)  # type: ignore[arg-type]
 
 
@@ -169,8 +169,8 @@ def test_rule_070_an_operation_that_nobody_takes(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: nobody)
         with pytest.raises(BadDataError) as caught:
             compile(chain(), chosen)
-        for sentence in ("no device takes ABS (#0)", "first: ABS (#0): not for first", "second: ABS"):
-            assert sentence in str(caught.value)
+        for message in ("no device takes ABS (#0)", "first: ABS (#0): not for first", "second: ABS"):
+            assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("error", [BadDataError, UnexpectedNullError])

@@ -244,7 +244,7 @@ def test_after_a_rush_few_threads_stay() -> None:
     Event(lambda: None).wait()
 
 
-def test_no_thread_is_an_error_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_thread_is_an_error_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -255,7 +255,7 @@ def test_no_thread_is_an_error_with_a_sentence(monkeypatch: pytest.MonkeyPatch) 
         compilation.start(GIVEN)
 
 
-def test_no_descriptor_is_an_error_with_a_sentence() -> None:
+def test_no_descriptor_is_an_error_with_a_message() -> None:
     with Event(lambda: None, fenced=True) as event:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))

@@ -103,7 +103,7 @@ def test_rule_128_between_operations_what_is_produced_replaces_what_is_declared(
     assert on_reference(model).run(np.zeros(2, np.uint8))[0].tolist() == [0.5, 0.5]
 
 
-def test_rule_129_extents_that_contradict_the_declared_ones() -> None:
+def test_rule_129_dimensions_that_contradict_the_declared_ones() -> None:
     with pytest.raises(OpFailedError, match=r"SLICE \(#0\): gives TENSOR_FLOAT32\[3, 2\], declared is .*\[4, 2\]"):
         sliced(3, np.empty((4, 2), np.float32), out=(4, 2)).compute()
     with pytest.raises(OpFailedError, match=r"came out as \[3, 2\], set as \[4, 2\]"):

@@ -167,11 +167,11 @@ def test_rule_169_drivers_with_other_names_are_refused(name: str, monkeypatch: p
 
 
 def test_rule_169_ill_formed_descriptions() -> None:
-    for types, sentence in (
+    for types, message in (
         ({1 << 16: ExtensionType(1)}, r"operand code 65536 of .* is not in 0\.\.65535"),
         ({0: ExtensionType(0)}, "has 0 bytes"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             Device(Vendor(Extension(fresh(), types)))
 
 
@@ -235,13 +235,13 @@ def test_rule_173_types_as_the_driver_describes_them() -> None:
     scalar = OperandType(scalar_code)
     model.set_operand_value(model.add_operand(scalar), b"abc")
     assert (scalar.is_scalar, scalar.nbytes) == (True, 3)
-    for type, sentence in (
+    for type, message in (
         (OperandType(scalar_code, (1,)), "is a scalar and has no dimensions"),
         (OperandType(tensor_code, (1,), 0.5), "has no scale"),
         (OperandType(tensor_code, (1,), 0, 1), "has no zero point"),
         (OperandType(tensor_code, (1 << 16, 1 << 14)), "more than 4294967295"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             model.add_operand(type)
     values = model.add_operand(OperandType(tensor_code, (3,)))
     with pytest.raises(BadDataError, match="takes 18 bytes, got 17"):

@@ -15,7 +15,7 @@ def test_what_is_permitted_passes() -> None:
     assert str(state) == "closed"
 
 
-def test_what_is_not_permitted_is_refused_in_a_sentence() -> None:
+def test_what_is_not_permitted_is_refused_in_a_message() -> None:
     state = State("the door is", "closed")
     with pytest.raises(BadStateError, match="^cannot enter: the door is closed, not open$"):
         state.need("open", to="enter")

@@ -128,7 +128,7 @@ def test_rule_148_roles() -> None:
     desc = described((SUM, "input", 0))
     unfinished = Compilation(finished_sum())
     other = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5, 3)))
-    for compilation, index, frequency, sentence in (
+    for compilation, index, frequency, message in (
         (SUM, 0, 1.0, "input 0 was added already"),
         (unfinished, 0, 1.0, "is not ready"),
         (SUM, 2, 1.0, "input 2 does not exist"),
@@ -138,7 +138,7 @@ def test_rule_148_roles() -> None:
         (SUM, 1, 1.5, "frequency is 1.5"),
         (SUM, 1, float("nan"), "frequency is nan"),
     ):
-        with pytest.raises(BadDataError, match=sentence):
+        with pytest.raises(BadDataError, match=message):
             desc.add_input_role(compilation, index, frequency)
     with pytest.raises(UnexpectedNullError):
         desc.add_input_role(None, 0, 1.0)
@@ -261,7 +261,7 @@ def test_rule_151_a_device_that_cannot(explicit: bool, monkeypatch: pytest.Monke
         assert not opaque((compilation, "output", 0)).has_data
 
 
-def test_rule_151_unknown_extents_cannot_be_shared() -> None:
+def test_rule_151_unknown_dimensions_cannot_be_shared() -> None:
     with pytest.raises(OpFailedError, match="unknown dimensions"):
         opaque((OPEN, "input", 0))
 

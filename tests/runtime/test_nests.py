@@ -30,7 +30,7 @@ def test_a_deep_nest_is_compiled_and_run(devices: str | None, tmp_path: Path) ->
     assert "IF" in compilation.explain()
 
 
-def test_what_fails_deep_inside_is_told_in_one_sentence() -> None:
+def test_what_fails_deep_inside_is_told_in_one_message() -> None:
     compilation = nnapi.compile(nest(DEEP), "nnapi-reference")
     with pytest.raises(nnapi.NnapiError, match="the condition is omitted") as caught:
         compilation.run(None, X)

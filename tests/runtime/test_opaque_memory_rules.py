@@ -52,7 +52,7 @@ def test_rule_110_an_opaque_memory_is_used_as_a_whole_in_its_roles() -> None:
     Execution(SUM).set_input_from_memory(0, memory)
 
 
-def test_rule_110_extents_of_an_opaque_memory_are_compatible() -> None:
+def test_rule_110_dimensions_of_an_opaque_memory_are_compatible() -> None:
     compilation = slicing().compilation
     memory = opaque((compilation, "input", 0), dimensions=(3, 2))
     with pytest.raises(BadDataError, match=r"with dimensions \[4, 2\] cannot live in"):
@@ -92,7 +92,7 @@ class Roomy(type(device("nnapi-reference").driver)):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("rows", [3, 4])
-def test_rule_115_an_input_of_other_extents_than_were_bound(rows: int) -> None:
+def test_rule_115_an_input_of_other_dimensions_than_were_bound(rows: int) -> None:
     open_ = tensor("float32", (0, 2))
     compilation = compile(finished_sum(open_), [Device(Roomy())])
     memory = opaque((compilation, "output", 0), (compilation, "input", 0))
@@ -111,7 +111,7 @@ def test_rule_115_an_input_of_other_extents_than_were_bound(rows: int) -> None:
         second.start_compute()
 
 
-def test_the_cpu_allocates_no_memory_of_unknown_extents() -> None:
+def test_the_cpu_allocates_no_memory_of_unknown_dimensions() -> None:
     compilation = compile(finished_sum(tensor("float32", (0, 2))), "nnapi-reference")
     with pytest.raises(OpFailedError, match="unknown dimensions"):
         opaque((compilation, "input", 0))

@@ -122,7 +122,7 @@ def test_rule_114_a_reusable_execution_remembers_what_was_missing() -> None:
             execution.compute()
 
 
-def test_rule_137_extents_are_forgotten_at_each_start() -> None:
+def test_rule_137_dimensions_are_forgotten_at_each_start() -> None:
     size = np.array([3, 2], np.int32)
     execution = slicing()
     execution.set_reusable(True)

@@ -74,7 +74,7 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 # D. Control flow on devices
 
 
-def test_rule_059_control_flow_on_unknown_extents_runs_on_the_cpu() -> None:
+def test_rule_059_control_flow_on_unknown_dimensions_runs_on_the_cpu() -> None:
     model = branch(tensor("float32", (0,)))
     with pytest.raises(BadDataError, match=r"IF \(#0\): control flow on unknown dimensions runs on the CPU only"):
         compile(model, limited())
@@ -230,7 +230,7 @@ def test_rule_082_simple_and_compound_plans() -> None:
     assert [step.device for step in compound.steps if isinstance(step, Run)] == ["positive", "negative", "positive"]
 
 
-def test_rule_083_tensors_between_steps_have_the_extents_that_came_out() -> None:
+def test_rule_083_tensors_between_steps_have_the_dimensions_that_came_out() -> None:
     b = Builder()
     x, size = b.input(PAIR), b.input(tensor("int32", (1,)))
     part = b.slice(x, [0], size, out=tensor("float32", (0,)))

@@ -37,7 +37,7 @@ def test_output_buffers_hold_the_expected_data_and_at_least_a_byte() -> None:
     assert add(outputs={3: np.zeros((0,), np.float32)}).output_buffer_bytes == (1,)
 
 
-def test_dynamic_leaves_extents_of_outputs_open_and_keeps_ranks() -> None:
+def test_dynamic_leaves_dimensions_of_outputs_open_and_keeps_ranks() -> None:
     before = add()
     after = dynamic(before)
     assert [operand.dimensions for operand in after.main.operands] == [(2,), (2,), (), (0,)]

@@ -27,14 +27,14 @@ from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
 DRAWS, CALLS = 30, 2
 VALUE = r"\d|omitted|given|true|false|none|nan|inf"
-"""What a sentence says of an operand: a number, or whether it is there."""
+"""What a message says of an operand: a number, or whether it is there."""
 
 
-def names_an_operand(operation: Operation, sentence: str) -> bool:
-    """Whether a word of the sentence is an operand as the declaration calls it, or an output of the model."""
+def names_an_operand(operation: Operation, message: str) -> bool:
+    """Whether a word of the message is an operand as the declaration calls it, or an output of the model."""
     slots = [slot for form in operation.forms for slot in form.inputs] + list(operation.outputs)
     names = {slot.name for slot in slots} | {"the model output"}
-    return re.search(rf"\b({'|'.join(map(re.escape, names))})\b", sentence) is not None
+    return re.search(rf"\b({'|'.join(map(re.escape, names))})\b", message) is not None
 
 
 def drawn(example: Example) -> tuple[object, ...]:
@@ -46,13 +46,13 @@ def drawn(example: Example) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-def test_an_operation_computes_or_refuses_with_a_sentence(operation: Operation) -> None:
+def test_an_operation_computes_or_refuses_with_a_message(operation: Operation) -> None:
     for seed in range(DRAWS):
         refusal = refused(random_attempt(operation, np.random.default_rng(seed)))
         if refusal:
             assert str(refusal).startswith(f"{operation.name} (#0): ")
-            assert names_an_operand(operation, refusal.sentence), str(refusal)
-            assert re.search(VALUE, refusal.sentence), str(refusal)
+            assert names_an_operand(operation, refusal.message), str(refusal)
+            assert re.search(VALUE, refusal.message), str(refusal)
 
 
 def refused(example: Example) -> NnapiError | None:
@@ -73,11 +73,11 @@ def test_random_calls_are_accepted_by_the_shape_function(operation: Operation) -
             continue  # the data may still be wrong
         shapes = [array.shape for array in computed(example, REFERENCE).outputs.values()]
         declared = [model.operands[index].type.dimensions for index in model.outputs]
-        assert [len(shape) for shape in shapes] == [len(extents) for extents in declared]
+        assert [len(shape) for shape in shapes] == [len(dimensions) for dimensions in declared]
         assert all(
-            extent in (0, actual)
-            for extents, shape in zip(declared, shapes, strict=True)
-            for extent, actual in zip(extents, shape, strict=True)
+            dimension in (0, actual)
+            for dimensions, shape in zip(declared, shapes, strict=True)
+            for dimension, actual in zip(dimensions, shape, strict=True)
         )
 
 

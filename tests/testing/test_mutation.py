@@ -10,7 +10,7 @@ from nnapi.testing.conformance import Status, check
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.example import Example
 from nnapi.testing.fuzz import NoCall
-from nnapi.testing.mutation import mutate, with_other_data, with_other_extents, with_other_types, with_shuffled_data
+from nnapi.testing.mutation import mutate, with_other_data, with_other_dimensions, with_other_types, with_shuffled_data
 from nnapi.testing.variants import VARIANTS, Setting
 from tests.testing.testing_cases import REFERENCE, add, constant, endless, relu
 
@@ -34,7 +34,7 @@ def test_a_seed_gives_the_same_relative() -> None:
     assert first.inputs[0].tolist() != other.inputs[0].tolist()
 
 
-def test_mutations_change_extents_and_types() -> None:
+def test_mutations_change_dimensions_and_types() -> None:
     relatives = [mutate(relu(), rng(seed), REFERENCE) for seed in range(10)]
     assert len({relative.main.operands[0].dimensions for relative in relatives}) > 2
     assert {relative.main.operands[0].type for relative in relatives} == {
@@ -66,11 +66,11 @@ def test_shuffling_keeps_rows_together() -> None:
     assert sorted(shuffled.tolist()) == rows.tolist()
 
 
-def test_extents_change_wherever_they_occur() -> None:
-    changed = with_other_extents(add(), rng())
-    (extent,) = changed.main.operands[0].dimensions
-    assert extent != 2
-    assert changed.main.operands[1].data.shape == changed.inputs[0].shape == (extent,)
+def test_dimensions_change_wherever_they_occur() -> None:
+    changed = with_other_dimensions(add(), rng())
+    (dimension,) = changed.main.operands[0].dimensions
+    assert dimension != 2
+    assert changed.main.operands[1].data.shape == changed.inputs[0].shape == (dimension,)
     assert changed.main.operands[3].dimensions == (0,)
 
 
@@ -94,7 +94,7 @@ def test_what_is_wrong_on_purpose_has_no_relatives() -> None:
 
 
 def misfit() -> Example:
-    """[7, 5] + [3, 3, 3], which do not broadcast however one extent changes."""
+    """[7, 5] + [3, 3, 3], which do not broadcast however one dimension changes."""
     x, y, *others = add().main.operands
     operands = (replace(x, dimensions=(7, 5)), constant(y.type, np.ones((3, 3, 3), np.float32)), *others)
     return add(main=replace(add().main, operands=operands), inputs={0: np.ones((7, 5), np.float32)})
@@ -107,8 +107,8 @@ def test_published_examples_have_relatives(corpus: Corpus) -> None:
         relative = mutate(example, rng(1), REFERENCE)
         result = check(relative, VARIANTS["plain"], HERE)
         assert result.status == Status.PASSED, (example.name, result.reason)
-        extents = [[operand.dimensions for operand in each.main.operands] for each in (example, relative)]
-        changes["resized"] += extents[0] != extents[1]
+        dimensions = [[operand.dimensions for operand in each.main.operands] for each in (example, relative)]
+        changes["resized"] += dimensions[0] != dimensions[1]
         changes["retyped"] += example.types != relative.types
     assert changes["resized"] > len(chosen) / 2
     assert changes["retyped"] > 0

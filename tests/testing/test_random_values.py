@@ -24,9 +24,9 @@ def rngs() -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in SEEDS]
 
 
-def test_tastes_keep_extents_small() -> None:
+def test_tastes_keep_dimensions_small() -> None:
     tastes = [draw_taste(rng) for rng in rngs()]
-    assert all(1 <= extent <= 24 for taste in tastes for extent in taste.extents)
+    assert all(1 <= dimension <= 24 for taste in tastes for dimension in taste.dimensions)
     assert {taste.rank for taste in tastes} == {1, 2, 3, 4}
 
 

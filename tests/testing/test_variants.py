@@ -14,7 +14,7 @@ HERE = Setting((REFERENCE,))
 COMPUTING = ("plain", "dynamic", "memory", "fenced", "async", "burst", "cached")
 
 
-def complaint(variant: str, example: Example, setting: Setting = HERE) -> object:
+def violation(variant: str, example: Example, setting: Setting = HERE) -> object:
     return VARIANTS[variant].check(example, setting)
 
 
@@ -53,33 +53,33 @@ def test_each_flag_asks_for_its_variants(flag: str, variants: set[str]) -> None:
 
 @pytest.mark.parametrize("variant", COMPUTING)
 def test_right_outputs_pass(variant: str) -> None:
-    assert complaint(variant, add()) is None
+    assert violation(variant, add()) is None
 
 
 @pytest.mark.parametrize("variant", COMPUTING)
 def test_wrong_outputs_are_found(variant: str) -> None:
-    difference = complaint(variant, add(), Setting((spoilt(0.5),)))
+    difference = violation(variant, add(), Setting((spoilt(0.5),)))
     assert isinstance(difference, Difference)
     assert (difference.index, difference.actual, difference.expected) == ((0,), 11.5, 11)
 
 
 def test_signed_runs_signed_codes() -> None:
-    assert complaint("signed", relu()) is None
-    assert complaint("signed", relu(), Setting((spoilt(2),)))
+    assert violation("signed", relu()) is None
+    assert violation("signed", relu(), Setting((spoilt(2),)))
 
 
 def test_cached_lets_codes_be_three_off() -> None:
     off = Setting((spoilt(-3),))
     shifted = relu(inputs={0: np.array([140, 150, 255], np.uint8)}, outputs={1: np.array([140, 150, 255], np.uint8)})
-    assert complaint("plain", shifted, off)
-    assert complaint("cached", shifted, off) is None
-    assert complaint("cached", shifted, Setting((spoilt(-4),)))
+    assert violation("plain", shifted, off)
+    assert violation("cached", shifted, off) is None
+    assert violation("cached", shifted, Setting((spoilt(-4),)))
 
 
 @pytest.mark.parametrize("variant", ["plain", "dynamic"])
 def test_dimensions_must_be_those_expected(variant: str) -> None:
     wrong = add(outputs={3: np.array([[11], [22]], np.float32)})
-    difference = complaint(variant, wrong)
+    difference = violation(variant, wrong)
     assert isinstance(difference, Difference)
     assert (difference.actual, difference.expected) == ((2,), (2, 1))
 
@@ -87,17 +87,17 @@ def test_dimensions_must_be_those_expected(variant: str) -> None:
 @pytest.mark.parametrize("variant", COMPUTING)
 def test_what_the_device_does_not_take_is_skipped_with_its_reason(variant: str) -> None:
     with pytest.raises(Skip, match="no additions today"):
-        complaint(variant, add(), Setting((refusing("no additions today"),)))
+        violation(variant, add(), Setting((refusing("no additions today"),)))
 
 
 def test_an_operation_is_skipped_only_if_no_device_takes_it() -> None:
-    assert complaint("plain", add(), Setting((refusing("not I"), REFERENCE))) is None
+    assert violation("plain", add(), Setting((refusing("not I"), REFERENCE))) is None
 
 
 def test_a_loop_without_end_must_miss_its_deadline() -> None:
-    assert complaint("plain", endless()) is None
+    assert violation("plain", endless()) is None
     never = replace(endless(), inputs={2: np.array([False])})
-    assert complaint("plain", never) == "the loop never ends, but the execution succeeded"
+    assert violation("plain", never) == "the loop never ends, but the execution succeeded"
 
 
 def test_strict_reaches_the_judge() -> None:
@@ -107,13 +107,13 @@ def test_strict_reaches_the_judge() -> None:
     main = Graph(operands, (OperationSpec("ADD", (0, 1, 2), (3,)),), (0,), (3,))
     one_off = Example("sum", main, {0: np.array([1, 2], np.int32)}, {3: np.array([2, 4], np.int32)})
     for variant in COMPUTING[:2]:
-        assert complaint(variant, one_off) is None
-        assert complaint(variant, one_off, Setting((REFERENCE,), strict=True))
+        assert violation(variant, one_off) is None
+        assert violation(variant, one_off, Setting((REFERENCE,), strict=True))
 
 
 def test_compliance_wants_exactly_the_stated_level() -> None:
-    assert complaint("compliance", add()) is None
-    assert complaint("compliance", add(min_feature="V1_1")) == (
+    assert violation("compliance", add()) is None
+    assert violation("compliance", add(min_feature="V1_1")) == (
         "needs feature level 1 (ADD (#0): lhs is TENSOR_FLOAT32), stated is V1_1, level 2"
     )
     half = tensor("TENSOR_FLOAT16", 2)
@@ -124,30 +124,30 @@ def test_compliance_wants_exactly_the_stated_level() -> None:
         for operand in add().main.operands
     )
     needs_three = add(main=replace(add().main, operands=operands))
-    assert complaint("compliance", replace(needs_three, min_feature="V1_2")) is None
-    assert "needs feature level 3" in str(complaint("compliance", needs_three))
+    assert violation("compliance", replace(needs_three, min_feature="V1_2")) is None
+    assert "needs feature level 3" in str(violation("compliance", needs_three))
 
 
 def test_validation_wants_a_refusal() -> None:
-    assert complaint("validation", add()) == "the execution succeeded, but the model is wrong on purpose"
+    assert violation("validation", add()) == "the execution succeeded, but the model is wrong on purpose"
     one_input = add(main=replace(add().main, operations=(OperationSpec("ADD", (0, 1), (3,)),)))
-    assert complaint("validation", one_input) is None
+    assert violation("validation", one_input) is None
     bad_activation = replace(add().main.operands[2], data=np.array(99, np.int32))
     operands = (*add().main.operands[:2], bad_activation, add().main.operands[3])
-    assert complaint("validation", add(main=replace(add().main, operands=operands))) is None
-    assert complaint("validation", add(), Setting((refusing("anything"),))) is None
+    assert violation("validation", add(main=replace(add().main, operands=operands))) is None
+    assert violation("validation", add(), Setting((refusing("anything"),))) is None
 
 
 def test_finish_is_not_the_place_to_refuse() -> None:
     unwritten = replace(add().main.operands[0], lifetime=Source.TEMPORARY_VARIABLE)
     operands = (*add().main.operands, unwritten)
-    assert "finish refused" in str(complaint("validation", add(main=replace(add().main, operands=operands))))
+    assert "finish refused" in str(violation("validation", add(main=replace(add().main, operands=operands))))
 
 
 def test_criteria_of_the_example_hold() -> None:
     off = Setting((spoilt(0.002),))
-    assert complaint("plain", add(), off)
-    assert complaint("plain", add(tolerance=Criterion("fp16")), off) is None
+    assert violation("plain", add(), off)
+    assert violation("plain", add(tolerance=Criterion("fp16")), off) is None
 
 
 def test_memory_that_cannot_be_allocated_is_skipped_with_the_reason() -> None:
@@ -155,4 +155,4 @@ def test_memory_that_cannot_be_allocated_is_skipped_with_the_reason() -> None:
     open_ended = replace(example.main.operands[3], dimensions=(0,))
     operands = (*example.main.operands[:3], open_ended)
     with pytest.raises(Skip, match="no memory for output 0: "):
-        complaint("memory", add(main=replace(example.main, operands=operands)))
+        violation("memory", add(main=replace(example.main, operands=operands)))

@@ -50,11 +50,11 @@ def test_deep_trees() -> None:
 
 def test_violations_are_told() -> None:
     inner = node("inner", Layer.APPLICATION, Phase.PREPARATION)
-    (sentence,) = rearrange(root(node("outer", Layer.RUNTIME, Phase.PREPARATION, inner)))
-    assert sentence == "inner is nested in outer, a layer that does not call its own"
+    (message,) = rearrange(root(node("outer", Layer.RUNTIME, Phase.PREPARATION, inner)))
+    assert message == "inner is nested in outer, a layer that does not call its own"
     inner = node("inner", Layer.RUNTIME, Phase.TERMINATION)
-    (sentence,) = rearrange(root(node("outer", Layer.RUNTIME, Phase.PREPARATION, inner)))
-    assert sentence == "inner is nested in outer, a phase that it is no part of"
+    (message,) = rearrange(root(node("outer", Layer.RUNTIME, Phase.PREPARATION, inner)))
+    assert message == "inner is nested in outer, a phase that it is no part of"
 
 
 def test_unspecified_phases_are_those_around() -> None:

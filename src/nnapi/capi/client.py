@@ -1,7 +1,7 @@
 """A client of libneuralnetworks.so, in Python: the runtime's classes, with every call going through C.
 
 For tests and ``nnapi check --via-c``. The classes have the names and methods of the runtime's own, as far as examples
-need them; a result code other than NO_ERROR is raised as its exception, with the sentence of ``nnapi_last_error``.
+need them; a result code other than NO_ERROR is raised as its exception, with the message of ``nnapi_last_error``.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ class Execution(Owner):
         call(name, self.handle, index, pointer, address, size if length is None else length)
 
     def _completed(self, name: str, index: int, buffer: Any) -> OperandType | None:
-        """The type that C must be told where an input's extents are open; an array says its shape by itself."""
+        """The type that C must be told where an input's dimensions are open; an array says its shape by itself."""
         declared = self.model.operands[self.model.inputs[index]].type if name.endswith("Input") else None
         if declared is None or declared.is_known or not isinstance(buffer, np.ndarray):
             return None

@@ -118,7 +118,7 @@ FUNCTIONS = (
     Function(
         "int ANeuralNetworksMemoryDesc_setDimensions(ANeuralNetworksMemoryDesc* desc, uint32_t rank, const uint32_t* dimensions)",
         "desc.set_dimensions(dimensions)", 4,
-        "What is known of the memory's extents; 0 is unknown.",
+        "What is known of the memory's dimensions; 0 is unknown.",
     ),
     Function(
         "int ANeuralNetworksMemoryDesc_finish(ANeuralNetworksMemoryDesc* desc)",
@@ -287,7 +287,7 @@ FUNCTIONS = (
     Function(
         "int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution* execution, int32_t index, const ANeuralNetworksOperandType* type, const void* buffer, size_t length)",
         "execution.set_input(index, buffer, type, length)", 1,
-        "Bind a buffer to an input; null with length 0 omits it. A type, if given, completes the extents.",
+        "Bind a buffer to an input; null with length 0 omits it. A type, if given, completes the dimensions.",
         guard="execution._need_preparation('set an input')", nullable=("type",),
     ),
     Function(
@@ -367,7 +367,7 @@ FUNCTIONS = (
     Function(
         "int ANeuralNetworksExecution_getOutputOperandDimensions(ANeuralNetworksExecution* execution, int32_t index, uint32_t* dimensions)",
         "execution.output_operand_dimensions(index)", 3,
-        "Extents of an output, once computed; there must be room for as many as its rank.",
+        "Dimensions of an output, once computed; there must be room for as many as its rank.",
         otherwise={OUTPUT_INSUFFICIENT_SIZE: "error.dimensions"},
     ),
     Function(

@@ -32,8 +32,8 @@ ENUMS = (
 STRUCTURES = """\
 typedef int32_t ANeuralNetworksOperationType;
 
-/* Type, extents and quantisation of an operand. dimensions is null exactly where dimensionCount is 0: for scalars, and
-   for tensors of unknown rank. An extent of 0 is unknown. */
+/* Type, dimensions and quantisation of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
+   and for tensors of unknown rank. A dimension of 0 is unknown. */
 typedef struct ANeuralNetworksOperandType {
     int32_t type;
     uint32_t dimensionCount;
@@ -261,7 +261,7 @@ def _comment(text: str) -> str:
 
 def _own() -> list[str]:
     words = (
-        "Why the last call that failed in this thread did so, in a sentence; empty where none has. The text is this "
+        "Why the last call that failed in this thread did so, in a message; empty where none has. The text is this "
         "library's own addition, and stays until the thread's next failing call."
     )
     return [_comment(words) + "const char* nnapi_last_error(void);\n"]

@@ -68,10 +68,10 @@ def code_of(error: BaseException) -> int:
 
 
 def failed(function: str, error: BaseException) -> int:
-    """Say why a call failed: one line on stderr, and the sentence for nnapi_last_error of this thread."""
+    """Say why a call failed: one line on stderr, and the message for nnapi_last_error of this thread."""
     code = ResultCode(code_of(error))
-    sentence = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
-    line = f"{function}: {code.name}: {sentence}"
+    message = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
+    line = f"{function}: {code.name}: {message}"
     lib.nnapi_bridge_say(line.encode(errors="replace"))
     say(line)
     return int(code)

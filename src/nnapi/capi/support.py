@@ -82,7 +82,7 @@ DATA_CLASSES = (
 FLAGS = (
     ("bool", "isCachingEnabled", "caching", "Was a cache asked for?"),
     ("bool", "isControlFlowUsed", "control_flow", "Has the model an IF or a WHILE?"),
-    ("bool", "areDynamicTensorsUsed", "dynamic", "Has the model tensors between operations whose extents are open?"),
+    ("bool", "areDynamicTensorsUsed", "dynamic", "Has the model tensors between operations whose dimensions are open?"),
 )
 COMPILATION = (
     *COMMON,

@@ -202,9 +202,8 @@ def _measured(
 
 def _type(model: nnapi.Model, index: int) -> str:
     type = model.operands[index].type
-    return (
-        f"{type.name.removeprefix('TENSOR_').lower()} [{', '.join(str(extent or '?') for extent in type.dimensions)}]"
-    )
+    shape = ", ".join(str(dimension or "?") for dimension in type.dimensions)
+    return f"{type.name.removeprefix('TENSOR_').lower()} [{shape}]"
 
 
 def _explained(

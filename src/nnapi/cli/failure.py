@@ -15,7 +15,7 @@ from nnapi.errors import NnapiError
 
 
 class Mistake(Exception):
-    """Something the user can put right; the sentence says what."""
+    """Something the user can put right; the message says what."""
 
 
 class Nnapi(TyperGroup):
@@ -34,13 +34,13 @@ class Nnapi(TyperGroup):
                 _flush()
         except typer.Abort as stop:
             ended = stop.__cause__ if isinstance(stop.__cause__, EOFError) else None  # the parser takes it for Ctrl-D
-            code = fail(sentence(ended), 1) if ended else fail("stopped", 130)
+            code = fail(message(ended), 1) if ended else fail("stopped", 130)
         except BrokenPipeError:
             code = 1  # who reads the output wants no more
         except Exception as error:
             if os.environ.get("NNAPI_DEBUG", "0") not in ("", "0"):
                 traceback.print_exc()
-            code = fail(sentence(error), 2 if _is_usage(error) else 1)
+            code = fail(message(error), 2 if _is_usage(error) else 1)
         if standalone_mode:
             sys.exit(code)
         return code
@@ -69,7 +69,7 @@ def _is_usage(error: Exception) -> bool:
     return hasattr(error, "format_message")
 
 
-def sentence(error: Exception) -> str:
+def message(error: Exception) -> str:
     """The error in words, on one line unless it is a list; empty where help was printed instead."""
     if _is_usage(error):
         context = getattr(error, "ctx", None)

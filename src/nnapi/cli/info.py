@@ -102,19 +102,19 @@ def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Seque
 
 
 def _print_operands(out: Console, title: str, operands: Sequence[Operand]) -> None:
-    rows = table(title, "type", "extents", "quantisation")
+    rows = table(title, "type", "dimensions", "quantisation")
     for number, operand in enumerate(operands):
         rows.add_row(
-            Text(operand.name or str(number)), operand.type.name, _extents(operand), Text(_quantisation(operand))
+            Text(operand.name or str(number)), operand.type.name, _dimensions(operand), Text(_quantisation(operand))
         )
     out.print(rows)
     out.print()
 
 
-def _extents(operand: Operand) -> Text:
+def _dimensions(operand: Operand) -> Text:
     if operand.type.is_scalar:
         return Text("scalar")
-    return Text("×".join(str(extent or "?") for extent in operand.type.dimensions) or "any")
+    return Text("×".join(str(dimension or "?") for dimension in operand.type.dimensions) or "any")
 
 
 def _quantisation(operand: Operand) -> str:

@@ -67,10 +67,10 @@ def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
 
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
-    """A .npy of the stored type, or of numbers that become it; leading extents of 1 may be missing."""
+    """A .npy of the stored type, or of numbers that become it; leading dimensions of 1 may be missing."""
     array = _mapped(file)
-    extents = (1,) * (type.rank - array.ndim) + array.shape
-    shape = () if type.is_scalar else combine(type.dimensions, extents)
+    dimensions = (1,) * (type.rank - array.ndim) + array.shape
+    shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
         raise Mistake(f"the array has shape {list(array.shape)}")
     with np.errstate(invalid="ignore"):  # what is not a number is for the model to deal with
@@ -111,12 +111,12 @@ def to_codes(type: OperandType, real: Array) -> Array:
 
 
 def random_input(operand: Operand, seed: int) -> Given:
-    """Values of the operand's type, the same for the same seed, operand and NumPy; unknown extents become 1."""
+    """Values of the operand's type, the same for the same seed, operand and NumPy; unknown dimensions become 1."""
     type = operand.type
     if not type.is_scalar and not type.rank:
         raise Mistake(f"{operand} is of unknown rank: give a .npy file")
     generator = np.random.default_rng([seed, operand.index])
-    shape = tuple(extent or 1 for extent in type.dimensions)
+    shape = tuple(dimension or 1 for dimension in type.dimensions)
     if type.dtype.kind == "f":
         array, done = generator.uniform(-1, 1, shape).astype(type.dtype), "numbers from -1 to 1"
     elif type.code in (OperandCode.TENSOR_BOOL8, OperandCode.BOOL):

@@ -63,7 +63,7 @@ def output_operands(model: Model) -> list[Operand]:
 def class_count(model: Model) -> int | None:
     """How many classes the model tells apart; None where it is no classifier.
 
-    A classifier has one output, [N] or [1, N] with N of at least 2, that has not the extents of an input.
+    A classifier has one output, [N] or [1, N] with N of at least 2, that has not the dimensions of an input.
     """
     if len(model.outputs) != 1:
         return None

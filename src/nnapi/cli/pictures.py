@@ -37,16 +37,16 @@ class Pixels:
 
 
 def layout(type: OperandType) -> str:
-    """What the input's extents mean, a letter each: batch N, height H, width W, channels C (1 where not named).
+    """What the input's dimensions mean, a letter each: batch N, height H, width W, channels C (1 where not named).
 
     Raises Mistake where one picture, grey or coloured, does not fit.
     """
     if type.code not in FLOATS and not type.is_quantized:
         raise Mistake("an input of this type takes no picture, give a .npy file")
     for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
-        extents = dict(zip(letters, type.dimensions, strict=False))
-        fits = len(letters) == type.rank and extents.get("N", 1) in (0, 1) and extents.get("C", 1) in MODES
-        if fits and 1 not in (extents["H"], extents["W"]):
+        dimensions = dict(zip(letters, type.dimensions, strict=False))
+        fits = len(letters) == type.rank and dimensions.get("N", 1) in (0, 1) and dimensions.get("C", 1) in MODES
+        if fits and 1 not in (dimensions["H"], dimensions["W"]):
             return letters
     raise Mistake("an input of this shape takes no single picture, give a .npy file")
 
@@ -54,7 +54,7 @@ def layout(type: OperandType) -> str:
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
     """The picture in a file of any common format as a value of that type, and what was done to it.
 
-    Extents that the model leaves open are the picture's own.
+    Dimensions that the model leaves open are the picture's own.
     """
     letters = layout(type)
     wanted = dict(zip(letters, type.dimensions, strict=True))
@@ -83,7 +83,7 @@ def _opened(file: Path, channels: int) -> Image:
 
 
 def _resized(picture: Image, width: int, height: int) -> tuple[Image, str]:
-    """The picture at that size, stretched if need be, and what was done; 0 keeps an extent."""
+    """The picture at that size, stretched if need be, and what was done; 0 keeps a dimension."""
     from PIL import Image
 
     before, after = picture.size, (width or picture.width, height or picture.height)

@@ -22,11 +22,11 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     Channels are averaged; what is too long is cut, what is too short is followed by silence; the rate is kept.
     """
     floats = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
-    extents = [extent for extent in type.dimensions if extent != 1]
-    if len(extents) > 1 or not type.rank or (type.code not in floats and not type.is_quantized):
+    dimensions = [dimension for dimension in type.dimensions if dimension != 1]
+    if len(dimensions) > 1 or not type.rank or (type.code not in floats and not type.is_quantized):
         raise Mistake("an input of this type takes no samples, give a .npy file")
     samples, words = _read(file)
-    count = extents[0] if extents else 1
+    count = dimensions[0] if dimensions else 1
     if 0 < count < FEWEST:
         raise Mistake(f"an input of {count} numbers takes no recording, give a .npy file")
     count = count or len(samples)
@@ -37,7 +37,7 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     words += ", samples from -1 to 1"
     if type.is_quantized:
         fitted, words = requantizer(type, FuseCode.FUSED_NONE, 1.0)(fitted), f"{words}, quantised"
-    return fitted.astype(type.dtype).reshape([extent or count for extent in type.dimensions]), words
+    return fitted.astype(type.dtype).reshape([dimension or count for dimension in type.dimensions]), words
 
 
 def _read(file: Path) -> tuple[Array, str]:

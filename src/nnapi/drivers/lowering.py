@@ -84,7 +84,7 @@ class KnownTypes(dict[int, OperandType | None]):
         self._model = model
 
     def __missing__(self, index: int) -> OperandType | None:
-        raise NotYetKnown(self._model.operands[index].name or "an extent", index)
+        raise NotYetKnown(self._model.operands[index].name or "a dimension", index)
 
     def copy(self) -> KnownTypes:
         return KnownTypes(self._model, self)
@@ -276,7 +276,7 @@ def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | No
     that are among the ``omitted``."""
     operands = [model.operands[index] for index in model.inputs]
     return [
-        None if x.index in omitted and not x.type.is_known else tuple(extent or 1 for extent in x.type.dimensions)
+        None if x.index in omitted and not x.type.is_known else tuple(dimension or 1 for dimension in x.type.dimensions)
         for x in operands
     ]
 

@@ -31,7 +31,7 @@ class PreparedNull:
     """Zeros of the output types."""
 
     def __init__(self, types: Sequence[OperandType]) -> None:
-        self._templates = [(tuple(extent or 1 for extent in type.dimensions), type.dtype) for type in types]
+        self._templates = [(tuple(dimension or 1 for dimension in type.dimensions), type.dtype) for type in types]
 
     def execute(self, request: Request) -> Outcome:
         return Outcome([np.zeros(shape, dtype) for shape, dtype in self._templates])

@@ -15,7 +15,7 @@ def export(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a finished model to a file, which the suffix says the format of: .tflite.
 
     Names, types and quantisation are kept and nothing is computed otherwise than the model says. Raises BadDataError,
-    with a sentence that lists every operation that cannot be written and the reason, and then writes nothing.
+    with a message that lists every operation that cannot be written and the reason, and then writes nothing.
     """
     target = Path(path)
     need(target.suffix == SUFFIX, f"{target.name}: models are written as {SUFFIX}", BadDataError)

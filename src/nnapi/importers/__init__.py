@@ -32,7 +32,7 @@ def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> M
     Reads .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx. ``shapes`` fixes dimensions of
     inputs, by name, that an .onnx file leaves open, as ``{"x": (1, 3, 224, 224)}``.
 
-    Raises OSError where the file cannot be opened, and BadDataError, with a sentence, where it is no model, is damaged,
+    Raises OSError where the file cannot be opened, and BadDataError, with a message, where it is no model, is damaged,
     or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and OpFailedError where the
     process runs out of memory or of descriptors.
     """

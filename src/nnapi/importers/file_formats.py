@@ -75,7 +75,7 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
                     return row.read(memory, path, shapes or {})
             raise BadDataError(f"no model that can be read: {_guess(bytes(content[:8]))}")
     except BadDataError as error:
-        raise (error if error.sentence.startswith(f"{name} ") else error.at(path)) from None
+        raise (error if error.message.startswith(f"{name} ") else error.at(path)) from None
 
 
 def _guess(head: bytes) -> str:

@@ -43,7 +43,7 @@ class Value:
     """Something an operation reads or writes. ``array`` is a constant's value, ``in_file`` whether it is a view of the
     file.
 
-    ``open_extents``: the array holds extents of a tensor, and -1 for those that only a run knows.
+    ``open_dimensions``: the array holds dimensions of a tensor, and -1 for those that only a run knows.
     """
 
     type: OperandType
@@ -52,7 +52,7 @@ class Value:
     in_file: bool = False
     model: Model | None = None
     omitted: bool = False
-    open_extents: bool = False
+    open_dimensions: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -73,10 +73,10 @@ class Value:
 
     @property
     def is_known(self) -> bool:
-        """Whether all extents are known, or there is nothing to know."""
-        extents = self.type.dimensions
-        if extents:
-            return 0 not in extents or self.omitted or (self.array is not None and self.array.size > 0)
+        """Whether all dimensions are known, or there is nothing to know."""
+        dimensions = self.type.dimensions
+        if dimensions:
+            return 0 not in dimensions or self.omitted or (self.array is not None and self.array.size > 0)
         return self.omitted or self.model is not None or self.type.is_scalar
 
 
@@ -137,7 +137,7 @@ class Graph:
 
     def filled(self, type: OperandType, value: float = 0, name: str = "") -> Value:
         """A constant tensor of one stored value all over; Refused where its size is open or too large."""
-        expressible(type.is_known, f"{name or 'a constant'} has open extents {list(type.dimensions)}")
+        expressible(type.is_known, f"{name or 'a constant'} has open dimensions {list(type.dimensions)}")
         self.reserve(type.nbytes)
         return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
 
@@ -152,22 +152,22 @@ class Graph:
     # Operations
 
     def emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-        """Append an operation that writes ``outputs``; Refused, with NNAPI's sentence, where it cannot be expressed."""
+        """Append an operation that writes ``outputs``; Refused, with NNAPI's message, where it cannot be expressed."""
         if code not in REGISTRY:
             raise Refused(f"NNAPI's {code.name} is not available")
         try:
             self._emit(code, inputs, outputs)
         except BadDataError as error:
             if not (self._emit_real(code, inputs, outputs) or self._emit_bytes(code, inputs, outputs)):
-                raise Refused(f"NNAPI's {code.name}: {error.sentence}") from None
+                raise Refused(f"NNAPI's {code.name}: {error.message}") from None
         except NnapiError as error:
-            raise Refused(f"NNAPI's {code.name}: {error.sentence}") from None
+            raise Refused(f"NNAPI's {code.name}: {error.message}") from None
 
     def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """As the signature of the operation has it; BadDataError where that does not take the operands."""
         operation, is_open, is_known = REGISTRY[code], False, True
         for value in inputs:
-            is_open = is_open or value.open_extents
+            is_open = is_open or value.open_dimensions
             is_known = is_known and value.is_known
         types, declared = [value.type for value in inputs], [value.type for value in outputs]
         references = [value.model for value in inputs]
@@ -178,9 +178,9 @@ class Graph:
         for value, type in zip(outputs, settled, strict=True):
             value.type = type
         if is_open:
-            expressible(_passes(operation, match, inputs, outputs), "it computes with extents that only a run knows")
+            expressible(_passes(operation, match, inputs, outputs), "it computes with dimensions that only a run knows")
             for value in outputs:
-                value.open_extents = value.array is not None
+                value.open_dimensions = value.array is not None
         if any(value.array is None for value in outputs):
             fitted = Fitted(match, code, types, declared, references)
             self.steps.append(Step(code, list(inputs), list(outputs), fitted))
@@ -194,7 +194,7 @@ class Graph:
         outputs: Sequence[Value],
         declared: list[OperandType],
     ) -> list[OperandType]:
-        """The types with the extents that NNAPI computes; results of constants are computed altogether."""
+        """The types with the dimensions that NNAPI computes; results of constants are computed altogether."""
         arrays = [value.array for value in inputs]
         types = [None if value.omitted else value.type for value in inputs]
         count = len(inputs)
@@ -211,7 +211,7 @@ class Graph:
         except NotYetKnown:
             return declared
         results = [
-            type if result is type else _with_extents(type, result.dimensions)
+            type if result is type else _with_dimensions(type, result.dimensions)
             for type, result in zip(declared, call.stored_results(), strict=True)
         ]
         is_constant = all(value.omitted or value.array is not None for value in inputs) and operation.does(Trait.FOLDS)
@@ -220,7 +220,7 @@ class Graph:
             for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):
                 value.array = _freeze(array.astype(type.dtype, copy=False))
             return [
-                _with_extents(type, value.array.shape)
+                _with_dimensions(type, value.array.shape)
                 for type, value in zip(results, outputs, strict=True)
                 if value.array is not None
             ]
@@ -301,12 +301,12 @@ class Graph:
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-    """Whether extents that are not known yet pass through: they are among the numbers that are moved, none of those
+    """Whether dimensions that are not known yet pass through: they are among the numbers that are moved, none of those
     that say where to. A run that knows them may be told a shape by them."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
-    if all(i in moved for i, value in enumerate(inputs) if value.open_extents):
+    if all(i in moved for i, value in enumerate(inputs) if value.open_dimensions):
         return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)
-    return operation.code == OperationCode.RESHAPE and not inputs[0].open_extents
+    return operation.code == OperationCode.RESHAPE and not inputs[0].open_dimensions
 
 
 def _settle(
@@ -326,8 +326,8 @@ def _settle(
     return settled
 
 
-def _with_extents(type: OperandType, extents: Shape) -> OperandType:
-    return type if UNKNOWN in extents or type.is_scalar else type.with_dimensions(extents)
+def _with_dimensions(type: OperandType, dimensions: Shape) -> OperandType:
+    return type if UNKNOWN in dimensions or type.is_scalar else type.with_dimensions(dimensions)
 
 
 def _same_quantization(type: OperandType, scale: float, zero_point: int) -> OperandType:

@@ -70,7 +70,7 @@ def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to
     place = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
     if to is not None:
         return node.emit(OperationCode.SLICE, value, *place, to=to)
-    return node.apply(OperationCode.SLICE, value, *place, shape=tuple(max(extent, 0) for extent in size))
+    return node.apply(OperationCode.SLICE, value, *place, shape=tuple(max(dimension, 0) for dimension in size))
 
 
 def without_axis(shape: Shape, axis: int) -> Shape:

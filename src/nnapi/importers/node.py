@@ -50,7 +50,7 @@ class Node(ABC):
         """Let output ``i`` be a value that exists already."""
 
     @abstractmethod
-    def note(self, sentence: str) -> None:
+    def note(self, message: str) -> None:
         """Record something about the import that the user of the model should know."""
 
     @property
@@ -66,7 +66,7 @@ class Node(ABC):
         value = self.input(i)
         if value.array is None:
             raise Refused(f"{value.name} is computed, NNAPI needs a constant")
-        expressible(not value.open_extents, f"{value.name} depends on extents that only a run knows")
+        expressible(not value.open_dimensions, f"{value.name} depends on dimensions that only a run knows")
         expressible(value.array.dtype.kind in "iu", f"{value.name} is not of integers")
         numbers: list[int] = value.array.reshape(-1).tolist()
         return numbers
@@ -145,10 +145,10 @@ class Node(ABC):
         return result
 
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
-        """The same elements under other extents, of which one may be open (0)."""
+        """The same elements under other dimensions, of which one may be open (0)."""
         if list(shape).count(0) > 1:
-            raise Refused(f"several extents of {list(shape)} are open")
-        wanted = self.graph.ints([extent or -1 for extent in shape])
+            raise Refused(f"several dimensions of {list(shape)} are open")
+        wanted = self.graph.ints([dimension or -1 for dimension in shape])
         if to is None:
             if tuple(shape) == value.shape:
                 return value
@@ -156,9 +156,9 @@ class Node(ABC):
         return self.emit(OperationCode.RESHAPE, value, wanted, to=to)
 
     def known(self, value: Value) -> Shape:
-        """The extents of a value; Refused where one is open."""
+        """The dimensions of a value; Refused where one is open."""
         if not value.type.is_known:
-            raise Refused(f"{value.name} has open extents {list(value.shape)}")
+            raise Refused(f"{value.name} has open dimensions {list(value.shape)}")
         return value.shape
 
     def deliver(self, value: Value, i: int = 0) -> None:

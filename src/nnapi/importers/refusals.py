@@ -33,8 +33,8 @@ class Refusal(NamedTuple):
 class UnsupportedOperationsError(BadDataError):
     """A file uses operations that NNAPI cannot express; ``refusals`` has one entry for each of them."""
 
-    def __init__(self, sentence: str, refusals: Sequence[Refusal] = ()) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, refusals: Sequence[Refusal] = ()) -> None:
+        super().__init__(message)
         self.refusals = tuple(refusals)
 
     @classmethod

@@ -64,7 +64,7 @@ Arranged = list[tuple[Slot, list[Argument]]]
 def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]) -> Arranged:
     """Fit arguments to the first form that takes their number, names and types.
 
-    Raises BadDataError with the sentence of the form that came furthest.
+    Raises BadDataError with the message of the form that came furthest.
     """
     best: tuple[int, BadDataError] | None = None
     for form in operation.forms:

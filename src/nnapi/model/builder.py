@@ -28,7 +28,7 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents; 0 where unknown."""
+        """The dimensions; 0 where unknown."""
         return self.type.dimensions
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Builder:
         self._values: dict[int, Array] = {}
 
     def input(self, type: OperandType, name: str = "") -> Tensor:
-        """Add a model input. An extent of 0 is only known when the model runs."""
+        """Add a model input. A dimension of 0 is only known when the model runs."""
         index = self._operand(type, name)
         self._inputs.append(index)
         return Tensor(self, index, type, name)

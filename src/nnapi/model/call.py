@@ -31,7 +31,7 @@ from nnapi.model.parameter import (
 )
 
 UNKNOWN = -1
-"""An extent that only the data decide; in a normal call 0 is a true zero."""
+"""A dimension that only the data decide; in a normal call 0 is a true zero."""
 FUSE_CODES = {int(code): code for code in FuseCode}
 HIGHEST_RANK = 8
 """Up to which a rank is looked up instead of being asked for."""
@@ -49,7 +49,7 @@ class NotYetKnown(Exception):
 class Call:
     """An operation's arguments in normal form and the types of its results; a value, which nobody changes.
 
-    ``operands`` names the operand behind each tensor argument (several for lists); ``results`` have UNKNOWN extents
+    ``operands`` names the operand behind each tensor argument (several for lists); ``results`` have UNKNOWN dimensions
     where they depend on the data, ``declared`` says how the operands that take them are declared. Image tensors in
     ``arguments`` and ``results`` are described as NHWC even when ``nchw`` says that the stored arrays are not.
     """
@@ -100,10 +100,10 @@ def normalise(
     type_of: Callable[[int], OperandType | None],
     value_of: Callable[[int], Any],
 ) -> Call:
-    """The normal call of ``operation`` on concrete types (extents of 0 are true zeros; None for an omitted operand).
+    """The normal call of ``operation`` on concrete types (dimensions of 0 are true zeros; None for an omitted operand).
 
     ``value_of`` gives the array behind an operand where it is known. Raises NotYetKnown where a value that matters
-    is not; OpFailedError (BadDataError for operations of the old dispatch) with a sentence for bad values.
+    is not; OpFailedError (BadDataError for operations of the old dispatch) with a message for bad values.
     """
     arguments, operands, activation, nchw = _normal_arguments(operation, match, inputs, type_of, value_of)
     results = _results(operation, arguments, declared)
@@ -267,9 +267,9 @@ def _scalar(
     if type.code == OperandCode.BOOL:
         value = bool(value)
     if slot.check is not None:
-        complaint = slot.check(value)
-        if complaint is not None:
-            raise OpFailedError(f"{slot.name} is {value}, {complaint}")
+        violation = slot.check(value)
+        if violation is not None:
+            raise OpFailedError(f"{slot.name} is {value}, {violation}")
     return value
 
 
@@ -322,9 +322,9 @@ def _results(operation: Operation, arguments: Arguments, declared: tuple[Operand
         return (_result(output_slot(operation, 0), arguments, shapes[0], declared[0]),)
     legal = (len(shapes) - operation.optional_outputs, len(shapes))
     if len(declared) not in legal:
-        sentence = f"gives {len(shapes)} outputs, {len(declared)} are listed: "
-        sentence += _miscount(operation, arguments, legal, len(declared))
-        raise (operation.failure or OpFailedError)(sentence)
+        message = f"gives {len(shapes)} outputs, {len(declared)} are listed: "
+        message += _miscount(operation, arguments, legal, len(declared))
+        raise (operation.failure or OpFailedError)(message)
     return tuple(
         _result(output_slot(operation, position), arguments, shape, type)
         for position, (shape, type) in enumerate(zip(shapes, declared, strict=False))
@@ -362,7 +362,7 @@ def _result(
     scale, zero_point = fixed_quantization(slot, declared.code, arguments) or free
     if shape == declared.dimensions and scale == declared.scale and zero_point == declared.zero_point:
         return declared
-    dimensions = tuple([UNKNOWN if extent is None else int(extent) for extent in shape])
+    dimensions = tuple([UNKNOWN if dimension is None else int(dimension) for dimension in shape])
     return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
 
 
@@ -376,18 +376,18 @@ def fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -
 
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool, lax: bool = False) -> None:
-    """Raise OpFailedError where a result, as it is kept, contradicts its declaration: in its extents, and in its
+    """Raise OpFailedError where a result, as it is kept, contradicts its declaration: in its dimensions, and in its
     quantisation unless the check is ``lax``, as rule 128 has it between operations."""
     if result is declared:
         return
-    known: Shape = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
+    known: Shape = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)
     nbytes = result.with_dimensions(known).nbytes
     if nbytes > MAX_BYTES:
         raise OpFailedError(f"gives {result}, which takes {nbytes} bytes, more than {MAX_BYTES}")
     agrees = combine(known, declared.dimensions) is not None and not (
         0 in result.dimensions
         and len(declared.dimensions) == len(known)
-        and any(extent == 0 and want for extent, want in zip(result.dimensions, declared.dimensions, strict=True))
+        and any(dimension == 0 and want for dimension, want in zip(result.dimensions, declared.dimensions, strict=True))
     )
     if not agrees:
         raise OpFailedError(f"gives {result}, declared is {declared}")

@@ -59,7 +59,7 @@ def need_size(operand: Operand, length: int) -> None:
     """Raise BadDataError unless that many bytes are a value of the operand."""
     type = operand.type
     if not type.is_known:
-        raise BadDataError(f"{operand} has unknown extents and cannot be a constant")
+        raise BadDataError(f"{operand} has unknown dimensions and cannot be a constant")
     if type.code != OEM_SCALAR and length != type.nbytes:
         raise BadDataError(f"{operand} takes {type.nbytes} bytes, got {length}")
 

@@ -143,7 +143,7 @@ class Misfit(NamedTuple):
     """Why a form does not take operands of such kinds, and how many steps it came: a wrong type says more than a
     number that another form takes."""
 
-    sentence: str
+    message: str
     progress: int
 
 
@@ -174,7 +174,7 @@ def fit(
         for slot, where in spread_outputs:
             facets += _match_slot(slot, outputs[where], codes)
     except BadDataError as error:
-        return Misfit(error.sentence, progress)
+        return Misfit(error.message, progress)
     positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
     places = {slot.name: _place(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread}
     places |= {slot.name: _place(1, slot, where) for slot, where in spread_outputs}

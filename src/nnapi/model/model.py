@@ -57,7 +57,7 @@ class Model:
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
     Every method follows the C function of the same name; where that returns a result code the method raises the
-    exception of that code, with a sentence. After :meth:`finish` the model is frozen, and every call that would
+    exception of that code, with a message. After :meth:`finish` the model is frozen, and every call that would
     change it raises BadStateError.
     """
 
@@ -70,7 +70,7 @@ class Model:
         self.outputs: tuple[int, ...] = ()
         self.relaxed = False
         self.notes: tuple[str, ...] = ()
-        """What an importer assumed or changed, in sentences."""
+        """What an importer assumed or changed, in messages."""
         self.origin: Origin | None = None
         self._state = "building"
         self._fitted: list[Fitted | None] = []
@@ -88,7 +88,7 @@ class Model:
         return self._add_operand(type, name).index
 
     def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
-        """Add an operand whose value is an array of just its extents and storage: a view of a memory that is mapped
+        """Add an operand whose value is an array of just its dimensions and storage: a view of a memory that is mapped
         already. The bytes are not copied, and must not change."""
         operand = self._add_operand(type, name)
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, array
@@ -148,11 +148,11 @@ class Model:
             raise BadDataError(f"{operand} is not TENSOR_QUANT8_SYMM_PER_CHANNEL")
         if not (0 <= channel_dim < type.rank):
             raise BadDataError(f"{operand} has no dimension {channel_dim}")
-        extent = type.dimensions[channel_dim]
-        if not extent:
-            raise BadDataError(f"{operand} has an unknown extent along dimension {channel_dim}")
-        if len(scales) != extent:
-            raise BadDataError(f"{len(scales)} scales for {extent} channels of {operand}")
+        dimension = type.dimensions[channel_dim]
+        if not dimension:
+            raise BadDataError(f"{operand} has an unknown dimension along dimension {channel_dim}")
+        if len(scales) != dimension:
+            raise BadDataError(f"{len(scales)} scales for {dimension} channels of {operand}")
         with np.errstate(over="ignore"):
             rounded = np.asarray(scales, np.float32)
         if not (rounded > 0).all():

@@ -1,8 +1,8 @@
 """Operands: the typed values that flow through a model.
 
 An :class:`OperandType` is a value: what ``ANeuralNetworksOperandType`` (and, for filters quantised per channel,
-``ANeuralNetworksSymmPerChannelQuantParams``) says about one operand. Extents are counts of elements; in a model
-description an extent of 0 is unknown and no extents at all mean a tensor of unknown rank.
+``ANeuralNetworksSymmPerChannelQuantParams``) says about one operand. Dimensions are counts of elements; in a model
+description a dimension of 0 is unknown and no dimensions at all mean a tensor of unknown rank.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class ChannelQuantization:
 
 @dataclass(frozen=True, slots=True, init=False)
 class OperandType:
-    """Type, extents and quantisation of an operand (``ANeuralNetworksOperandType``).
+    """Type, dimensions and quantisation of an operand (``ANeuralNetworksOperandType``).
 
     ``scale`` is kept with the precision of the C structure (float32), so that equal types compare equal however
     they were made. ``data`` are parameters of an extension's type, bytes that only its driver understands.
@@ -142,12 +142,12 @@ class OperandType:
 
     @property
     def shape(self) -> Shape:
-        """The extents; what shape functions call them."""
+        """The dimensions; what shape functions call them."""
         return self.dimensions
 
     @property
     def rank(self) -> int:
-        """Number of extents; 0 for a scalar and for a tensor of unknown rank."""
+        """Number of dimensions; 0 for a scalar and for a tensor of unknown rank."""
         return len(self.dimensions)
 
     @property
@@ -164,7 +164,7 @@ class OperandType:
 
     @property
     def is_known(self) -> bool:
-        """Whether rank and every extent are known, reading 0 as unknown."""
+        """Whether rank and every dimension are known, reading 0 as unknown."""
         return self.is_scalar or (bool(self.dimensions) and 0 not in self.dimensions)
 
     @property
@@ -174,7 +174,7 @@ class OperandType:
 
     @property
     def size(self) -> int:
-        """Number of elements, unknown extents counted as 0; 1 for a scalar."""
+        """Number of elements, unknown dimensions counted as 0; 1 for a scalar."""
         return 1 if self.is_scalar else (math.prod(self.dimensions) if self.dimensions else 0)
 
     @property
@@ -188,13 +188,13 @@ class OperandType:
         return type_name(self.code)
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
-        """The type with other extents; itself where they are the same, which is what most callers find."""
+        """The type with other dimensions; itself where they are the same, which is what most callers find."""
         return self if dimensions == self.dimensions else replace(self, dimensions=tuple(dimensions))
 
     def __str__(self) -> str:
         text = self.name
         if not self.is_scalar:
-            text += "[" + ", ".join(str(extent or "?") for extent in self.dimensions) + "]"
+            text += "[" + ", ".join(str(dimension or "?") for dimension in self.dimensions) + "]"
         if self.channel:
             text += f" (per channel {self.channel.dimension})"
         elif self.scale:
@@ -255,7 +255,7 @@ def tensor(
 ) -> OperandType:
     """Type of a tensor, by NNAPI name or the usual short one: ``tensor("float32", (3, 4))``.
 
-    An extent of 0 is unknown, no extents mean unknown rank. Raises BadDataError for a name that means no type.
+    A dimension of 0 is unknown, no dimensions mean unknown rank. Raises BadDataError for a name that means no type.
     """
     if isinstance(dtype, str):
         if dtype.lower() not in _SHORT_NAMES:
@@ -272,18 +272,18 @@ def check_type(type: OperandType) -> None:
     elif code not in DTYPES and code not in SCALARS:
         raise BadDataError(f"operand type {code} is not one of NeuralNetworks.h and no driver defines it")
     if type.dimensions:
-        _check_extents(type)
+        _check_dimensions(type)
     if code not in SCALED_LATER:
         _check_quantization(type)
 
 
-def _check_extents(type: OperandType) -> None:
-    code, extents = type.code, type.dimensions
+def _check_dimensions(type: OperandType) -> None:
+    code, dimensions = type.code, type.dimensions
     if code in SCALARS:
-        raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(extents)}")
-    if min(extents) < 0:
-        raise BadDataError(f"{type.name} has a negative extent: {list(extents)}")
-    known = math.prod(extents) or math.prod([extent for extent in extents if extent])
+        raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(dimensions)}")
+    if min(dimensions) < 0:
+        raise BadDataError(f"{type.name} has a negative dimension: {list(dimensions)}")
+    known = math.prod(dimensions) or math.prod([dimension for dimension in dimensions if dimension])
     itemsize = DTYPES[code].itemsize if code in DTYPES else 0
     if not (known * itemsize <= MAX_BYTES):
         raise BadDataError(f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}")
@@ -322,7 +322,7 @@ def _check_quantization(type: OperandType) -> None:
 def combine(a: Shape, b: Shape) -> Shape | None:
     """What two descriptions of one shape say together; None where they contradict each other.
 
-    No extents say nothing, an extent of 0 yields to the other.
+    No dimensions say nothing, a dimension of 0 yields to the other.
     """
     if a == b or not a or not b:
         return a or b

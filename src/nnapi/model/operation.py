@@ -1,7 +1,7 @@
 """Operations: one object says everything true of an operation on every device.
 
 An :class:`Operation` holds the signature as data, one shape function and one reference kernel (rarely one more for
-a type that computes differently). Everything else is derived: matching a call against the signature, its sentences,
+a type that computes differently). Everything else is derived: matching a call against the signature, its messages,
 the feature level a call needs, the :class:`Call` with defaults and padding filled in that kernels and drivers see.
 """
 
@@ -91,9 +91,9 @@ class Operation:
     # What is attached to the declaration
 
     def shape(self, function: F) -> F:
-        """Register the shape function: normal arguments to the output's extents, or a list for several outputs.
+        """Register the shape function: normal arguments to the output's dimensions, or a list for several outputs.
 
-        An extent is None where it depends on the data.
+        A dimension is None where it depends on the data.
         """
         self.shape_function = function
         return function
@@ -138,7 +138,7 @@ class Operation:
     def match(
         self, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any] = ()
     ) -> Match:
-        """Fit operand types to a form; BadDataError with the sentence of the form that came closest.
+        """Fit operand types to a form; BadDataError with the message of the form that came closest.
 
         ``references`` are the models behind MODEL operands, position by position.
         """
@@ -150,11 +150,11 @@ class Operation:
                     return self._check(fitted, inputs, outputs, references or [None] * len(inputs))
                 misfit, error = fitted, None
             except BadDataError as caught:
-                misfit, error = Misfit(caught.sentence, fitted.progress), caught
+                misfit, error = Misfit(caught.message, fitted.progress), caught
             if best is None or misfit.progress > best.progress:
                 best, cause = misfit, error
         assert best is not None
-        raise cause or BadDataError(best.sentence)
+        raise cause or BadDataError(best.message)
 
     def _fit(self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]) -> list[Fit | Misfit]:
         """What each form says to operands of these kinds; remembered, because real models have few combinations."""

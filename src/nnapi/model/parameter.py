@@ -35,7 +35,7 @@ class Parameter:
     """One input or output of an operation.
 
     ``optional`` ones may be present without a value; those with a ``default`` may be left off the end of the list,
-    from feature level ``since`` on. ``check`` looks at a scalar's value and answers with a sentence where it is bad.
+    from feature level ``since`` on. ``check`` looks at a scalar's value and answers with a message where it is bad.
     Correct devices may fill an ``unspecified`` output differently.
     """
 
@@ -229,7 +229,7 @@ def Layout(*, default: Any = False, since: int = 3) -> LayoutParameter:
     return LayoutParameter(name="layout", types={OperandCode.BOOL: since}, default=default, since=since)
 
 
-# Checks of scalar values: a sentence where the value is bad.
+# Checks of scalar values: a message where the value is bad.
 
 
 def positive(value: float) -> str | None:

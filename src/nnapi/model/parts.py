@@ -59,7 +59,7 @@ class OperationCall:
 
 
 def label_call(code: int, number: int) -> str:
-    """An operation as sentences name it: its code, and how many were added before it."""
+    """An operation as messages name it: its code, and how many were added before it."""
     return f"{operation_name(code)} (#{number})"
 
 

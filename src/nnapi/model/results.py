@@ -18,7 +18,7 @@ from nnapi.model.parameter import AnyParameter, Several, TensorParameter
 def result_types(
     operation: Operation, arranged: Arranged, out: Sequence[OperandType], scale: float | None, zero_point: int
 ) -> list[OperandType]:
-    """One type per output: the extents that the shape function gives, 0 where it cannot tell.
+    """One type per output: the dimensions that the shape function gives, 0 where it cannot tell.
 
     ``out`` (empty unless given), ``scale`` and ``zero_point`` decide what the declaration leaves open. Raises
     BadDataError where they do not, and what matching and the shape function raise.
@@ -36,7 +36,7 @@ def result_types(
     def type_of(position: int) -> OperandType | None:
         argument = arguments[position]
         if not (argument.is_omitted or argument.type.is_known):
-            raise NotYetKnown("an extent", position)
+            raise NotYetKnown("a dimension", position)
         return None if argument.is_omitted else argument.type
 
     def value_of(position: int) -> Array | Model | None:
@@ -73,7 +73,7 @@ class _Results:
         return OperandType(code, (), *(fixed_quantization(slot, code, self.named) or free))
 
     def declare(self, position: int) -> OperandType:
-        """The type with its quantisation, extents as far as the caller gives them."""
+        """The type with its quantisation, dimensions as far as the caller gives them."""
         slot = output_slot(self.operation, position)
         wanted = self.out[position] if self.out else None
         code = self._code(slot) if wanted is None else wanted.code
@@ -98,13 +98,13 @@ class _Results:
         return result
 
     def complete(self, position: int, result: OperandType) -> OperandType:
-        """The type with its extents, which must agree with those the caller gives."""
-        extents = tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions)
+        """The type with its dimensions, which must agree with those the caller gives."""
+        known = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)
         wanted = self.out[position].dimensions if self.out else ()
-        dimensions = combine(extents, wanted)
+        combined = combine(known, wanted)
         name = output_slot(self.operation, position).name
-        need(dimensions is not None, f"{name} has extents {list(extents)}, not {list(wanted)}", BadDataError)
-        return result.with_dimensions(dimensions or ())
+        need(combined is not None, f"{name} has dimensions {list(known)}, not {list(wanted)}", BadDataError)
+        return result.with_dimensions(combined or ())
 
     def _code(self, slot: TensorParameter) -> int:
         accepted = slot.accepts(self.codes)
@@ -114,7 +114,7 @@ class _Results:
 
 
 def _of_models(models: Sequence[Model]) -> list[OperandType]:
-    """The outputs of the models that may run, an extent where they agree on it."""
+    """The outputs of the models that may run, a dimension where they agree on it."""
     rows = [[model.operands[index].type for index in model.outputs] for model in models]
     return [_agree(column) for column in zip(*rows, strict=False)]
 

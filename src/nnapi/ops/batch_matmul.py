@@ -28,7 +28,7 @@ def product(lhs: OperandType, rhs: OperandType, adj_x: bool, adj_y: bool) -> Sha
     need(lhs.rank == rhs.rank, f"rhs has rank {rhs.rank}, lhs has {lhs.rank}")
     *batch, rows, inner = _turn(lhs.shape, adj_x)
     *others, rhs_inner, columns = _turn(rhs.shape, adj_y)
-    need(batch == others, f"rhs has leading extents {others}, lhs has {batch}")
+    need(batch == others, f"rhs has leading dimensions {others}, lhs has {batch}")
     need(inner == rhs_inner, f"rhs has {rhs_inner} rows to multiply, lhs has {inner} columns")
     return (*batch, rows, columns)
 

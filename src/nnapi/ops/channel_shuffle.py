@@ -26,8 +26,11 @@ CHANNEL_SHUFFLE = Operation(
 @CHANNEL_SHUFFLE.shape
 def same_as_input(input: OperandType, num_groups: int, axis: int) -> Shape:
     axis = axis_of(axis, input.rank)
-    extent = input.shape[axis]
-    need(extent % num_groups == 0, f"axis {axis} of input has extent {extent}, must be a multiple of {num_groups}")
+    dimension = input.shape[axis]
+    need(
+        dimension % num_groups == 0,
+        f"axis {axis} of input has dimension {dimension}, must be a multiple of {num_groups}",
+    )
     return input.shape
 
 

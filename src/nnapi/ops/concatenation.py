@@ -39,7 +39,7 @@ def joined(inputs: Sequence[OperandType], axis: int) -> Shape:
     need(axis < len(first), f"axis is {axis}, must be in [0, {len(first)})")
     for position, type in enumerate(inputs):
         fits = type.rank == len(first) and all(
-            i == axis or extent == want for i, (extent, want) in enumerate(zip(type.shape, first, strict=True))
+            i == axis or dimension == want for i, (dimension, want) in enumerate(zip(type.shape, first, strict=True))
         )
         need(fits, f"inputs {position} has shape {list(type.shape)}, must be {list(first)} but for axis {axis}")
     return (*first[:axis], sum(type.shape[axis] for type in inputs), *first[axis + 1 :])

@@ -116,5 +116,5 @@ def _need_pairs(label: str, inner: Sequence[OperandType], other: str, outer: Seq
 
 
 def _compatible(a: OperandType, b: OperandType) -> bool:
-    """Whether one value can be of both types: all but the extents equal, these without contradiction."""
+    """Whether one value can be of both types: all but the dimensions equal, these without contradiction."""
     return a.with_dimensions(()) == b.with_dimensions(()) and combine(a.dimensions, b.dimensions) is not None

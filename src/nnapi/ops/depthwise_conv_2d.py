@@ -61,7 +61,7 @@ def convolved(
 ) -> Shape:
     n, h, w, depth = need_image("input", input)
     ones, kh, kw, channels = filter.shape
-    need(ones == 1, f"filter has shape {list(filter.shape)}, the first extent must be 1")
+    need(ones == 1, f"filter has shape {list(filter.shape)}, the first dimension must be 1")
     need(channels == depth * multiplier, f"filter has depth {channels}, must be {depth} × {multiplier}")
     check_bias(bias, channels, input, filter)
     return (n, *slide((h, w), (kh, kw), stride, padding, dilation), channels)

@@ -1,4 +1,4 @@
-"""FILL: a tensor of given extents, all of one value."""
+"""FILL: a tensor of given dimensions, all of one value."""
 
 from __future__ import annotations
 

@@ -33,6 +33,6 @@ def picked(input: OperandType, axis: int, indices: OperandType) -> Shape:
 
 @GATHER.kernel(kind="raw")
 def gather(input: Array, axis: int, indices: Array) -> Array:
-    extent, low, high = input.shape[axis], indices.min(), indices.max()
-    need(low >= 0 and high < extent, f"indices are in {low}..{high}, must be in 0..{extent - 1}")
+    dimension, low, high = input.shape[axis], indices.min(), indices.max()
+    need(low >= 0 and high < dimension, f"indices are in {low}..{high}, must be in 0..{dimension - 1}")
     return np.take(input, indices, axis)

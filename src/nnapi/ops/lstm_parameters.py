@@ -1,7 +1,7 @@
 """Operands of an LSTM cell: how they are called, declared, grouped and checked.
 
 Every operation of the family lists the same operands, the bidirectional one twice under the prefixes ``fw_`` and
-``bw_``. Rank, extents and presence are tested when computing.
+``bw_``. Rank, dimensions and presence are tested when computing.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def l2_normalization(input: Array, axis: int) -> Array:
 
 @LOCAL_RESPONSE_NORMALIZATION.kernel
 def local_response_normalization(input: Array, radius: int, bias: float, alpha: float, beta: float, axis: int) -> Array:
-    extent = input.shape[axis]
-    squares = reduce_windows(np.add, np.square(input), axis, 2 * radius + 1, 1, radius, extent, 0)
+    dimension = input.shape[axis]
+    squares = reduce_windows(np.add, np.square(input), axis, 2 * radius + 1, 1, radius, dimension, 0)
     return input * (np.float32(bias) + np.float32(alpha) * squares) ** np.float32(-beta)
 
 

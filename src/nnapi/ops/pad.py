@@ -65,10 +65,10 @@ def zero_point_facet(input: OperandType) -> list[Facet]:
 
 
 def add_paddings(shape: Shape, paddings: Array) -> Shape:
-    """Extents with ``paddings`` [rank, 2], before and after each axis, added; OpFailedError where those do not fit."""
+    """Dimensions with ``paddings`` [rank, 2], before and after each axis, added; OpFailedError where they do not."""
     need(paddings.shape == (len(shape), 2), f"paddings has shape {list(paddings.shape)}, must be {[len(shape), 2]}")
     need(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} must not be negative")
-    return tuple(extent + sum(around) for extent, around in zip(shape, paddings.tolist(), strict=True))
+    return tuple(dimension + sum(around) for dimension, around in zip(shape, paddings.tolist(), strict=True))
 
 
 PAD.facets(zero_point_facet)

@@ -39,8 +39,8 @@ def _reduction(
     def reduced(input: OperandType, axes: Array, keep_dims: int) -> Shape:
         drop = _axes(input.rank, axes)
         if keep_dims > 0:
-            return tuple(1 if axis in drop else extent for axis, extent in enumerate(input.shape))
-        return tuple(extent for axis, extent in enumerate(input.shape) if axis not in drop) or (1,)
+            return tuple(1 if axis in drop else dimension for axis, dimension in enumerate(input.shape))
+        return tuple(dimension for axis, dimension in enumerate(input.shape) if axis not in drop) or (1,)
 
     operation.kernel(kind=kind)(_along_axes(function))
     return operation

@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under other extents."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under other dimensions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXPAND_DIMS = Operation(
 
 @RESHAPE.shape
 def reshaped(input: OperandType, shape: Array) -> Shape:
-    wanted = [int(extent) for extent in shape]
+    wanted = [int(dimension) for dimension in shape]
     need(wanted.count(-1) <= 1 and min(wanted) >= -1, f"shape {wanted} may hold -1 once and nothing below")
     if -1 in wanted:
         rest = -math.prod(wanted)
@@ -58,7 +58,7 @@ def reshape(input: Array, shape: Array) -> Array:
 @SQUEEZE.shape
 def squeezed(input: OperandType, dims: Array | None) -> Shape:
     drop = set(_find_dropped(input.shape, dims))
-    return tuple(extent for axis, extent in enumerate(input.shape) if axis not in drop) or (1,)
+    return tuple(dimension for axis, dimension in enumerate(input.shape) if axis not in drop) or (1,)
 
 
 @SQUEEZE.kernel(kind="raw")
@@ -80,7 +80,7 @@ def expand_dims(input: Array, axis: int) -> Array:
 
 def _find_dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:
     if dims is None:
-        return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
+        return tuple(axis for axis, dimension in enumerate(shape) if dimension == 1)
     drop = tuple({axis_of(int(axis), len(shape), "dims") for axis in dims})
-    need(all(shape[axis] == 1 for axis in drop), f"dims {sorted(drop)} of {list(shape)} are not all of extent 1")
+    need(all(shape[axis] == 1 for axis in drop), f"dims {sorted(drop)} of {list(shape)} are not all of dimension 1")
     return drop

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR: an image with other extents."""
+"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR: an image with other dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLING = tuple(
 )
 
 LARGEST = np.float32(2**31 - 128)
-"""The largest extent in float32."""
+"""The largest dimension in float32."""
 
 
 def _resize(code: OperationCode, facts: Facts, types: Levels, layout: LayoutParameter, level: int) -> Operation:
@@ -56,17 +56,17 @@ def _by_scale(arguments: Arguments) -> Arguments:
     return arguments | {"size": (_scale_size(arguments, "height", height), _scale_size(arguments, "width", width))}
 
 
-def _scale_size(arguments: Arguments, name: str, extent: int) -> int:
-    """The extent times its scale, rounded down, which must leave at least one cell."""
+def _scale_size(arguments: Arguments, name: str, dimension: int) -> int:
+    """The dimension times its scale, rounded down, which must leave at least one cell."""
     scale = np.float32(arguments.pop(f"{name}_scale"))
     with np.errstate(over="ignore", invalid="ignore"):
-        out = np.floor(np.float32(extent) * scale)
+        out = np.floor(np.float32(dimension) * scale)
     need(
-        1 <= out <= LARGEST or extent == 0,
-        f"{name}_scale is {scale:g}, which turns the {name} {extent} of input into {out:g}, must be at least 1 and "
+        1 <= out <= LARGEST or dimension == 0,
+        f"{name}_scale is {scale:g}, which turns the {name} {dimension} of input into {out:g}, must be at least 1 and "
         "below 2³¹",
     )
-    return int(out) if extent else 0
+    return int(out) if dimension else 0
 
 
 RESIZE_BILINEAR = _resize(OperationCode.RESIZE_BILINEAR, Facts(Kind.RESIZE), reals(1, quant8=3), Layout(), 1)
@@ -98,8 +98,8 @@ def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_
     return input
 
 
-def _source(extent: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+def _source(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
     """Where each of ``out`` cells, or its centre, lies along an axis of the input, in float32."""
     corners = align_corners and out > 1
-    scale = np.float32(extent - 1) / np.float32(out - 1) if corners else np.float32(extent) / np.float32(out)
+    scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     return (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale

@@ -14,7 +14,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
 from nnapi.ops.quantization import BOUNDS
-from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, link, over_time
+from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, dimensions, link, over_time
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
@@ -126,7 +126,7 @@ def rnn(
 
 @UNIDIRECTIONAL_SEQUENCE_RNN.shape
 def one_direction(input: OperandType, activation: int, time_major: int, **operands: Any) -> list[Shape]:
-    _, batch, input_size = extents(input, time_major)
+    _, batch, input_size = dimensions(input, time_major)
     units = _check_cell(operands, "", batch, input_size)
     return [(*input.shape[:2], units), (batch, units)]
 
@@ -158,7 +158,7 @@ def two_directions(
     fw, bw = ("aux_weights" if operands[f"{prefix}_aux_weights"] else None for prefix in ("fw", "bw"))
     check_aux(input, aux_input, fw, bw)
     bw_input, aux = link(input, aux_input, bool(fw))
-    _, batch, input_size = extents(input, time_major)
+    _, batch, input_size = dimensions(input, time_major)
     aux_size = aux.shape[2] if aux else 0
     fw_units = _check_cell(operands, "fw_", batch, input_size, aux_size)
     bw_units = _check_cell(operands, "bw_", batch, bw_input.shape[2], aux_size)

@@ -149,17 +149,17 @@ def _interpolate(feature_map: Array, image: Array, rows: Array, columns: Array) 
     return above * (1 - dy) + below * dy
 
 
-def _between(position: Array, extent: int) -> tuple[Array, Array, Array]:
+def _between(position: Array, dimension: int) -> tuple[Array, Array, Array]:
     """The two cells that a position lies between and its distance from the first, all within the image."""
-    position = np.minimum(position, extent - 1)
+    position = np.minimum(position, dimension - 1)
     low = np.floor(position).astype(np.intp)
-    return low, np.minimum(low + 1, extent - 1), position - low.astype(position.dtype)
+    return low, np.minimum(low + 1, dimension - 1), position - low.astype(position.dtype)
 
 
-def _bins(start: Array, end: Array, bins: int, extent: int) -> tuple[Array, Array]:
+def _bins(start: Array, end: Array, bins: int, dimension: int) -> tuple[Array, Array]:
     """First cell and the one after the last of each bin, [region, bin], clipped to the image."""
     step = (np.maximum(end - start + 1, 1) / np.float32(bins))[:, None]
     number = np.arange(bins + 1, dtype=np.float32)
     edge = step * number + start[:, None]
     first, last = np.floor(edge[:, :-1]), np.ceil(edge[:, 1:])
-    return np.minimum(first, extent).astype(np.intp), np.minimum(last, extent).astype(np.intp)
+    return np.minimum(first, dimension).astype(np.intp), np.minimum(last, dimension).astype(np.intp)

@@ -16,7 +16,7 @@ Step = Callable[..., tuple[Array, ...]]
 output."""
 
 
-def extents(input: OperandType, time_major: int) -> tuple[int, int, int]:
+def dimensions(input: OperandType, time_major: int) -> tuple[int, int, int]:
     """(time, batch, size) of a sequence."""
     first, second, size = input.shape
     return (first, second, size) if time_major else (second, first, size)

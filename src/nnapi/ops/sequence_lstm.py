@@ -21,7 +21,7 @@ from nnapi.ops.lstm_parameters import (
     option_parameters,
     state_parameters,
 )
-from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, extents, link, over_time
+from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, dimensions, link, over_time
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
@@ -75,7 +75,7 @@ BIDIRECTIONAL_SEQUENCE_LSTM = Operation(
 def one_direction(
     input: OperandType, output_state_in: OperandType, cell_state_in: OperandType, time_major: bool, **operands: Any
 ) -> list[Shape]:
-    _, batch, input_size = extents(input, time_major)
+    _, batch, input_size = dimensions(input, time_major)
     units, output_size = check_cell(operands, input_size)
     need_shape("output_state_in", output_state_in, (batch, output_size))
     need_shape("cell_state_in", cell_state_in, (batch, units))
@@ -107,7 +107,7 @@ def two_directions(
     )
     check_aux(input, aux_input, fw, bw)
     bw_input, aux = link(input, aux_input, bool(fw))
-    _, batch, _ = extents(input, time_major)
+    _, batch, _ = dimensions(input, time_major)
     sizes, states = [], []
     for prefix, reads, names in (("fw_", input, FW_STATES), ("bw_", bw_input, BW_STATES)):
         units, output_size = check_cell(operands, reads.shape[2], prefix, aux.shape[2] if aux else 0)

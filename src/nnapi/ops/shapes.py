@@ -1,4 +1,4 @@
-"""Arithmetic of extents that several operations share."""
+"""Arithmetic of dimensions that several operations share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAD_NAMES = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
 
 
 def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
-    """Extents of two tensors of these names combined element by element, aligned at the last axis."""
+    """Dimensions of two tensors of these names combined element by element, aligned at the last axis."""
     if a == b:
         return a
     rank = max(len(a), len(b))
@@ -26,7 +26,7 @@ def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
     if not all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)):
         raise OpFailedError(
             f"{names[0]} of shape {list(a)} and {names[1]} of shape {list(b)} do not broadcast: from the last axis on, "
-            "extents must be equal or 1"
+            "dimensions must be equal or 1"
         )
     return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
 
@@ -38,29 +38,29 @@ def axis_of(axis: int, rank: int, name: str = "axis") -> int:
 
 
 def need_shape(name: str, type: OperandType | None, want: Shape) -> None:
-    """Raise OpFailedError unless a tensor that is given has exactly the extents it must have."""
+    """Raise OpFailedError unless a tensor that is given has exactly the dimensions it must have."""
     if type is not None and type.shape != want:
         raise OpFailedError(f"{name} has shape {list(type.shape)}, must be {list(want)}")
 
 
 def need_image(name: str, image: OperandType) -> Shape:
-    """The extents of an image, of which only the number of batches may be 0."""
+    """The dimensions of an image, of which only the number of batches may be 0."""
     shape = image.dimensions
     if 0 in shape[1:]:
         raise OpFailedError(f"{name} has shape {list(shape)}, only the number of batches may be 0")
     return shape
 
 
-def same_padding(extent: int, size: int, stride: int, dilation: int = 1) -> Pair:
-    """Padding (before, after) that makes the output ``ceil(extent / stride)``; the odd one goes after."""
-    out = -(-extent // stride)
-    total = (out - 1) * stride + (size - 1) * dilation + 1 - extent
+def same_padding(dimension: int, size: int, stride: int, dilation: int = 1) -> Pair:
+    """Padding (before, after) that makes the output ``ceil(dimension / stride)``; the odd one goes after."""
+    out = -(-dimension // stride)
+    total = (out - 1) * stride + (size - 1) * dilation + 1 - dimension
     return (total // 2, total - total // 2) if total > 0 else (0, 0)
 
 
-def windows(extent: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
-    """How many windows fit: the output extent of a convolution or pooling."""
-    count = (extent + padding[0] + padding[1] - (size - 1) * dilation - 1) // stride + 1
+def windows(dimension: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
+    """How many windows fit: the output dimension of a convolution or pooling."""
+    count = (dimension + padding[0] + padding[1] - (size - 1) * dilation - 1) // stride + 1
     return count if count > 0 else 0
 
 
@@ -131,9 +131,9 @@ def spatial(
 
 
 def _check_padding(padding: Padding, size: Pair, dilation: Pair) -> None:
-    for names, pair, reach, extent in zip(PAD_NAMES, padding, map(_reach, size, dilation), size, strict=True):
+    for names, pair, reach, dimension in zip(PAD_NAMES, padding, map(_reach, size, dilation), size, strict=True):
         for name, cells in zip(names, pair, strict=True):
-            if not (0 <= cells < reach or extent == 0):
+            if not (0 <= cells < reach or dimension == 0):
                 raise OpFailedError(
                     f"{name} is {cells}, must not be negative and be below the {reach} cells that the window reaches"
                 )

@@ -38,12 +38,14 @@ def _need_one_per_axis(rank: int, **values: Array) -> None:
 @SLICE.shape
 def block(input: OperandType, begin: Array, size: Array) -> Shape:
     _need_one_per_axis(input.rank, begin=begin, size=size)
-    for axis, (extent, first, count) in enumerate(zip(input.shape, begin, size, strict=True)):
+    for axis, (dimension, first, count) in enumerate(zip(input.shape, begin, size, strict=True)):
         need(
-            0 <= first <= extent and -1 <= count <= extent - first,
-            f"begin {first} and size {count} leave axis {axis}, which has extent {extent}",
+            0 <= first <= dimension and -1 <= count <= dimension - first,
+            f"begin {first} and size {count} leave axis {axis}, which has dimension {dimension}",
         )
-    return tuple(int(c) if c >= 0 else extent - int(b) for extent, b, c in zip(input.shape, begin, size, strict=True))
+    return tuple(
+        int(c) if c >= 0 else dimension - int(b) for dimension, b, c in zip(input.shape, begin, size, strict=True)
+    )
 
 
 @SLICE.kernel(kind="raw")
@@ -83,13 +85,13 @@ def strided_slice(
 def _steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
     """The indices taken along each axis."""
     ranges = []
-    for axis, (extent, first, last, step) in enumerate(
+    for axis, (dimension, first, last, step) in enumerate(
         zip(shape, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
     ):
-        low, high = (0, extent) if step > 0 else (-1, extent - 1)
+        low, high = (0, dimension) if step > 0 else (-1, dimension - 1)
         from_end, to_end = (low, high) if step > 0 else (high, low)
-        start = from_end if begin_mask >> axis & 1 else min(max(first + extent * (first < 0), low), high)
-        stop = to_end if end_mask >> axis & 1 else min(max(last + extent * (last < 0), low), high)
+        start = from_end if begin_mask >> axis & 1 else min(max(first + dimension * (first < 0), low), high)
+        stop = to_end if end_mask >> axis & 1 else min(max(last + dimension * (last < 0), low), high)
         ranges.append(range(start, stop, step))
     return ranges
 

@@ -29,9 +29,12 @@ SPLIT = Operation(
 @SPLIT.shape
 def parts(input: OperandType, axis: int, num_splits: int) -> list[Shape]:
     axis = axis_of(axis, input.rank)
-    extent = input.shape[axis]
-    need(extent % num_splits == 0, f"axis {axis} of input has extent {extent}, must be a multiple of {num_splits}")
-    return [(*input.shape[:axis], extent // num_splits, *input.shape[axis + 1 :])] * num_splits
+    dimension = input.shape[axis]
+    need(
+        dimension % num_splits == 0,
+        f"axis {axis} of input has dimension {dimension}, must be a multiple of {num_splits}",
+    )
+    return [(*input.shape[:axis], dimension // num_splits, *input.shape[axis + 1 :])] * num_splits
 
 
 @SPLIT.kernel(kind="raw")

@@ -25,7 +25,7 @@ TILE = Operation(
 def repeated(input: OperandType, multiples: Array) -> Shape:
     need(len(multiples) == input.rank, f"multiples holds {len(multiples)} values, must hold {input.rank}")
     need(bool((multiples >= 0).all()), f"multiples {multiples.tolist()} must not be negative")
-    return tuple(extent * int(times) for extent, times in zip(input.shape, multiples, strict=True))
+    return tuple(dimension * int(times) for dimension, times in zip(input.shape, multiples, strict=True))
 
 
 @TILE.kernel(kind="raw")

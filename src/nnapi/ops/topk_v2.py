@@ -22,8 +22,8 @@ TOPK_V2 = Operation(
 
 @TOPK_V2.shape
 def k_of_each_row(input: OperandType, k: int) -> list[Shape]:
-    *rows, extent = input.shape
-    need(k <= extent, f"k is {k}, must not be above {extent}, the last extent of input")
+    *rows, dimension = input.shape
+    need(k <= dimension, f"k is {k}, must not be above {dimension}, the last dimension of input")
     return [(*rows, k)] * 2
 
 

@@ -30,14 +30,14 @@ def _implicit(arguments: Arguments) -> Arguments:
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     wanted = arguments.pop("output_shape")
     need(wanted.shape == (4,), f"output_shape has {wanted.size} numbers, must have 4")
-    extents = wanted[2:4] if arguments["layout"] else wanted[1:3]
+    dimensions = wanted[2:4] if arguments["layout"] else wanted[1:3]
     scheme = arguments.pop("padding_scheme")
     legal = (PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID)
     need(scheme in legal, f"padding_scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
     padding: tuple[Pair, ...] = NO_PADDING
     if scheme == PaddingCode.PADDING_SAME:
         sizes = arguments["filter"].shape[1:3]
-        padding = tuple(_same(int(e), size, step) for e, size, step in zip(extents, sizes, stride, strict=True))
+        padding = tuple(_same(int(e), size, step) for e, size, step in zip(dimensions, sizes, stride, strict=True))
     return arguments | {"padding": padding, "stride": stride}
 
 
@@ -69,19 +69,19 @@ def spread(input: OperandType, filter: OperandType, bias: OperandType, padding: 
     channels, *size, filter_depth = filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
     check_bias(bias, channels, input, filter)
-    out = tuple(map(_extent, image, size, stride, padding))
+    out = tuple(map(_dimension, image, size, stride, padding))
     need(min(out) > 0, f"out would be {out[0]} × {out[1]}, must not be empty: {describe_padding(padding)}")
     return (n, *out, channels)
 
 
-def _extent(extent: int, size: int, stride: int, padding: Pair) -> int:
-    return (extent - 1) * stride + size - sum(padding)
+def _dimension(dimension: int, size: int, stride: int, padding: Pair) -> int:
+    return (dimension - 1) * stride + size - sum(padding)
 
 
 @TRANSPOSE_CONV_2D.kernel(scaled=("input", "filter"))
 def transpose_conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair) -> Array:
     (n, h, w, _), (channels, kh, kw, _) = input.shape, filter.shape
-    rows, columns = _extent(h, kh, stride[0], padding[0]), _extent(w, kw, stride[1], padding[1])
+    rows, columns = _dimension(h, kh, stride[0], padding[0]), _dimension(w, kw, stride[1], padding[1])
     y = np.empty((n, rows, columns, channels), input.dtype)
     y[:] = bias
     for i, (of_row, to_row) in taps(rows, kh, stride[0], padding[0][0], h):

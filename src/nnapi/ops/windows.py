@@ -12,16 +12,18 @@ Step = tuple[slice, slice]
 """Output positions, and the input positions that one kernel position pairs them with."""
 
 
-def taps(extent: int, size: int, stride: int, before: int, out: int, dilation: int = 1) -> Iterator[tuple[int, Step]]:
+def taps(
+    dimension: int, size: int, stride: int, before: int, out: int, dilation: int = 1
+) -> Iterator[tuple[int, Step]]:
     """For each kernel position that meets the input: its index and what it pairs.
 
-    ``before`` counts the cells of padding ahead of the ``extent`` cells of input; ``out`` counts the windows.
+    ``before`` counts the cells of padding ahead of the ``dimension`` cells of input; ``out`` counts the windows.
     """
     first_met = max(0, -(((out - 1) * stride - before) // dilation))
-    for position in range(first_met, min(size, (extent - 1 + before) // dilation + 1)):
+    for position in range(first_met, min(size, (dimension - 1 + before) // dilation + 1)):
         shift = position * dilation - before
         first = max(0, -(shift // stride))
-        last = min(out - 1, (extent - 1 - shift) // stride)
+        last = min(out - 1, (dimension - 1 - shift) // stride)
         if first <= last:
             start = first * stride + shift
             yield position, (slice(first, last + 1), slice(start, last * stride + shift + 1, stride))

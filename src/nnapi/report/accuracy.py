@@ -57,9 +57,9 @@ class Agreements:
             place = int(np.argmin(np.isfinite(distance)))
             raise ValueError(f"value {place} of an output is {got[place]}, the reference's {wanted[place]}")
         largest = float(distance.max(initial=0.0))
-        extent = float(np.abs(wanted).max(initial=0.0))
+        dimension = float(np.abs(wanted).max(initial=0.0))
         self._largest = max(self._largest, largest)
-        self._relative = max(self._relative, largest / extent if extent else largest)
+        self._relative = max(self._relative, largest / dimension if dimension else largest)
         self._sum += float(distance.sum())
         self._differing += int((~same).sum())
         self._count += same.size

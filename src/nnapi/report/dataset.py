@@ -28,7 +28,7 @@ Truth: TypeAlias = int | Boxes | tuple[Path, ...]
 
 
 class DatasetError(ValueError):
-    """A folder is no data set; the sentence says what is wrong where."""
+    """A folder is no data set; the message says what is wrong where."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def installed(package: str) -> str:
 
 
 class UnsuitableError(Exception):
-    """An engine cannot read a model; the sentence says why."""
+    """An engine cannot read a model; the message says why."""
 
 
 class Opened(Protocol):
@@ -139,7 +139,7 @@ class _OpenedLiteRT:
         try:
             self._first = self._make()
         except (ValueError, RuntimeError) as error:
-            raise UnsuitableError(_sentence(error)) from None
+            raise UnsuitableError(_message(error)) from None
 
     def prepare(self, requests: int) -> list[Run]:
         interpreters = [self._first, *(self._make() for _ in range(requests - 1))]
@@ -147,7 +147,7 @@ class _OpenedLiteRT:
             for interpreter in interpreters:
                 interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
-            raise UnsuitableError(_sentence(error)) from None
+            raise UnsuitableError(_message(error)) from None
         return [_litert_run(interpreter) for interpreter in interpreters]
 
     def devices(self) -> list[str]:
@@ -212,12 +212,12 @@ class _OpenedOpenVINO:
             if any(shape.is_dynamic for shape in shapes.values()):  # as LiteRT does: what is open is 1
                 self._model.reshape(
                     {
-                        source: [1 if extent.is_dynamic else extent for extent in shape]
+                        source: [1 if dimension.is_dynamic else dimension for dimension in shape]
                         for source, shape in shapes.items()
                     }
                 )
         except RuntimeError as error:
-            raise UnsuitableError(_sentence(error)) from None
+            raise UnsuitableError(_message(error)) from None
 
     def prepare(self, requests: int) -> list[Run]:
         options = {
@@ -229,7 +229,7 @@ class _OpenedOpenVINO:
         try:
             compiled = self._core.compile_model(self._model, "CPU", options)
         except RuntimeError as error:
-            raise UnsuitableError(_sentence(error)) from None
+            raise UnsuitableError(_message(error)) from None
         return [_openvino_run(compiled.create_infer_request(), len(compiled.outputs)) for _ in range(requests)]
 
     def devices(self) -> list[str]:
@@ -278,7 +278,7 @@ class _OpenedOnnxRuntime:
         try:
             session = onnxruntime.InferenceSession(self._content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its errors share no parent
-            raise UnsuitableError(_sentence(error)) from None
+            raise UnsuitableError(_message(error)) from None
         names = [source.name for source in session.get_inputs()]
         return [partial(_onnx_run, session, names)] * requests  # a session takes runs from any number of threads
 
@@ -290,7 +290,7 @@ def _onnx_run(session: Any, names: Sequence[str], inputs: Sequence[Array]) -> li
     return [np.asarray(array) for array in session.run(None, dict(zip(names, inputs, strict=True)))]
 
 
-def _sentence(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """What an engine says, short: its last line, which is the cause, where the first ones are places in its source."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return lines[-1] if len(lines[-1]) <= LONGEST else f"{lines[-1][:LONGEST]}…"
@@ -357,6 +357,6 @@ def main(engine: str, model: str, inputs: str, threads: str) -> None:
         (run,) = revived(engine).open(model, int(threads)).prepare(1)
         run(arrays)
     except Exception as error:
-        print(json.dumps({"reason": _sentence(error)}))
+        print(json.dumps({"reason": _message(error)}))
     else:
         print(json.dumps({"peak": peak_bytes()}))

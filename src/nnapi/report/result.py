@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class NotAResultError(ValueError):
-    """Some JSON is not what a benchmark writes; the sentence says why."""
+    """Some JSON is not what a benchmark writes; the message says why."""
 
 
 @dataclass(frozen=True)

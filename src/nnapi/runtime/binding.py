@@ -185,7 +185,7 @@ class Binding:
         return type
 
     def _combine_dimensions(self, operand: Operand, type: OperandType | None, shape: Shape | None = None) -> Shape:
-        """Extents of an argument: the model's, completed by the caller's."""
+        """Dimensions of an argument: the model's, completed by the caller's."""
         if type is not None:
             check_type(type)
         if operand.type.is_scalar or (type is None and shape is None):

@@ -203,7 +203,7 @@ class Execution:
         return len(self._need_output_shape(index))
 
     def output_operand_dimensions(self, index: int) -> Shape:
-        """Extents of an output after the run (``ANeuralNetworksExecution_getOutputOperandDimensions``).
+        """Dimensions of an output after the run (``ANeuralNetworksExecution_getOutputOperandDimensions``).
 
         As :meth:`output_operand_rank`; BadDataError for a scalar.
         """

@@ -151,7 +151,7 @@ class DeviceMemory(Memory):
 
     @property
     def dimensions(self) -> Shape:
-        """Extents of the data, or those declared while there is none."""
+        """Dimensions of the data, or those declared while there is none."""
         contents = self.load() if self.has_data else None
         return self.declared.dimensions if contents is None or self.declared.is_scalar else contents.shape
 

@@ -57,10 +57,10 @@ class Difference:
     actual: Any
     expected: Any
     tolerance: Tolerance
-    sentence: str
+    message: str
 
     def __str__(self) -> str:
-        return self.sentence
+        return self.message
 
 
 def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> Tolerance | None:
@@ -102,8 +102,8 @@ def compare(
     A NaN never agrees, not even with an expected one; equal infinities do. Without a tolerance nothing agrees.
     """
     if actual.shape != expected.shape:
-        sentence = f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
-        return Difference(position, None, actual.shape, expected.shape, tolerance or EXACT, sentence)
+        message = f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
+        return Difference(position, None, actual.shape, expected.shape, tolerance or EXACT, message)
     if tolerance is None:
         return Difference(position, None, None, None, EXACT, f"{label}: no rule judges outputs of this type")
     given, wanted = _as_double(actual), _as_double(expected)
@@ -113,11 +113,11 @@ def compare(
     if not bad.any():
         return None
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-    sentence = (
+    message = (
         f"{label}{list(index) if index else ''} is {_shown(given[index])}, expected {_shown(wanted[index])} "
         f"(tolerance {tolerance}); {int(bad.sum())} of {bad.size} differ, the worst by {_shown(np.max(errors[bad]))}"
     )
-    return Difference(position, index, given[index].item(), wanted[index].item(), tolerance, sentence)
+    return Difference(position, index, given[index].item(), wanted[index].item(), tolerance, message)
 
 
 def _as_double(array: Array) -> Array:
@@ -137,8 +137,8 @@ def _compare_frequencies(example: Example, position: int, label: str, actual: Ar
     if strange.any():
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(strange)), actual.shape))
         drawn = actual[index].item()
-        sentence = f"{label}{list(index)} is class {drawn} of {logits.size}"
-        return Difference(position, index, drawn, logits.size - 1, tolerance, sentence)
+        message = f"{label}{list(index)} is class {drawn} of {logits.size}"
+        return Difference(position, index, drawn, logits.size - 1, tolerance, message)
     exponentials = np.exp(logits - logits.max())
     wanted = exponentials / exponentials.sum()
     given = np.bincount(actual.reshape(-1), minlength=logits.size) / actual.size

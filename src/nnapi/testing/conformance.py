@@ -91,10 +91,10 @@ def check(example: Example, variant: Variant, setting: Setting) -> Result:
     begin = time.perf_counter()
     difference, reason, status = None, "", Status.PASSED
     try:
-        complaint = variant.check(example, setting)
-        if complaint is not None:
-            status, reason = Status.FAILED, str(complaint)
-            difference = complaint if isinstance(complaint, Difference) else None
+        violation = variant.check(example, setting)
+        if violation is not None:
+            status, reason = Status.FAILED, str(violation)
+            difference = violation if isinstance(violation, Difference) else None
     except Skip as skip:
         status, reason = Status.SKIPPED, str(skip)
     except Exception as error:

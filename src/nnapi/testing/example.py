@@ -39,7 +39,7 @@ class ChannelSpec:
 
 @dataclass(frozen=True, eq=False)
 class OperandSpec:
-    """One operand. ``dimensions`` are as given to the API: 0 is an unknown extent."""
+    """One operand. ``dimensions`` are as given to the API: 0 is an unknown dimension."""
 
     type: str
     dimensions: Shape = ()
@@ -156,7 +156,7 @@ class Example:
 
 
 def dynamic(example: Example) -> Example:
-    """The example with every extent of its outputs declared unknown, their ranks kept."""
+    """The example with every dimension of its outputs declared unknown, their ranks kept."""
     operands = list(example.main.operands)
     for index in example.main.outputs:
         operands[index] = replace(operands[index], dimensions=(0,) * len(operands[index].dimensions))
@@ -164,8 +164,8 @@ def dynamic(example: Example) -> Example:
 
 
 def opened(example: Example) -> Example:
-    """The example with the extents of its inputs and of what is computed declared unknown, in the main graph; those of
-    a tensor with scales by channel stay, because the API wants them known."""
+    """The example with the dimensions of its inputs and of what is computed declared unknown, in the main graph; those
+    of a tensor with scales by channel stay, because the API wants them known."""
     known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
     operands = tuple(
         operand

@@ -59,20 +59,20 @@ def random_call(
 ) -> Example:
     """A model of one call that the operation's shape function accepts, with inputs but no expected outputs.
 
-    The first of the operands ``given`` is the first tensor of the call, others are taken where one of their extents is
-    wanted; they are inputs of the example, known by their names. ``special`` is the probability of numbers that are
+    The first of the operands ``given`` is the first tensor of the call, others are taken where one of their dimensions
+    is wanted; they are inputs of the example, known by their names. ``special`` is the probability of numbers that are
     not finite, or denormal. Raises NoCall when none of so many draws is accepted. It may still be refused when it
     runs, for the data in it.
     """
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
-    complaint = None
+    violation = None
     for _ in range(attempts):
         try:
             return random_attempt(operation, rng, accepted=True, given=given, special=special)
         except NnapiError as error:
-            complaint = error
-    raise NoCall(f"{operation.name}: none of {attempts} draws is accepted, the last because {complaint}")
+            violation = error
+    raise NoCall(f"{operation.name}: none of {attempts} draws is accepted, the last because {violation}")
 
 
 def random_attempt(
@@ -83,7 +83,7 @@ def random_attempt(
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
 ) -> Example:
-    """One draw, legal by its types but perhaps not by its extents and values; with ``accepted`` it raises then."""
+    """One draw, legal by its types but perhaps not by its dimensions and values; with ``accepted`` it raises then."""
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
     taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
@@ -247,7 +247,7 @@ class _Draft:
         return len(self.operands) - 1
 
     def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Give the outputs the extents, scales and zero points that the operation computes; raises as it does.
+        """Give the outputs the dimensions, scales and zero points that the operation computes; raises as it does.
 
         What would take the scale of an input is requantised to another one now and then.
         """
@@ -262,7 +262,7 @@ class _Draft:
             need(math.prod(result.dimensions) <= LARGEST, "a result would be large")
             self.operands[index] = replace(
                 self.operands[index],
-                dimensions=tuple(0 if extent == UNKNOWN else extent for extent in result.dimensions),
+                dimensions=tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions),
                 scale=result.scale,
                 zero_point=result.zero_point,
             )

@@ -1,4 +1,4 @@
-"""Examples made of examples: other data, other extents, other types, with what a device computes as expected.
+"""Examples made of examples: other data, other dimensions, other types, with what a device computes as expected.
 
 A mutation is a guess, and the device it is computed on decides: guesses that it refuses are dropped for tamer ones.
 """
@@ -18,36 +18,36 @@ from nnapi.testing.fuzz import NoCall, computed
 from nnapi.testing.random_values import pick
 
 GUESSES = 6
-"""Changes of extents that are tried before the example keeps its own."""
+"""Changes of dimensions that are tried before the example keeps its own."""
 HALVES = {"TENSOR_FLOAT32": "TENSOR_FLOAT16", "FLOAT32": "FLOAT16"}
 
 Change = Callable[[Example, np.random.Generator], Example]
 
 
 def mutate(example: Example, rng: np.random.Generator, device: Device) -> Example:
-    """A relative of the example: other data, where possible other extents, now and then other types.
+    """A relative of the example: other data, where possible other dimensions, now and then other types.
 
     Its expected outputs are the device's. The same seed gives the same relative. Raises NoCall for an example that
     is wrong on purpose, and where the device refuses every guess.
     """
     if example.expect_failure:
         raise NoCall(f"{example.name} is wrong on purpose")
-    complaint = None
+    violation = None
     for guess in _guesses(example, rng):
         try:
             result = computed(_settled(guess, device), device)
         except NnapiError as error:
-            complaint = error
+            violation = error
         else:
             return replace(result, name=f"{example.name}_mutated", min_feature="UNKNOWN", harness=Harness())
-    raise NoCall(f"{example.name}: {complaint}")
+    raise NoCall(f"{example.name}: {violation}")
 
 
 def _guesses(example: Example, rng: np.random.Generator) -> Iterator[Example]:
     """From the boldest to the tamest."""
     retyped = with_other_types(example, rng)
     for _ in range(GUESSES):
-        resized = with_other_extents(pick(rng, (example, retyped)), rng)
+        resized = with_other_dimensions(pick(rng, (example, retyped)), rng)
         yield with_other_data(resized, rng)
     for relative in (retyped, example):
         yield with_other_data(relative, rng)
@@ -87,21 +87,21 @@ def _redrawn(array: Array, rng: np.random.Generator) -> Array:
     return np.asarray(drawn).astype(array.dtype)
 
 
-# Extents
+# Dimensions
 
 
-def with_other_extents(example: Example, rng: np.random.Generator) -> Example:
-    """The example with one extent of an input changed wherever it occurs, in half of the cases also as a number.
+def with_other_dimensions(example: Example, rng: np.random.Generator) -> Example:
+    """The example with one dimension of an input changed wherever it occurs, in half of the cases also as a number.
 
-    Data are repeated or cut to fit. Extents of what is computed are left open.
+    Data are repeated or cut to fit. Dimensions of what is computed are left open.
     """
     used = [example.main.operands[index].dimensions for index, array in example.inputs.items() if array is not None]
-    old = pick(rng, sorted({extent for dimensions in used for extent in dimensions}) or [1])
-    new = pick(rng, [extent for extent in range(1, old + 4) if extent != old])
+    old = pick(rng, sorted({dimension for dimensions in used for dimension in dimensions}) or [1])
+    new = pick(rng, [dimension for dimension in range(1, old + 4) if dimension != old])
     numbers_too = rng.random() < 0.5
 
     def change(operand: OperandSpec) -> OperandSpec:
-        dimensions = tuple(new if extent == old else extent for extent in operand.dimensions)
+        dimensions = tuple(new if dimension == old else dimension for dimension in operand.dimensions)
         data = operand.data
         if data is not None:
             data = _fitted(data, dimensions)
@@ -126,7 +126,7 @@ def _fitted(array: Array, dimensions: Shape) -> Array:
 
 
 def _opened(graph: Graph) -> Graph:
-    """The graph with the extents of everything that it computes unknown, the ranks kept."""
+    """The graph with the dimensions of everything that it computes unknown, the ranks kept."""
     results = {index for operation in graph.operations for index in operation.outputs}
     return _with_dimensions(graph, {index: (0,) * len(graph.operands[index].dimensions) for index in results})
 
@@ -140,9 +140,9 @@ def _with_dimensions(graph: Graph, dimensions: Mapping[int, Shape]) -> Graph:
 
 
 def _settled(example: Example, device: Device) -> Example:
-    """The example with the extents of its intermediate results as they come out, if a device lets them be seen.
+    """The example with the dimensions of its intermediate results as they come out, if a device lets them be seen.
 
-    Many drivers take no operands of unknown extents.
+    Many drivers take no operands of unknown dimensions.
     """
     main = example.main
     hidden = [index for index, operand in enumerate(main.operands) if operand.lifetime == Source.TEMPORARY_VARIABLE]

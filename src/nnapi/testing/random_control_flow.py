@@ -56,7 +56,7 @@ class _Sketch:
 def random_control_flow(operation: Operation, rng: np.random.Generator) -> Example:
     """An IF between two arithmetic operations, or a WHILE that counts while it adds; no expected outputs."""
     type, dtype = pick(rng, (("TENSOR_FLOAT32", np.float32), ("TENSOR_INT32", np.int32)))
-    shape = tuple(int(extent) for extent in rng.integers(1, 5, rng.integers(1, 5)))
+    shape = tuple(int(dimension) for dimension in rng.integers(1, 5, rng.integers(1, 5)))
     tensor = OperandSpec(type, shape)
     x, y = (rng.integers(-9, 9, shape).astype(dtype) for _ in range(2))
     if operation.code == OperationCode.IF:

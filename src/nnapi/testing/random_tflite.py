@@ -111,7 +111,7 @@ def _spread_over_codes(rng: np.random.Generator, reach: float) -> float:
 
 
 def _shape(rng: np.random.Generator, rank: int, highest: int = 9) -> Shape:
-    return tuple(int(extent) for extent in rng.integers(1, highest, rank))
+    return tuple(int(dimension) for dimension in rng.integers(1, highest, rank))
 
 
 def _activation(rng: np.random.Generator) -> int:
@@ -123,9 +123,9 @@ def _activation(rng: np.random.Generator) -> int:
 
 @dataclass(frozen=True)
 class _Windows:
-    """A legal choice of extents for one axis."""
+    """A legal choice of dimensions for one axis."""
 
-    extent: int
+    dimension: int
     size: int
     stride: int
     dilation: int
@@ -136,9 +136,9 @@ def _windows(rng: np.random.Generator, padding: int, dilated: bool = False) -> _
     size, stride = int(rng.integers(1, 6)), int(rng.integers(1, 4))
     dilation = int(rng.integers(2, 4)) if dilated else 1
     reach = (size - 1) * dilation + 1
-    extent = int(rng.integers(reach, reach + 8))
-    out = -(-extent // stride) if padding == SAME else (extent - reach) // stride + 1
-    return _Windows(extent, size, stride, dilation, out)
+    dimension = int(rng.integers(reach, reach + 8))
+    out = -(-dimension // stride) if padding == SAME else (dimension - reach) // stride + 1
+    return _Windows(dimension, size, stride, dilation, out)
 
 
 def _place(padding: int, down: _Windows, across: _Windows) -> dict[str, int]:
@@ -153,7 +153,7 @@ def conv_2d(rng: np.random.Generator, type: str) -> bytes:
     padding, dilated = pick(rng, (SAME, VALID)), rng.random() < 0.2
     down, across = _windows(rng, padding, dilated), _windows(rng, padding, dilated)
     batches, depth, channels = int(rng.integers(1, 3)), int(rng.integers(1, 20)), int(rng.integers(1, 20))
-    x = _tensor(rng, type, batches, down.extent, across.extent, depth)
+    x = _tensor(rng, type, batches, down.dimension, across.dimension, depth)
     filter = _filter(rng, type, (channels, down.size, across.size, depth), 0)
     fields = _place(padding, down, across) | _dilation(down, across)
     shape = (batches, down.out, across.out, channels)
@@ -166,7 +166,7 @@ def depthwise_conv_2d(rng: np.random.Generator, type: str) -> bytes:
     down, across = _windows(rng, padding, dilated), _windows(rng, padding, dilated)
     batches, depth, multiplier = int(rng.integers(1, 3)), int(rng.integers(1, 20)), pick(rng, (1, 1, 1, 2, 3, 4, 8))
     channels = depth * multiplier
-    x = _tensor(rng, type, batches, down.extent, across.extent, depth)
+    x = _tensor(rng, type, batches, down.dimension, across.dimension, depth)
     filter = _filter(rng, type, (1, down.size, across.size, channels), 3)
     fields = _place(padding, down, across) | _dilation(down, across) | {"DepthMultiplier": multiplier}
     shape, products = (batches, down.out, across.out, channels), down.size * across.size
@@ -214,7 +214,7 @@ def _pool(rng: np.random.Generator, type: str, kind: str) -> bytes:
     padding = pick(rng, (SAME, VALID))
     down, across = _windows(rng, padding), _windows(rng, padding)
     batches, depth = int(rng.integers(1, 4)), int(rng.integers(1, 40))
-    x = _tensor(rng, type, batches, down.extent, across.extent, depth)
+    x = _tensor(rng, type, batches, down.dimension, across.dimension, depth)
     out = T(x.type, (batches, down.out, across.out, depth), x.scale, x.zero_point)
     fields = _place(padding, down, across) | {"FilterHeight": down.size, "FilterWidth": across.size}
     return single(kind, [x], out, "Pool2DOptions", FusedActivationFunction=_activation(rng), **fields)
@@ -239,7 +239,7 @@ def _pair(rng: np.random.Generator, type: str) -> tuple[T, T]:
     shape = _shape(rng, int(rng.integers(1, 5)))
     small = shape
     if rng.random() < 0.5:
-        small = tuple(pick(rng, (1, extent)) for extent in shape[int(rng.integers(len(shape))) :])
+        small = tuple(pick(rng, (1, dimension)) for dimension in shape[int(rng.integers(len(shape))) :])
     x, y = _tensor(rng, type, *shape), _tensor(rng, type, *small)
     if rng.random() < 0.3:
         y = y.of(random_codes(small, y.type.lower(), rng))
@@ -276,8 +276,8 @@ def mean(rng: np.random.Generator, type: str) -> bytes:
     """With the quantisation of the input, as NNAPI wants it; no axis is listed twice."""
     shape, keep = _shape(rng, int(rng.integers(1, 5))), bool(rng.integers(2))
     axes = rng.permutation(len(shape))[: int(rng.integers(1, len(shape) + 1))]
-    rest = [extent for axis, extent in enumerate(shape) if axis not in axes]
-    kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
+    rest = [dimension for axis, dimension in enumerate(shape) if axis not in axes]
+    kept = [1 if axis in axes else dimension for axis, dimension in enumerate(shape)]
     x = _tensor(rng, type, *shape)
     out = T(x.type, tuple(kept if keep else rest), x.scale, x.zero_point)
     return single("MEAN", [x, const(axes)], out, "ReducerOptions", KeepDims=keep)

@@ -1,7 +1,7 @@
-"""Random scalars, tensors and extents for calls that stand a chance of making sense.
+"""Random scalars, tensors and dimensions for calls that stand a chance of making sense.
 
 Independent draws of thirty operands never fit together. So each attempt first settles its taste: a small pool of
-extents and scales to draw from, how often something is omitted, what integers are meant for.
+dimensions and scales to draw from, how often something is omitted, what integers are meant for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REALS = (0.0, 0.1, 0.5, 1.0, 1.0, 2.0, 3.5, -1.0)
 CUSTOMARY = {OperandCode.TENSOR_QUANT16_SYMM: (1 / 2048, 0), OperandCode.TENSOR_QUANT16_ASYMM: (1 / 8, 0)}
 """Scale and zero point that operations with 16-bit codes insist on: states of recurrent cells, corners of boxes."""
 COLUMNS = {"rois": 4, "anchors": 4, "image_info": 2}
-"""Last extent of the tensors that go by these names."""
+"""Last dimension of the tensors that go by these names."""
 BOXES = frozenset({"rois", "boxes", "anchors"})
 """Tensors that hold corners x1, y1, x2, y2."""
 TRIES = 100
@@ -51,10 +51,10 @@ class Taste:
     ``omission``: probability that an optional operand is omitted; ``constants``: that a tensor is a constant;
     ``uniform``: that all elements of a constant are the same; ``integers``: range of int32 tensors; ``floats``: range
     of float tensors; ``central``: zero points in the middle; ``special``: probability that a number is one of SPECIAL;
-    ``given``: extents of the first tensor, where settled.
+    ``given``: dimensions of the first tensor, where settled.
     """
 
-    extents: tuple[int, ...]
+    dimensions: tuple[int, ...]
     rank: int
     scales: tuple[float, ...]
     omission: float
@@ -81,15 +81,15 @@ class Taste:
 
 def draw_taste(rng: np.random.Generator) -> Taste:
     """Settle the taste of one attempt."""
-    extents = tuple(int(extent) for extent in rng.integers(1, 7, pick(rng, (1, 1, 2, 3))))
-    few = extents[0]
+    dimensions = tuple(int(dimension) for dimension in rng.integers(1, 7, pick(rng, (1, 1, 2, 3))))
+    few = dimensions[0]
     return Taste(
-        extents=pick(rng, (extents, extents, (*extents, 1), (few, few, few, 4 * few))),
+        dimensions=pick(rng, (dimensions, dimensions, (*dimensions, 1), (few, few, few, 4 * few))),
         rank=pick(rng, (1, 2, 3, 4)),
         scales=tuple(_scale(rng) for _ in range(pick(rng, (1, 2, 4)))),
         omission=pick(rng, (0.0, 0.0, 0.5, 1.0)),
         constants=pick(rng, (0.0, 0.5, 1.0)),
-        integers=pick(rng, ((0, min(extents)), (0, 1), (-100, 100))),
+        integers=pick(rng, ((0, min(dimensions)), (0, 1), (-100, 100))),
         floats=pick(rng, ((-2.0, 2.0), (0.0, 2.0), (-100.0, 100.0))),
         central=rng.random() < 0.5,
         uniform=pick(rng, (0.0, 0.0, 1.0)),
@@ -153,8 +153,8 @@ def random_values(
 
 
 def random_dimensions(name: str, rank: int, taste: Taste, rng: np.random.Generator) -> Shape:
-    """Extents out of the taste's pool."""
-    dimensions = tuple(pick(rng, taste.extents) for _ in range(rank))
+    """Dimensions out of the taste's pool."""
+    dimensions = tuple(pick(rng, taste.dimensions) for _ in range(rank))
     return (*dimensions[:-1], COLUMNS[name]) if name in COLUMNS else dimensions
 
 

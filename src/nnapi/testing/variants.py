@@ -48,9 +48,9 @@ class Setting:
         return runtime(self.runtime)
 
 
-Complaint = Difference | str | None
+Violation = Difference | str | None
 """What is wrong with a run; None where nothing is."""
-Check = Callable[[Example, Setting], Complaint]
+Check = Callable[[Example, Setting], Violation]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Variant:
 # The variants
 
 
-def plain(example: Example, setting: Setting) -> Complaint:
+def plain(example: Example, setting: Setting) -> Violation:
     """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
     execution = setting.classes.Execution(_compiled(example, setting))
     if example.harness.infinite_loop_timeout:
@@ -73,23 +73,23 @@ def plain(example: Example, setting: Setting) -> Complaint:
     return _executed(execution, example, setting, execution.compute)
 
 
-def with_dynamic_outputs(example: Example, setting: Setting) -> Complaint:
-    """As plain, the outputs' extents left open."""
+def with_dynamic_outputs(example: Example, setting: Setting) -> Violation:
+    """As plain, the outputs' dimensions left open."""
     return plain(dynamic(example), setting)
 
 
-def with_signed_codes(example: Example, setting: Setting) -> Complaint:
+def with_signed_codes(example: Example, setting: Setting) -> Violation:
     """As plain, unsigned 8-bit codes replaced by signed ones."""
     return plain(signed(example), setting)
 
 
-def in_background(example: Example, setting: Setting) -> Complaint:
+def in_background(example: Example, setting: Setting) -> Violation:
     """As plain, by start_compute and the event it gives."""
     execution = setting.classes.Execution(_compiled(example, setting))
     return _executed(execution, example, setting, lambda: execution.start_compute().wait())
 
 
-def in_burst(example: Example, setting: Setting) -> Complaint:
+def in_burst(example: Example, setting: Setting) -> Violation:
     """Several runs in one burst, each of which must be right."""
     compilation = _compiled(example, setting)
     with compilation.burst() as burst:
@@ -101,7 +101,7 @@ def in_burst(example: Example, setting: Setting) -> Complaint:
     return None
 
 
-def fenced(example: Example, setting: Setting) -> Complaint:
+def fenced(example: Example, setting: Setting) -> Violation:
     """As plain, by start_compute_with_dependencies."""
     execution = setting.classes.Execution(_compiled(example, setting))
 
@@ -112,7 +112,7 @@ def fenced(example: Example, setting: Setting) -> Complaint:
     return _executed(execution, example, setting, run)
 
 
-def cached(example: Example, setting: Setting) -> Complaint:
+def cached(example: Example, setting: Setting) -> Violation:
     """Compiled twice with one token; the run of the second compilation counts, with 8-bit codes up to 3 off."""
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
@@ -122,7 +122,7 @@ def cached(example: Example, setting: Setting) -> Complaint:
         return _executed(execution, lenient, setting, execution.compute)
 
 
-def in_device_memory(example: Example, setting: Setting) -> Complaint:
+def in_device_memory(example: Example, setting: Setting) -> Violation:
     """As plain, inputs and outputs in opaque memories, each made for its one role."""
     classes = setting.classes
     execution = classes.Execution(_compiled(example, setting))
@@ -144,7 +144,7 @@ def in_device_memory(example: Example, setting: Setting) -> Complaint:
     return judge(example, _results(execution, buffers), strict=setting.strict)
 
 
-def complies(example: Example, setting: Setting) -> Complaint:
+def complies(example: Example, setting: Setting) -> Violation:
     """The model needs exactly the feature level that the example states: valid there, invalid at every lower one."""
     model = _model(example, setting.runtime)
     level = model.feature_level
@@ -154,7 +154,7 @@ def complies(example: Example, setting: Setting) -> Complaint:
     return f"needs feature level {level} ({forces}), stated is {example.min_feature}, level {example.level}"
 
 
-def is_refused(example: Example, setting: Setting) -> Complaint:
+def is_refused(example: Example, setting: Setting) -> Violation:
     """A model that is wrong on purpose: describing it, compiling it or running it must fail, but finish must not."""
     try:
         model = describe(example, setting.classes)
@@ -226,7 +226,7 @@ def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
 
 
 def _opaque(execution: Execution, setting: Setting, role: str, position: int) -> Memory:
-    """A memory made for one input or output; Skip where it cannot be allocated, as with unknown extents."""
+    """A memory made for one input or output; Skip where it cannot be allocated, as with unknown dimensions."""
     desc: MemoryDesc = setting.classes.MemoryDesc()
     add_role = desc.add_input_role if role == "input" else desc.add_output_role
     add_role(execution.compilation, position)

@@ -1,4 +1,4 @@
-"""From a trace to the statistics of the runs in it, and sentences on what could not be told."""
+"""From a trace to the statistics of the runs in it, and messages on what could not be told."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
     if orphans:
         notes.append(f"{orphans} ends of sections that began before the trace or the run are left out")
     totals = [Totals(thread) for thread in threads]
-    violations = [sentence for one in totals for sentence in one.violations]
+    violations = [message for one in totals for message in one.violations]
     if violations:
         notes.append(f"nested against the rules: {_first(violations)}")
     return Run(name, statistics(totals), tuple(totals), not unfinished, tuple(notes))

@@ -82,7 +82,7 @@ def preorder(root: Node) -> list[Node]:
 
 
 def rearrange(root: Node) -> list[str]:
-    """Bring a complete tree into the form that is counted. What is nested against the rules is told in sentences."""
+    """Bring a complete tree into the form that is counted. What is nested against the rules is told in messages."""
     _dissolve(root, lambda node: node.layer is Layer.IGNORED)
     _dissolve(root, lambda node: node.is_placeholder)
     for node in [node for node in preorder(root) if _is_misplaced(node)]:

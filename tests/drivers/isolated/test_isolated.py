@@ -258,16 +258,16 @@ def test_what_cannot_be_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "sentence"),
+    ("driver", "message"),
     [
         ("no-such-device", "no driver of no-such-device is installed"),
         ("nnapi.drivers.nowhere:driver", "No module named"),
         (Unimportable, "no engine here"),
     ],
 )
-def test_a_driver_that_cannot_be_made(driver: object, sentence: str) -> None:
+def test_a_driver_that_cannot_be_made(driver: object, message: str) -> None:
     made = Isolated(driver)
-    with pytest.raises(NnapiError, match=sentence):
+    with pytest.raises(NnapiError, match=message):
         made.wait()
     assert made.pid is None
 

@@ -53,7 +53,7 @@ def test_the_end_is_no_message(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("packet", "sentence"),
+    ("packet", "message"),
     [
         (b"x", "1 bytes is no message"),
         (HEADER.pack(b"HTTP", VERSION, 0, 2) + b"{}", "does not begin"),
@@ -67,9 +67,9 @@ def test_the_end_is_no_message(pair: Pair) -> None:
         (bytes(HEADER.size + protocol.PACKET + 1), "too long"),
     ],
 )
-def test_violations(pair: Pair, packet: bytes, sentence: str) -> None:
+def test_violations(pair: Pair, packet: bytes, message: str) -> None:
     pair[0].send(packet)
-    with pytest.raises(Violation, match=sentence):
+    with pytest.raises(Violation, match=message):
         receive(pair[1])
 
 

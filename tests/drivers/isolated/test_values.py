@@ -42,21 +42,21 @@ def test_options() -> None:
 
 @pytest.mark.parametrize("kind", [DeadObjectError, LoopTimeoutError, MissedDeadlineTransientError, OpFailedError])
 def test_errors(kind: type[Exception]) -> None:
-    found = values.to_error(sent(values.of_error(kind("a sentence"), "the driver")))
+    found = values.to_error(sent(values.of_error(kind("a message"), "the driver")))
     assert type(found) is kind
-    assert str(found) == "a sentence"
+    assert str(found) == "a message"
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "sentence"),
+    ("error", "kind", "message"),
     [
         (MemoryError("much"), OutOfMemoryError, "who: no memory left: much"),
         (ZeroDivisionError("a mistake"), OpFailedError, "who failed: ZeroDivisionError: a mistake"),
     ],
 )
-def test_what_is_no_error_of_ours(error: Exception, kind: type[Exception], sentence: str) -> None:
+def test_what_is_no_error_of_ours(error: Exception, kind: type[Exception], message: str) -> None:
     found = values.to_error(sent(values.of_error(error, "who")))
-    assert (type(found), str(found)) == (kind, sentence)
+    assert (type(found), str(found)) == (kind, message)
 
 
 def back(model: Model) -> Model:

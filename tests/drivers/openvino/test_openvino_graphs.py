@@ -19,12 +19,12 @@ pytestmark = pytest.mark.engine
 ENGINE, REFERENCE = Device(OpenVinoDriver(threads=1)), device("nnapi-reference")
 
 
-@pytest.mark.parametrize("extents", [(3,), (200, 200)])
+@pytest.mark.parametrize("dimensions", [(3,), (200, 200)])
 @pytest.mark.parametrize("type", ["float32", "float16", "int32"])
-def test_an_input_that_is_an_output(extents: tuple[int, ...], type: str) -> None:
-    values = np.arange(np.prod(extents)).reshape(extents).astype(type)
+def test_an_input_that_is_an_output(dimensions: tuple[int, ...], type: str) -> None:
+    values = np.arange(np.prod(dimensions)).reshape(dimensions).astype(type)
     builder = nnapi.Builder()
-    builder.output(builder.cast(builder.input(tensor(type, extents)), out=tensor(type, extents)))
+    builder.output(builder.cast(builder.input(tensor(type, dimensions)), out=tensor(type, dimensions)))
     np.testing.assert_array_equal(compile(builder.finish(), [ENGINE]).run(values)[0], values)
 
 

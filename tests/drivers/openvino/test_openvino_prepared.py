@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_refused() -> None:
         ready.execute(Request([np.ones(SMALL, np.float32)], deadline=time.monotonic_ns() - 1))
 
 
-def test_open_extents_are_those_of_each_run() -> None:
+def test_open_dimensions_are_those_of_each_run() -> None:
     model = doubled((0, 3))
     assert all(verdict.supported for verdict in OpenVinoDriver().verdicts(model))
     ready = prepared(model)

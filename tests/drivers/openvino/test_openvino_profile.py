@@ -65,7 +65,7 @@ def test_every_operation_has_its_span() -> None:
     assert (found[0].start, found[-1].end) == (call.start, call.end)
 
 
-def test_what_comes_from_the_cache_and_open_extents_are_traced_alike() -> None:
+def test_what_comes_from_the_cache_and_open_dimensions_are_traced_alike() -> None:
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", (0, 64)), name="x")
     builder.output(builder.tanh(builder.mul(x, x)))

@@ -141,7 +141,7 @@ def test_pad_with_a_code_that_is_not_zero() -> None:
     assert ours[0].tolist() == [3, 9, 8, 3, 3]
 
 
-def test_axes_of_extent_1_stay() -> None:
+def test_axes_of_dimension_1_stay() -> None:
     lhs = INT8.with_dimensions((1,)), np.array([5], np.int8)
     rhs = INT8.with_dimensions((1, 1, 1)), np.array([[[7]]], np.int8)
     out = tensor("int8", (1, 1, 1), 2.0, 100)
@@ -188,8 +188,8 @@ def test_means_halfway_between_codes_that_are_kept_in_another_scale(name: str, s
 def test_activations_of_results_that_are_kept_in_another_scale(code: OperationCode) -> None:
     image = tensor("uint8", (1, 1, 1, 1), 12.0, 128), np.full((1, 1, 1, 1), 214)
     windows = map(integer, (0, 0, 0, 0, 1, 1, 1, 1, 3))
-    sentence = "the result is kept in another scale than the activation's limits are rounded to"
-    assert sentence in refusal(code, [image, *windows], [tensor("uint8", (1, 1, 1, 1), 24.0, 128)])
+    message = "the result is kept in another scale than the activation's limits are rounded to"
+    assert message in refusal(code, [image, *windows], [tensor("uint8", (1, 1, 1, 1), 24.0, 128)])
 
 
 @pytest.mark.parametrize("depth", [3, 5, 8])

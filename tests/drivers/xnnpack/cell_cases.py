@@ -40,7 +40,7 @@ def features(*names: str) -> Any:
 
 
 def shapes(kind: Any, size: Any = SIZE, prefix: str = "", aux: Any = 0) -> Any:
-    """Extents of a cell's learnt operands, those of omitted ones None."""
+    """Dimensions of a cell's learnt operands, those of omitted ones None."""
     outputs = OUTPUTS if kind["projection"] else UNITS
     found = {}
     for gate in GATES:
@@ -58,7 +58,7 @@ def shapes(kind: Any, size: Any = SIZE, prefix: str = "", aux: Any = 0) -> Any:
 
 
 def reals(found: Any, random: Any) -> Any:
-    """Numbers for those extents."""
+    """Numbers for those dimensions."""
     return {
         name: None if shape is None else random.uniform(-0.8, 0.8, shape).astype(np.float32)
         for name, shape in found.items()

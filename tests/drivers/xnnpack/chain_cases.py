@@ -111,7 +111,7 @@ def sequence(net: Any, kind: str, axis: int, steps: int = TIME, constant_states:
         hidden, memory = (net.constant(t, np.zeros(t.dimensions)) for t in (hidden_type, memory_type))
     else:
         hidden, memory = net.input(hidden_type), net.input(memory_type)
-    piece = type.with_dimensions([1 if i == axis else extent for i, extent in enumerate(shape)])
+    piece = type.with_dimensions([1 if i == axis else dimension for i, dimension in enumerate(shape)])
     pieces = net.call(Op.SPLIT, [x, *net.numbers(axis, steps)], *[piece] * steps) if steps > 1 else [x]
     step_shape = net.constant(tensor("int32", (2,)), np.array([BATCH, SIZE]))
     outputs = []

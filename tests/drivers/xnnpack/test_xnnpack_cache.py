@@ -71,7 +71,7 @@ def test_what_is_restored_computes_the_same_without_being_lowered(
     assert restored.compiled.content[: len(prepared.compiled.content)] == prepared.compiled.content  # type: ignore[union-attr]
 
 
-def test_extents_that_the_model_leaves_open_can_be_lowered_later() -> None:
+def test_dimensions_that_the_model_leaves_open_can_be_lowered_later() -> None:
     driver, model = XnnpackDriver(1), product(rows=0)
     restored = driver.restore(model, CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS))), OPTIONS)
     for rows in (1, 3):

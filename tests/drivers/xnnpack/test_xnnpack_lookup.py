@@ -60,17 +60,17 @@ def test_hashtable_lookup(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "constant", "sentence"),
+    ("keys", "constant", "message"),
     [
         ([5, 1, 7], True, "keys are not in ascending order"),
         ([1, 1, 7], True, "keys are not in ascending order"),
         ([1, 5, 7], False, "keys is computed, the engine needs it constant"),
     ],
 )
-def test_hashtable_lookup_refuses_keys_that_it_may_not_find(keys: list[int], constant: bool, sentence: str) -> None:
+def test_hashtable_lookup_refuses_keys_that_it_may_not_find(keys: list[int], constant: bool, message: str) -> None:
     inputs = [few(tensor("int32"), 2), (tensor("int32", (3,)), np.array(keys)), few(TYPES["float32"], 3, 2)]
     results = [TYPES["float32"], tensor("uint8", (), 1.0, 0)]
-    assert sentence in refusal(single(Op.HASHTABLE_LOOKUP, inputs, results, constant=constant))
+    assert message in refusal(single(Op.HASHTABLE_LOOKUP, inputs, results, constant=constant))
 
 
 def test_hashtable_lookup_refuses_codes() -> None:

@@ -42,8 +42,8 @@ def run(code: Any, inputs: list[Any], results: list[Any]) -> None:
     agree(code, inputs, results)
 
 
-def tensors(random: Any, **extents: tuple[int, ...] | None) -> Any:
-    return reals(extents, random)
+def tensors(random: Any, **dimensions: tuple[int, ...] | None) -> Any:
+    return reals(dimensions, random)
 
 
 def scalars(activation: int = TANH, cell_clip: float = 0.0, proj_clip: float = 0.0) -> Any:
@@ -173,7 +173,7 @@ BARELY_TOO_LARGE = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "change", "sentence"),
+    ("kind", "change", "message"),
     [
         (features("peephole", "projection"), {}, "the engine's integers are wrong where a cell has peepholes and a"),
         (features("projection"), {"proj_clip": 0.5}, "proj_clip is 0.5: the engine clips codes of the projection"),
@@ -181,9 +181,9 @@ BARELY_TOO_LARGE = {
         (features(), BARELY_TOO_LARGE, "sums of the forget gate may overflow"),
     ],
 )
-def test_quantized_lstm_refuses(kind: Any, change: Any, sentence: str) -> None:
+def test_quantized_lstm_refuses(kind: Any, change: Any, message: str) -> None:
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(kind, np.random.default_rng(0)) | change, quant_of(kind))
-    assert sentence in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
+    assert message in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
 
 
 def test_quantized_lstm_refuses_computed_weights() -> None:
@@ -223,8 +223,8 @@ def test_lstm_refuses_what_the_engine_squashes_wrongly(activation: int) -> None:
     values = reals(shapes(features()), random)
     values |= tensors(random, input=(1, SIZE), output_state_in=(1, UNITS), cell_state_in=(1, UNITS))
     inputs = inputs_of(Op.LSTM, values | scalars(activation))
-    sentence = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
-    assert sentence in refusal(single(Op.LSTM, inputs, [FLOAT] * 4, constant=True))
+    message = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
+    assert message in refusal(single(Op.LSTM, inputs, [FLOAT] * 4, constant=True))
 
 
 def test_a_projection_wider_than_its_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ def zeros(type: OperandType) -> tuple[Any, ...]:
 
 def test_types_that_the_engine_does_not_compute_in() -> None:
     wide = tensor("quant16_asymm", (2, 3), 0.5, 7)
-    sentence = "CAST (#0): input0 is TENSOR_QUANT16_ASYMM, which the engine does not compute in"
-    assert refusal(one(OperationCode.CAST, [zeros(wide)], wide)) == sentence
+    message = "CAST (#0): input0 is TENSOR_QUANT16_ASYMM, which the engine does not compute in"
+    assert refusal(one(OperationCode.CAST, [zeros(wide)], wide)) == message
 
 
 def test_ranks_not_known() -> None:
@@ -37,16 +37,16 @@ def test_ranks_not_known() -> None:
     assert "not known before the" in refusal(model)
 
 
-def test_extents_assumed_where_they_are_open_are_named() -> None:
+def test_dimensions_assumed_where_they_are_open_are_named() -> None:
     net = Net()
     x, weights, bias = (net.input(tensor("float32", shape)) for shape in ((1, 4), (0, 4), (0,)))
     model = net.finished(
         net.call(OperationCode.FULLY_CONNECTED, [x, weights, bias, *net.numbers(0)], tensor("float32", (1, 8)))
     )
-    assert "it fails with 1 for each extent that the model leaves open: gives TENSOR_FLOAT32[1, 1]" in refusal(model)
+    assert "it fails with 1 for each dimension that the model leaves open: gives TENSOR_FLOAT32[1, 1]" in refusal(model)
 
 
-def test_extents_that_values_decide() -> None:
+def test_dimensions_that_values_decide() -> None:
     net = Net()
     x, shape = net.input(FLOATS), net.input(tensor("int32", (2,)))
     model = net.finished(net.call(OperationCode.RESHAPE, [x, shape], tensor("float32")))
@@ -92,7 +92,7 @@ def test_computed_filters_of_which_a_run_decides_how_large_they_are() -> None:
 def test_projections_of_which_a_run_decides_how_wide_they_are() -> None:
     model = Model()
     names = iter(range(100))
-    gates = [tensor("float32", extents) for extents in [(0, 0)] * 8]
+    gates = [tensor("float32", dimensions) for dimensions in [(0, 0)] * 8]
     omitted = [tensor("float32", (1,))] * 3
     tensors = [tensor("float32", (0, 0)), *gates, *omitted, *[tensor("float32", (0,))] * 4]
     tensors += [
@@ -120,8 +120,8 @@ def test_projections_of_which_a_run_decides_how_wide_they_are() -> None:
 def test_activations_of_results_that_are_kept_in_another_scale(code: OperationCode) -> None:
     image, kept = (tensor("uint8", (1, 1, 1, 1), scale, 128) for scale in (12.0, 24.0))
     windows = [scalar(OperandCode.INT32, value) for value in (0, 0, 0, 0, 1, 1, 1, 1, 3)]
-    sentence = "the result is kept in another scale than the activation's limits are rounded to"
-    assert sentence in refusal(one(code, [zeros(image), *windows], kept))
+    message = "the result is kept in another scale than the activation's limits are rounded to"
+    assert message in refusal(one(code, [zeros(image), *windows], kept))
 
 
 def test_stored_codes_with_a_scale_per_channel() -> None:

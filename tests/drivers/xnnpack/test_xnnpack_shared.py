@@ -42,7 +42,7 @@ def test_models(shared: Any, name: str) -> None:
 
 
 def _random(type: Any, random: Any) -> Any:
-    shape = [extent or 1 for extent in type.dimensions]
+    shape = [dimension or 1 for dimension in type.dimensions]
     if type.dtype.kind == "f":
         return random.uniform(-1, 1, shape).astype(np.float32)
     limits = np.iinfo(type.dtype) if type.dtype.itemsize == 1 else np.iinfo(np.uint8)

@@ -51,8 +51,8 @@ ENDS = np.array([*MAGNITUDES, *(-x for x in MAGNITUDES)], np.float32)
 ROWS = [0.0, 1e-30, 1.0, -1.0, 3.0, 100.0, 1e10, 1e18, 1e20, -1e20, 1e30, -1e30, 3.4e38, -3.4e38]
 
 
-def rows(count: int, extent: int, seed: int = 3) -> Any:
-    return np.random.default_rng(seed).choice(np.array(ROWS, np.float32), (count, extent))
+def rows(count: int, dimension: int, seed: int = 3) -> Any:
+    return np.random.default_rng(seed).choice(np.array(ROWS, np.float32), (count, dimension))
 
 
 def agree(build: Any, *arrays: Any) -> None:

@@ -28,8 +28,8 @@ def integers(*values: int) -> list[Any]:
     return [scalar(OperandCode.INT32, value) for value in values]
 
 
-def floats(*extents: int) -> Any:
-    return tensor("float32", extents)
+def floats(*dimensions: int) -> Any:
+    return tensor("float32", dimensions)
 
 
 def convolution(code: OperationCode, taps: int, stride: int, dilation: int) -> list[Any]:
@@ -45,7 +45,7 @@ def pool(scheme: list[int], stride: int, size: int) -> list[Any]:
 
 
 def transposed(cells: int, filters: int, out: int, stride: int) -> list[Any]:
-    x, w = (given(np.ones((1, 1, extent, 1), np.float32)) for extent in (cells, filters))
+    x, w = (given(np.ones((1, 1, dimension, 1), np.float32)) for dimension in (cells, filters))
     shape = given(np.array([1, 1, out, 1], np.int32))
     numbers = integers(*SAME, stride, 1, 0)
     return [x, w, given(np.zeros(1, np.float32)), shape, *numbers, scalar(OperandCode.BOOL, False)]
@@ -84,9 +84,9 @@ def test_pools_larger_than_the_image(code: OperationCode) -> None:
     agree(code, pool(SAME, 1, 500), [floats(1, 5, 5, 1)], constant=False)
 
 
-@pytest.mark.parametrize(("padding", "extent"), [(SAME, 5), (VALID, 3)])
-def test_an_average_with_padding_that_the_engine_knows_is_one_operator(padding: list[int], extent: int) -> None:
-    model = single(OperationCode.AVERAGE_POOL_2D, pool(padding, 1, 3), [floats(1, extent, extent, 1)])
+@pytest.mark.parametrize(("padding", "dimension"), [(SAME, 5), (VALID, 3)])
+def test_an_average_with_padding_that_the_engine_knows_is_one_operator(padding: list[int], dimension: int) -> None:
+    model = single(OperationCode.AVERAGE_POOL_2D, pool(padding, 1, 3), [floats(1, dimension, dimension, 1)])
     assert [operator.kind for operator in lower_model(model).graph.operators] == ["AVERAGE_POOL_2D"]
 
 

@@ -60,15 +60,15 @@ def test_damage_is_refused_or_read(found: dict[str, Any], changes: list[tuple[in
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         (b"", "there are too few bytes"),
         (bytes(flexbuffers.Dumps([1, 2])), "they are no map"),
         (b"\x05\x24\x01", "a number of 1 bytes at -"),
     ],
 )
-def test_what_is_no_map(content: bytes, sentence: str) -> None:
-    with pytest.raises(BadDataError, match=sentence):
+def test_what_is_no_map(content: bytes, message: str) -> None:
+    with pytest.raises(BadDataError, match=message):
         read_map(content)
 
 

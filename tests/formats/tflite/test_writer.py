@@ -41,7 +41,7 @@ def test_the_graph_is_as_it_was() -> None:
     assert [model.OperatorCodes(i).BuiltinCode() for i in range(2)] == [3, 22]
 
 
-def test_tensors_keep_type_extents_and_quantisation() -> None:
+def test_tensors_keep_type_dimensions_and_quantisation() -> None:
     subgraph = read(small_graph()).Subgraphs(0)
     x, filter, shape = (subgraph.Tensors(i) for i in (0, 1, 4))
     assert (x.Type(), x.ShapeAsNumpy().tolist(), x.Buffer()) == (ELEMENTS["i8"], [1, 4, 4, 2], 0)

@@ -139,7 +139,7 @@ def _tried(content: bytes, inputs: Sequence[Any], case: NodeCase, device: str | 
     except UnsupportedOperationsError as error:
         return Outcome("refused", "; ".join(f"{each.operation}: {each.reason}" for each in error.refusals))
     except nnapi.BadDataError as error:
-        return Outcome("refused", error.sentence)
+        return Outcome("refused", error.message)
     try:
         compiled = nnapi.compile(model, device) if device else nnapi.compile(model)
         results = compiled.run(*(fitted(array, model, i) for i, array in enumerate(inputs)))

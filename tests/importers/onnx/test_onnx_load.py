@@ -87,15 +87,15 @@ def test_an_open_batch_stays_open_and_can_be_fixed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "sentence"),
+    ("shapes", "message"),
     [
         ({"y": (1,)}, "it has no input y; its inputs are x"),
         ({"x": (1, 4, 8, 8)}, "input x is (0, 3, 8, 8), not (1, 4, 8, 8)"),
         ({"x": (0, 3, 8, 8)}, "not (0, 3, 8, 8)"),
     ],
 )
-def test_shapes_that_do_not_fit(shapes: Any, sentence: Any) -> None:
-    with pytest.raises(BadDataError, match=sentence.replace("(", r"\(").replace(")", r"\)")):
+def test_shapes_that_do_not_fit(shapes: Any, message: Any) -> None:
+    with pytest.raises(BadDataError, match=message.replace("(", r"\(").replace(")", r"\)")):
         nnapi.load(network("batch").SerializeToString(), shapes=shapes)
 
 

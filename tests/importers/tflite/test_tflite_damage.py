@@ -84,7 +84,7 @@ def test_noise_behind_the_identifier(noise: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         (b"", "the file is empty"),
         (b"\x89HDF\r\n\x1a\n" + bytes(100), r"not TensorFlow Lite or ONNX, an HDF5 file \(a Keras model\?\)"),
@@ -94,10 +94,10 @@ def test_noise_behind_the_identifier(noise: bytes) -> None:
         (WHOLE[:64], "lies outside the file|ends after the file|leads outside the file"),
     ],
 )
-def test_what_is_no_model_is_called_so(content: bytes, sentence: str, tmp_path: Path) -> None:
+def test_what_is_no_model_is_called_so(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "strange.tflite"
     path.write_bytes(content)
-    with pytest.raises(BadDataError, match=sentence) as caught:
+    with pytest.raises(BadDataError, match=message) as caught:
         load(path)
     assert str(caught.value).startswith(str(path))
 

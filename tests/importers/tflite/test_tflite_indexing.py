@@ -142,7 +142,7 @@ def test_agrees_with_litert(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
-def test_a_slice_that_has_the_output_s_extents_is_not_reshaped(tmp_path: Path) -> None:
+def test_a_slice_that_has_the_output_s_dimensions_is_not_reshaped(tmp_path: Path) -> None:
     rows = strided(i32(4, 5), [1, 0], [3, 5], [1, 1], i32(2, 5))
     number = strided(i32(5), [2], [3], [1], i32(), ShrinkAxisMask=1)
     for one in (rows, number):
@@ -156,13 +156,13 @@ def test_a_slice_that_loses_axes_is_reshaped(tmp_path: Path) -> None:
 
 def test_a_slice_of_a_constant_is_a_constant(tmp_path: Path) -> None:
     """So that a tensor's shape can be taken apart and put together for RESHAPE."""
-    x, extent, line = i32(2, 6), T("INT32", ()), i32(12)
+    x, dimension, line = i32(2, 6), T("INT32", ()), i32(12)
     bounds = [const(numbers) for numbers in ([1], [2], [1])]
     graph = Graph().operator(
-        "STRIDED_SLICE", [const([7, 12]), *bounds], [extent], "StridedSliceOptions", ShrinkAxisMask=1
+        "STRIDED_SLICE", [const([7, 12]), *bounds], [dimension], "StridedSliceOptions", ShrinkAxisMask=1
     )
     shape = T("INT32", (1,))
-    graph.operator("PACK", [extent], [shape], "PackOptions", ValuesCount=1)
+    graph.operator("PACK", [dimension], [shape], "PackOptions", ValuesCount=1)
     graph.operator("RESHAPE", [x, shape], [line], "ReshapeOptions")
     model = loaded(write(graph.between([x], [line])), tmp_path)
     assert [call.code for call in model.operations] == [OperationCode.RESHAPE]

@@ -35,7 +35,7 @@ def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -
         "digits.tflite uses operations that NNAPI cannot express: "
         "CUSTOM:Foo ×2 (a, c: NNAPI has no such operation), "
         "ATAN2 ×1 (d: NNAPI has no inverse trigonometric function), "
-        "UNIQUE ×1 (e: the extents of its result depend on the data)"
+        "UNIQUE ×1 (e: the dimensions of its result depend on the data)"
     )
     assert caught.value.refusals[0] == Refusal("CUSTOM:Foo", "a", "NNAPI has no such operation")
     assert caught.value.code == nnapi.ResultCode.BAD_DATA
@@ -95,7 +95,7 @@ def test_reasons_are_of_operations_without_rule() -> None:
     assert all(kind in BUILT_IN and rule_for(kind) is None for kind in REASONS)
 
 
-def test_tensors_keep_their_names_types_and_extents(tmp_path: Path) -> None:
+def test_tensors_keep_their_names_types_and_dimensions(tmp_path: Path) -> None:
     x = T("UINT8", (1, 4), 0.5, 3, name="image", signature=(-1, 4))
     y = T("UINT8", (1, 4), 1 / 256, 0, name="chances", signature=(-1, 4))
     path = tmp_path / "net.tflite"
@@ -235,7 +235,7 @@ def test_a_tensor_that_nothing_writes_is_named(tmp_path: Path) -> None:
         loaded(content, tmp_path)
 
 
-def test_extents_that_the_file_leaves_out_are_computed(tmp_path: Path) -> None:
+def test_dimensions_that_the_file_leaves_out_are_computed(tmp_path: Path) -> None:
     x, cut, y = f32(1, 4, 4, 2), f32(), f32()
     graph = Graph().operator("MIRROR_PAD", [x, const([[0, 0], [1, 1], [0, 2], [0, 0]])], [cut], "MirrorPadOptions")
     model = loaded(write(graph.operator("ABS", [cut], [y]).between([x], [y])), tmp_path)

@@ -1,4 +1,4 @@
-"""Reshaping, joining, cutting, repeating, padding; extents as numbers; against LiteRT."""
+"""Reshaping, joining, cutting, repeating, padding; dimensions as numbers; against LiteRT."""
 
 from pathlib import Path
 
@@ -233,7 +233,7 @@ def codes_of(model: nnapi.Model) -> list[OperationCode]:
     return [OperationCode(call.code) for call in model.operations]
 
 
-def test_extents_of_a_batch_that_only_a_run_knows_pass_through(tmp_path: Path) -> None:
+def test_dimensions_of_a_batch_that_only_a_run_knows_pass_through(tmp_path: Path) -> None:
     """The usual way of flattening: SHAPE, its first number, PACK with the rest, RESHAPE."""
     x = T("FLOAT32", (1, 3, 4), signature=(-1, 3, 4))
     shape, first, wanted = i32(3), i32(), i32(2)
@@ -250,13 +250,13 @@ def test_extents_of_a_batch_that_only_a_run_knows_pass_through(tmp_path: Path) -
     assert run(model, [image])[0].shape == (5, 12)
 
 
-def test_arithmetic_on_unknown_extents_is_refused(tmp_path: Path) -> None:
+def test_arithmetic_on_unknown_dimensions_is_refused(tmp_path: Path) -> None:
     x = T("FLOAT32", (1, 3), signature=(-1, 3))
     shape, doubled, tiled = i32(2), i32(2), T("FLOAT32", (2, 6), signature=(-1, 6))
     graph = Graph().operator("SHAPE", [x], [shape], "ShapeOptions", OutType=2)
     graph.operator("MUL", [shape, const([2, 2])], [doubled], "MulOptions")
     graph.operator("TILE", [x, doubled], [tiled])
-    with pytest.raises(nnapi.NnapiError, match="MUL ×1 .*extents that only a run knows"):
+    with pytest.raises(nnapi.NnapiError, match="MUL ×1 .*dimensions that only a run knows"):
         loaded(write(graph.between([x], [tiled])), tmp_path)
 
 

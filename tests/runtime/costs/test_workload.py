@@ -17,10 +17,10 @@ def only(model: Model) -> Work:
     return find_work(model, call)
 
 
-def convolved(batch: int = 1, extent: int = 3) -> Model:
+def convolved(batch: int = 1, dimension: int = 3) -> Model:
     b = Builder()
     x = b.input(tensor("float32", (batch, 5, 7, 2)))
-    filter = np.ones((4, extent, extent, 2), np.float32)
+    filter = np.ones((4, dimension, dimension, 2), np.float32)
     b.output(b.conv_2d(x, filter, np.zeros(4, np.float32), **SAME, out=tensor("float32", (batch, 5, 7, 4))))
     return b.finish()
 

@@ -60,16 +60,16 @@ def test_inputs_that_fit_take_it_from_a_compilation_and_from_a_burst() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("given", "violation"),
     [(GIVEN.tolist(), None), (GIVEN.astype(np.float64), "stores float32"), (GIVEN[:1], r"shape \[1, 2\]")],
 )
-def test_other_inputs_take_the_general_way(given: object, complaint: str | None) -> None:
+def test_other_inputs_take_the_general_way(given: object, violation: str | None) -> None:
     driver = Short()
     compilation = compile(chain(), Device(driver))
-    if complaint is None:
+    if violation is None:
         np.testing.assert_array_equal(compilation.run(given)[0], chained())
     else:
-        with pytest.raises(BadDataError, match=complaint):
+        with pytest.raises(BadDataError, match=violation):
             compilation.run(given)
     assert driver.runs == 0
 
@@ -123,7 +123,7 @@ def test_it_waits_for_its_turn() -> None:
     assert len(queue._free) == 1
 
 
-def test_open_extents_are_those_of_the_run_before() -> None:
+def test_open_dimensions_are_those_of_the_run_before() -> None:
     b = Builder("open")
     b.output(b.abs(b.input(tensor("float32", (0, 2)))))
     driver = Short()

@@ -64,10 +64,10 @@ def test_the_text_says_where_why_and_at_what_cost() -> None:
 def test_a_broken_promise_is_told() -> None:
     liar = Device(Faulty(limited().driver, Fault.LIES, Phase.PREPARE, operation=NEG))
     compilation = compile(chain(), [liar, REFERENCE])
-    sentence = "quick claimed operation #1, but failed to prepare: quick reports a general failure"
-    assert sentence in compilation.explain().partition("\nnotes\n")[2]
+    message = "quick claimed operation #1, but failed to prepare: quick reports a general failure"
+    assert message in compilation.explain().partition("\nnotes\n")[2]
     decision = compilation.explanation()["operations"][1]
-    assert decision["verdicts"]["quick"] == {"supported": False, "reason": sentence}
+    assert decision["verdicts"]["quick"] == {"supported": False, "reason": message}
 
 
 def test_the_data_are_plain(halves: list[Device]) -> None:

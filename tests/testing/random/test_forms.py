@@ -53,13 +53,13 @@ def test_what_has_no_other_words_is_left() -> None:
 
 @pytest.mark.parametrize("code", ["RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "TRANSPOSE_CONV_2D"])
 def test_what_only_looks_alike_is_not_confused(code: str) -> None:
-    """Cells apply their activation at each step; the extents of a result are given in its layout."""
+    """Cells apply their activation at each step; the dimensions of a result are given in its layout."""
     outcomes = {(j.outcome, j.reason) for j in (judge(example, REFERENCE) for example in calls(code, 10))}
     assert outcomes == {(Outcome.AGREED, "")}
 
 
-def test_inputs_may_have_open_extents() -> None:
-    (form,) = [other for what, other in other_forms(calls("RELU", 1)[0]) if "inputs of open extents" in what]
+def test_inputs_may_have_open_dimensions() -> None:
+    (form,) = [other for what, other in other_forms(calls("RELU", 1)[0]) if "inputs of open dimensions" in what]
     assert set(form.main.operands[form.main.inputs[0]].dimensions) == {0}
 
 

@@ -39,14 +39,14 @@ def numbers(example: Example) -> dict[str, int]:
     return {o.name: int(o.data) for o in example.main.operands if o.type in ("INT32", "BOOL") and o.data is not None}
 
 
-def extents(example: Example, name: str) -> tuple[int, ...]:
+def dimensions(example: Example, name: str) -> tuple[int, ...]:
     return next(operand.dimensions for operand in example.main.operands if operand.name == name)
 
 
 def test_convolutions_have_odd_windows() -> None:
     drawn = calls("CONV_2D")
     scalars = [numbers(call) for call in drawn]
-    sizes = [extents(call, "filter") for call in drawn]
+    sizes = [dimensions(call, "filter") for call in drawn]
     assert any(s.get("stride_w", 0) > size[2] for s, size in zip(scalars, sizes, strict=True))
     assert any(s.get("pad_left") != s.get("pad_right") for s in scalars)
     assert any(

@@ -19,7 +19,7 @@ def test_operations_that_do_not_matter_go() -> None:
     assert shrink(example, fails).operations == (wanted,)
 
 
-def test_extents_and_values_become_small() -> None:
+def test_dimensions_and_values_become_small() -> None:
     def fails(candidate: Example) -> Example | None:
         x = candidate.inputs[0]
         return candidate if x is not None and x.size == candidate.main.operands[1].data.size else None

@@ -235,8 +235,8 @@ typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 
 typedef int32_t ANeuralNetworksOperationType;
 
-/* Type, extents and quantisation of an operand. dimensions is null exactly where dimensionCount is 0: for scalars, and
-   for tensors of unknown rank. An extent of 0 is unknown. */
+/* Type, dimensions and quantisation of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
+   and for tensors of unknown rank. A dimension of 0 is unknown. */
 typedef struct ANeuralNetworksOperandType {
     int32_t type;
     uint32_t dimensionCount;
@@ -320,7 +320,7 @@ int ANeuralNetworksMemoryDesc_addOutputRole(
     uint32_t index,
     float frequency);
 
-/* What is known of the memory's extents; 0 is unknown. Since feature level 4. */
+/* What is known of the memory's dimensions; 0 is unknown. Since feature level 4. */
 int ANeuralNetworksMemoryDesc_setDimensions(
     ANeuralNetworksMemoryDesc* desc,
     uint32_t rank,
@@ -461,7 +461,7 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation* compilation, ANe
 /* Free an execution that is not running; null does nothing. Since feature level 1. */
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution* execution);
 
-/* Bind a buffer to an input; null with length 0 omits it. A type, if given, completes the extents. Since feature
+/* Bind a buffer to an input; null with length 0 omits it. A type, if given, completes the dimensions. Since feature
    level 1. */
 int ANeuralNetworksExecution_setInput(
     ANeuralNetworksExecution* execution,
@@ -532,7 +532,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 /* Rank of an output, once computed. Since feature level 3. */
 int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution* execution, int32_t index, uint32_t* rank);
 
-/* Extents of an output, once computed; there must be room for as many as its rank. Since feature level 3. */
+/* Dimensions of an output, once computed; there must be room for as many as its rank. Since feature level 3. */
 int ANeuralNetworksExecution_getOutputOperandDimensions(
     ANeuralNetworksExecution* execution,
     int32_t index,
@@ -563,8 +563,8 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 /* A duplicate of an event's descriptor, to be closed by the caller; -1 where it has none. Since feature level 4. */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent* event, int* sync_fence_fd);
 
-/* Why the last call that failed in this thread did so, in a sentence; empty where none has. The text is this
-   library's own addition, and stays until the thread's next failing call. */
+/* Why the last call that failed in this thread did so, in a message; empty where none has. The text is this library's
+   own addition, and stays until the thread's next failing call. */
 const char* nnapi_last_error(void);
 
 #ifdef __cplusplus

@@ -151,7 +151,7 @@ bool SL_ANeuralNetworksDiagnosticCompilationInfo_isCachingEnabled(
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_isControlFlowUsed(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Has the model tensors between operations whose extents are open? */
+/* Has the model tensors between operations whose dimensions are open? */
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_areDynamicTensorsUsed(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
@@ -207,7 +207,7 @@ bool SL_ANeuralNetworksDiagnosticExecutionInfo_isCachingEnabled(
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_isControlFlowUsed(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Has the model tensors between operations whose extents are open? */
+/* Has the model tensors between operations whose dimensions are open? */
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 

@@ -122,7 +122,7 @@ class Isolated:
     def allocate(self, type: OperandType) -> HostBuffer:
         name = self.info.name
         need(self.connect().greeting.allocates, f"{name} allocates no memory", OpFailedError)
-        need(type.is_known, f"{name} allocates no memory of unknown extents: {type}", OpFailedError)
+        need(type.is_known, f"{name} allocates no memory of unknown dimensions: {type}", OpFailedError)
         return HostBuffer()
 
     def wait(self) -> None:

@@ -112,8 +112,8 @@ class RemotePrepared:
         """The outputs as arrays of our own. ValueError for what the model cannot give."""
         assert lane.arena is not None
         outputs = []
-        for type, (offset, extents) in zip(self._outputs, answer["outputs"], strict=True):
-            shape = tuple(map(int, extents))
+        for type, (offset, dimensions) in zip(self._outputs, answer["outputs"], strict=True):
+            shape = tuple(map(int, dimensions))
             if not type.is_scalar and combine(type.dimensions, shape) is None:
                 raise ValueError(f"an output of shape {shape} where the model has {type}")
             outputs.append(_inside(lane.arena, offset, shape, type).copy())

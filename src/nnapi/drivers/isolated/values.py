@@ -140,9 +140,9 @@ def of_error(error: BaseException, who: str) -> Values:
 
 
 def to_error(values: Values) -> NnapiError:
-    code, sentence, is_loop = values
+    code, message, is_loop = values
     kind = error_for(code)
-    return LoopTimeoutError(str(sentence)) if is_loop and kind is MissedDeadlineTransientError else kind(str(sentence))
+    return LoopTimeoutError(str(message)) if is_loop and kind is MissedDeadlineTransientError else kind(str(message))
 
 
 def of_model(model: Model) -> tuple[Values, list[Array]]:

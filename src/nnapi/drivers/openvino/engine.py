@@ -74,7 +74,9 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
         raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
     for index, output in zip(model.outputs, compiled.outputs, strict=True):
         right, given = result.values[index].type.dimensions, tuple(output.shape)
-        need(given == right, f"OpenVINO gives {model.operands[index]} the extents {given}, not {right}", OpFailedError)
+        need(
+            given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
+        )
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
     prepared = _make_prepared(model, shapes, device, properties, compiled, bounds)
     prepared.mapped = mappings(constants(model))

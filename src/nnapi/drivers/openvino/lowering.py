@@ -77,7 +77,7 @@ class Lowered(Lowering[Value, Context]):
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
         require(type.code in ELEMENTS, f"{name_of(operand)} is {type.name}, which the engine does not compute in")
-        require(operand.lifetime is Lifetime.CONSTANT, f"{name_of(operand)} has extents that are not known: {type}")
+        require(operand.lifetime is Lifetime.CONSTANT, f"{name_of(operand)} has dimensions that are not known: {type}")
         return Value(type, name_of(operand), operand.value)
 
     def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
@@ -96,13 +96,13 @@ class Lowered(Lowering[Value, Context]):
         return kept
 
     def check_result(self, operand: Operand, type: OperandType) -> None:
-        require(UNKNOWN not in type.dimensions, f"the extents of {name_of(operand)} depend on the data")
+        require(UNKNOWN not in type.dimensions, f"the dimensions of {name_of(operand)} depend on the data")
         require(0 not in type.dimensions, f"{name_of(operand)} has no elements: {list(type.dimensions)}")
 
     def go_on_behind(self, call: OperationCall) -> None:
         for index in call.outputs:
             operand = self.model.operands[index]
-            type = operand.type.with_dimensions([extent or 1 for extent in operand.type.dimensions])
+            type = operand.type.with_dimensions([dimension or 1 for dimension in operand.type.dimensions])
             if type.is_known:
                 self.types[index] = type
                 self.add_input(operand)

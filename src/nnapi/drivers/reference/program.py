@@ -256,7 +256,8 @@ def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
         return None
     declared = operand.type.dimensions
     fits = not declared or (
-        len(shape) == len(declared) and all(want in (0, extent) for want, extent in zip(declared, shape, strict=True))
+        len(shape) == len(declared)
+        and all(want in (0, dimension) for want, dimension in zip(declared, shape, strict=True))
     )
     need(fits, f"{operand} is given an array of shape {list(shape)}")
     return operand.type.with_dimensions(shape)

@@ -43,7 +43,7 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
     if element is None:
         raise Unsupported(f"{name} is {type.name}, which the engine does not compute in")
     if not shape or 0 in shape:
-        raise Unsupported(f"{name} has extents that are not known before the run: {type}")
+        raise Unsupported(f"{name} has dimensions that are not known before the run: {type}")
     if len(shape) > HIGHEST_RANK:
         raise Unsupported(f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
     shift = SHIFT if type.code in UNSIGNED else 0
@@ -194,7 +194,7 @@ class Context(lowering.Context):
         """Surrounded by zeros, before and after along each axis."""
         if not any(any(pair) for pair in paddings):
             return tensor
-        shape = tuple(extent + sum(pair) for extent, pair in zip(tensor.shape, paddings, strict=True))
+        shape = tuple(dimension + sum(pair) for dimension, pair in zip(tensor.shape, paddings, strict=True))
         return self.emit("PAD", [tensor, constant(paddings)], tensor.like(shape=shape))
 
     def fill(self, tensor: Tensor, value: float) -> Tensor:

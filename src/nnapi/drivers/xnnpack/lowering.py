@@ -38,7 +38,7 @@ def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> L
     """
     work = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
-        work.when = "with 1 for each extent that the model leaves open"
+        work.when = "with 1 for each dimension that the model leaves open"
         work.open = frozenset(
             operand.index
             for operand in model.operands

@@ -31,7 +31,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 class Tensor:
     """A tensor. ``scale`` is one number or, for filters, a float32 array along ``axis``; 0 where there is none.
 
-    ``data`` is the value of a constant; ``name`` is what sentences call it. A variable is memory that its reader
+    ``data`` is the value of a constant; ``name`` is what messages call it. A variable is memory that its reader
     changes: the state of a recurrent cell.
     """
 

@@ -265,15 +265,15 @@ PADS = [bytes(length) for length in range(ALIGNMENT)]
 
 @cache
 def plain_tensor(rank: int) -> tuple[Callable[..., bytes], int]:
-    """What packs a tensor without quantisation, and the distance of its extents."""
+    """What packs a tensor without quantisation, and the distance of its dimensions."""
     end = PLAIN.size + 4 + 4 * rank
     return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
 
 
 @cache
 def quantised_tensor(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """What packs a tensor with that many scales, these and the zero points as bytes; the distances of its extents, its
-    quantisation, scales and zero points; and the place of the table of these within it."""
+    """What packs a tensor with that many scales, these and the zero points as bytes; the distances of its dimensions,
+    its quantisation, scales and zero points; and the place of the table of these within it."""
     table = QUANTISED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count

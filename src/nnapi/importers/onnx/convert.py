@@ -56,8 +56,8 @@ class Conversion:
         self.readers = Readers([], [])
         self._ordered: dict[Term, Value] = {}
 
-    def note(self, sentence: str) -> None:
-        self.whole.notes[sentence] = None
+    def note(self, message: str) -> None:
+        self.whole.notes[message] = None
 
     # Inputs, constants, outputs
 

@@ -190,8 +190,8 @@ class Node(AnyNode):
     def bind(self, i: int, value: Value) -> None:
         raise NotImplementedError("rules of ONNX give their results back")
 
-    def note(self, sentence: str) -> None:
-        self.conversion.note(sentence)
+    def note(self, message: str) -> None:
+        self.conversion.note(message)
 
     # Operations
 

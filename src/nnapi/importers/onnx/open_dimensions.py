@@ -37,7 +37,7 @@ def _with_size(
     operation, count = REGISTRY[code], len(inputs)
     types: list[OperandType | None] = []
     for value in inputs:
-        shape = tuple(extent or size for extent in value.shape)
+        shape = tuple(dimension or size for dimension in value.shape)
         types.append(None if value.omitted else value.type.with_dimensions(shape))
         if not shape and not value.type.is_scalar and not value.omitted:
             return None

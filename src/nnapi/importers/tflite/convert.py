@@ -137,8 +137,8 @@ class Conversion:
         """Let a tensor be a value."""
         self._values[index] = value
 
-    def note(self, sentence: str) -> None:
-        self.whole.notes[sentence] = None
+    def note(self, message: str) -> None:
+        self.whole.notes[message] = None
 
     def model(self, index: int) -> Model | None:
         """Another subgraph as a finished model; None where something in it was refused."""

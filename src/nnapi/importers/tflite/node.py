@@ -33,7 +33,7 @@ class Scope(Protocol):
     def bind(self, index: int, value: Value) -> None:
         """Let a tensor be a value."""
 
-    def note(self, sentence: str) -> None:
+    def note(self, message: str) -> None:
         """Record something that the user of the model should know."""
 
     def inline(self, index: int, values: Sequence[Value]) -> list[Value]:
@@ -90,9 +90,9 @@ class TfliteNode(Node):
         """Let output ``i`` be a value that exists already."""
         self.scope.bind(self.operator.outputs[i], value)
 
-    def note(self, sentence: str) -> None:
+    def note(self, message: str) -> None:
         """Record something about the import that the user of the model should know."""
-        self.scope.note(sentence)
+        self.scope.note(message)
 
     def activation(self, code: int, result: Value | None = None) -> Value:
         """The FuseCode of a fused activation; what NNAPI cannot fuse follows as an operation of its own."""

@@ -32,7 +32,7 @@ class Blocks(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """A tensor of a subgraph. ``shape`` has 0 for extents that are open; ``scales`` is empty where not quantised.
+    """A tensor of a subgraph. ``shape`` has 0 for dimensions that are open; ``scales`` is empty where not quantised.
 
     ``region`` is (offset, length) of the constant's bytes in the file, None for tensors that are computed.
     """
@@ -176,7 +176,7 @@ class File:
         is_special = record.has_any(fields.IS_VARIABLE, fields.SHAPE_SIGNATURE)
         signature = record.numbers(fields.SHAPE_SIGNATURE, "i") if is_special else ()
         if signature and len(signature) == len(shape):
-            shape = tuple([extent if extent > 0 else 0 for extent in signature])
+            shape = tuple([dimension if dimension > 0 else 0 for dimension in signature])
         elif shape and min(shape) < 0:
             raise BadDataError(f"tensor {name!r} has shape {list(shape)}")
         buffer = record.number(fields.BUFFER, "I")

@@ -79,7 +79,7 @@ def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
     for block, axis in enumerate(blocked, start=rank):
         level = order.index(block)
         at[axis] = at[axis] * levels[level].size + places[level]
-    inside = all(((place >= 0) & (place < extent)).all() for place, extent in zip(at, shape, strict=True))
+    inside = all(((place >= 0) & (place < dimension)).all() for place, dimension in zip(at, shape, strict=True))
     need(inside, f"{name} stores elements outside {list(shape)}", BadDataError)
     result = np.zeros(shape, values.dtype)
     result[tuple(at)] = values

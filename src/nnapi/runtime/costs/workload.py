@@ -15,7 +15,7 @@ from nnapi.model.operation import REGISTRY
 __all__ = ["ELEMENTS", "Element", "Kind", "Work", "find_work"]
 
 UNKNOWN_DIMENSION = 8
-"""What an dimension that is not known before the run counts as; the first of several, mostly a batch, counts as 1."""
+"""What a dimension that is not known before the run counts as; the first of several, mostly a batch, counts as 1."""
 
 
 class Element(StrEnum):

@@ -109,4 +109,4 @@ def _is_deadly(driver: Driver, model: Model, call: OperationCall) -> bool:
 
 
 def _zeros(type: OperandType) -> Array:
-    return np.zeros([extent or 1 for extent in type.dimensions], type.dtype)
+    return np.zeros([dimension or 1 for dimension in type.dimensions], type.dtype)

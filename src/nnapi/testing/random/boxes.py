@@ -20,8 +20,10 @@ def _shares(draw: Draw, *names: str) -> dict[str, Any]:
 @fits("ROI_ALIGN", "ROI_POOLING")
 def regions(draw: Draw) -> Fit:
     fit = Fit()
-    image = draw.image(fit, "feature_map", n=draw.pick(1, 2), h=draw.extent(17), w=draw.extent(17), c=draw.extent(8))
-    count = draw.extent(8)
+    image = draw.image(
+        fit, "feature_map", n=draw.pick(1, 2), h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(8)
+    )
+    count = draw.dimension(8)
     fit.shapes |= {"rois": (count, 4), "batch_index": (count,)}
     fit.numbers["batch_index"] = sorted(draw.upto(image[0] - 1) for _ in range(count))
     fit.scalars |= {name: draw.pick(1, 2, 3, 7) for name in ("out_height", "out_width")}
@@ -31,7 +33,7 @@ def regions(draw: Draw) -> Fit:
 
 @fits("AXIS_ALIGNED_BBOX_TRANSFORM")
 def transformed(draw: Draw) -> Fit:
-    count, images = draw.extent(17), draw.pick(1, 2, 3)
+    count, images = draw.dimension(17), draw.pick(1, 2, 3)
     shapes: dict[str, Shape] = {
         "rois": (count, 4),
         "deltas": (count, 4 * draw.pick(1, 2, 5)),
@@ -42,7 +44,7 @@ def transformed(draw: Draw) -> Fit:
 
 @fits("BOX_WITH_NMS_LIMIT")
 def limited(draw: Draw) -> Fit:
-    count, classes = draw.extent(17), draw.pick(2, 3, 5)
+    count, classes = draw.dimension(17), draw.pick(2, 3, 5)
     shapes: dict[str, Shape] = {"scores": (count, classes), "boxes": (count, 4 * classes)}
     scalars = _shares(draw, "score_threshold", "iou_threshold", "sigma", "nms_score_threshold")
     scalars |= _counts(draw, "max_boxes") | {"nms_kernel": draw.upto(2)}
@@ -52,8 +54,8 @@ def limited(draw: Draw) -> Fit:
 @fits("GENERATE_PROPOSALS")
 def proposed(draw: Draw) -> Fit:
     fit, anchors = Fit(), draw.pick(1, 2, 3)
-    extents = {"n": draw.pick(1, 2), "h": draw.extent(5), "w": draw.extent(5)}
-    n, h, w, anchors = draw.image(fit, "scores", c=anchors, **extents)
+    dimensions = {"n": draw.pick(1, 2), "h": draw.dimension(5), "w": draw.dimension(5)}
+    n, h, w, anchors = draw.image(fit, "scores", c=anchors, **dimensions)
     first = bool(fit.scalars["layout"])
     fit.shapes["deltas"] = draw.stored((n, h, w, 4 * anchors), channels_first=first)
     fit.shapes |= {"anchors": (anchors, 4), "image_info": (n, 2)}
@@ -64,7 +66,7 @@ def proposed(draw: Draw) -> Fit:
 
 @fits("DETECTION_POSTPROCESSING")
 def detected(draw: Draw) -> Fit:
-    images, cells, classes = draw.pick(1, 2), draw.extent(17), draw.pick(2, 3, 5)
+    images, cells, classes = draw.pick(1, 2), draw.dimension(17), draw.pick(2, 3, 5)
     shapes: dict[str, Shape] = {"scores": (images, cells, classes), "anchors": (cells, 4)}
     shapes["deltas"] = (images, cells, draw.pick(4, 4, 7))
     scalars = _counts(draw, "max_num_detections", "max_classes_per_detection", "max_detections_per_class")
@@ -75,23 +77,23 @@ def detected(draw: Draw) -> Fit:
 @fits("HEATMAP_MAX_KEYPOINT")
 def keypoints(draw: Draw) -> Fit:
     fit, size = Fit(), draw.pick(2, 3, 5, 8)
-    count, *_ = draw.image(fit, "heatmaps", n=draw.extent(5), h=size, w=size, c=draw.extent(8))
+    count, *_ = draw.image(fit, "heatmaps", n=draw.dimension(5), h=size, w=size, c=draw.dimension(8))
     fit.shapes["boxes"] = (count, 4)
     return fit
 
 
 @fits("RANDOM_MULTINOMIAL")
 def sampled(draw: Draw) -> Fit:
-    shapes: dict[str, Shape] = {"logits": (draw.extent(5), draw.extent(17))}
-    return Fit(shapes, {"sample_count": draw.extent(33)}, {"seeds": [draw.upto(9), draw.upto(9)]})
+    shapes: dict[str, Shape] = {"logits": (draw.dimension(5), draw.dimension(17))}
+    return Fit(shapes, {"sample_count": draw.dimension(33)}, {"seeds": [draw.upto(9), draw.upto(9)]})
 
 
 @fits("LSH_PROJECTION")
 def projected(draw: Draw) -> Fit:
-    items = draw.extent(17)
+    items = draw.dimension(17)
     shapes: dict[str, Shape] = {
-        "hash": (draw.extent(5), draw.extent(8)),
-        "input": (items, draw.extent(8)),
+        "hash": (draw.dimension(5), draw.dimension(8)),
+        "input": (items, draw.dimension(8)),
         "weight": (items,),
     }
     return Fit(shapes, {"type": draw.pick(1, 2, 3)})

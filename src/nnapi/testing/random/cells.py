@@ -8,8 +8,8 @@ from nnapi.testing.random.fitting import Draw, Fit, fits
 
 @fits("SVDF")
 def filters(draw: Draw) -> Fit:
-    batch, size = draw.given(2) or (draw.extent(7), draw.extent(64))
-    units, memory, rank = draw.extent(33), draw.extent(17), draw.pick(1, 1, 2, 3)
+    batch, size = draw.given(2) or (draw.dimension(7), draw.dimension(64))
+    units, memory, rank = draw.dimension(33), draw.dimension(17), draw.pick(1, 1, 2, 3)
     shapes: dict[str, Shape] = {
         "input": (batch, size),
         "weights_feature": (units * rank, size),
@@ -28,12 +28,12 @@ def gated(draw: Draw) -> Fit:
     """A cell, or one for each direction; what is omitted is omitted for all gates together."""
     sequence = "time_major" in draw.names
     scalars = {"time_major": draw.upto(1)} if sequence else {}
-    input = draw.given(2 + sequence) or (*(draw.extent(7) for _ in range(1 + sequence)), draw.extent(33))
+    input = draw.given(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
     fit = Fit({"input": input}, scalars)
     batch = input[1 if scalars.get("time_major") else 0]
     for prefix in ("fw_", "bw_") if "fw_cell_bias" in draw.names else ("",):
         _cell(draw, fit, prefix, batch, input[-1])
-    fit.shapes["aux_input"] = (*input[:-1], aux := draw.extent(17))
+    fit.shapes["aux_input"] = (*input[:-1], aux := draw.dimension(17))
     for name in draw.names:
         if "aux_input_to" in name:
             fit.shapes[name] = (fit.shapes[f"{name[:3]}cell_bias"][0], aux)
@@ -43,9 +43,9 @@ def gated(draw: Draw) -> Fit:
 
 def _cell(draw: Draw, fit: Fit, prefix: str, batch: int, size: int) -> None:
     """Weights and states of one direction."""
-    units = draw.extent(33)
+    units = draw.dimension(33)
     projects = draw.names >= {f"{prefix}projection_weights"} and draw.chance(0.3)
-    outputs = draw.extent(17) if projects else units
+    outputs = draw.dimension(17) if projects else units
     if not projects:
         fit.omitted |= {f"{prefix}projection_weights", f"{prefix}projection_bias"}
     shapes = {"projection_weights": (outputs, units), "projection_bias": (outputs,), "cell_state_in": (batch, units)}
@@ -91,11 +91,11 @@ def gated_8bit(draw: Draw) -> Fit:
 def recurrent(draw: Draw) -> Fit:
     sequence = "time_major" in draw.names
     scalars = {"time_major": draw.upto(1)} if sequence else {}
-    input = draw.given(2 + sequence) or (*(draw.extent(7) for _ in range(1 + sequence)), draw.extent(33))
+    input = draw.given(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
     batch, fit = input[1 if scalars.get("time_major") else 0], Fit({"input": input}, scalars)
-    aux = (*input[:-1], draw.extent(17))
+    aux = (*input[:-1], draw.dimension(17))
     for prefix in ("fw_", "bw_") if "fw_bias" in draw.names else ("",):
-        units = draw.extent(33)
+        units = draw.dimension(33)
         shapes: dict[str, Shape] = {
             "weights": (units, input[-1]),
             "recurrent_weights": (units, units),

@@ -32,12 +32,14 @@ PAIR_NAMES = {operation: names for names, operations in PAIRS.items() for operat
 
 @fits(*PAIR_NAMES)
 def two_tensors(draw: Draw) -> Fit:
-    """Equal extents, or either one stretched along some axes, or of a lower rank."""
+    """Equal dimensions, or either one stretched along some axes, or of a lower rank."""
     shape = draw.shape()
     first, second = next(names for names in PAIRS if set(names) <= draw.names)
     if draw.chance(0.3):
         return Fit({first: shape, second: shape})
-    other = tuple(1 if draw.chance(0.4) else extent for extent in shape)[draw.pick(0, 0, draw.upto(len(shape) - 1)) :]
+    other = tuple(1 if draw.chance(0.4) else dimension for dimension in shape)[
+        draw.pick(0, 0, draw.upto(len(shape) - 1)) :
+    ]
     if draw.chance(0.5):
         other = (1,) * draw.pick(1, len(shape))
     if draw.taste.given is None and draw.chance(0.5):
@@ -56,7 +58,7 @@ def product(draw: Draw) -> Fit:
     shape = draw.shape(2, 2, 3, 4)
     size = math.prod(shape)
     width = shape[-1] if draw.chance(0.7) else draw.pick(*(n for n in range(1, size + 1) if size % n == 0))
-    units = draw.extent(max(1, MOST // width))
+    units = draw.dimension(max(1, MOST // width))
     return Fit({"input": shape, "weights": (units, width), "bias": (units,)})
 
 
@@ -64,8 +66,8 @@ def product(draw: Draw) -> Fit:
 def batch_product(draw: Draw) -> Fit:
     lhs = draw.shape(2, 3, 4)
     adj_x, adj_y = draw.chance(0.4), draw.chance(0.4)
-    batches = tuple(1 if draw.chance(0.3) else extent for extent in lhs[:-2])
-    inner, outer = lhs[-2] if adj_x else lhs[-1], draw.extent(max(1, MOST // max(1, math.prod(lhs))))
+    batches = tuple(1 if draw.chance(0.3) else dimension for dimension in lhs[:-2])
+    inner, outer = lhs[-2] if adj_x else lhs[-1], draw.dimension(max(1, MOST // max(1, math.prod(lhs))))
     rhs = (*batches, outer, inner) if adj_y else (*batches, inner, outer)
     return Fit({"lhs": lhs, "rhs": rhs}, {"adj_x": adj_x, "adj_y": adj_y})
 
@@ -86,7 +88,7 @@ def new_axis(draw: Draw) -> Fit:
 def gathered(draw: Draw) -> Fit:
     shape = draw.shape()
     axis = draw.axis(len(shape))
-    indices = tuple(draw.extent(8) for _ in range(draw.pick(1, 1, 2)))
+    indices = tuple(draw.dimension(8) for _ in range(draw.pick(1, 1, 2)))
     numbers = draw.rng.integers(0, shape[axis], indices, np.int32)
     return Fit({"input": shape}, {"axis": axis}, {"indices": numbers})
 

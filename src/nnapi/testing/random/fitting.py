@@ -1,4 +1,4 @@
-"""What belongs together in the arguments of an operation: extents, axes, blocks, lists that make sense of each other.
+"""What belongs together in the arguments of an operation: dimensions, axes, blocks, lists that fit each other.
 
 A :class:`Fit` is a proposal. Whatever it leaves open is drawn by itself, and the operation's own shape function has the
 last word; so an operation without an entry here is drawn as well, only with more attempts.
@@ -18,7 +18,7 @@ from nnapi.model.operand import Shape
 from nnapi.model.parameter import Several, Slot
 from nnapi.testing.random_values import Taste, pick
 
-EXTENTS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
+DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
 """One, small ones, powers of two with their neighbours, primes, large ones."""
 MOST = 40_000
 """Elements of the largest tensor that is drawn."""
@@ -26,7 +26,7 @@ MOST = 40_000
 
 @dataclass
 class Fit:
-    """Extents of tensors, values of scalars and of lists of numbers, scales and zero points, all by parameters' names.
+    """Dimensions of tensors, values of scalars and lists of numbers, scales and zero points, all by parameters' names.
 
     ``omitted`` are the names of those that are left out, ``present`` of those that are not, though they might be.
     ``outputs`` is how many outputs there are, where the arguments decide that.
@@ -60,28 +60,28 @@ class Draw:
     def chance(self, probability: float) -> bool:
         return bool(self.rng.random() < probability)
 
-    def extent(self, most: int = 1000) -> int:
-        return int(self.pick(*(extent for extent in EXTENTS if extent <= most)))
+    def dimension(self, most: int = 1000) -> int:
+        return int(self.pick(*(dimension for dimension in DIMENSIONS if dimension <= most)))
 
     def shape(self, *ranks: int) -> Shape:
-        """The extents of the first tensor: those given, or any that are not too many elements together."""
+        """The dimensions of the first tensor: those given, or any that are not too many elements together."""
         ranks = ranks or (1, 2, 3, 4)
         given = self.given(*ranks)
-        return self.bounded(tuple(self.extent() for _ in range(self.pick(*ranks)))) if given is None else given
+        return self.bounded(tuple(self.dimension() for _ in range(self.pick(*ranks)))) if given is None else given
 
     def given(self, *ranks: int) -> Shape | None:
-        """The extents of the first tensor, where they are settled; BadDataError where that is no such tensor."""
+        """The dimensions of the first tensor, where they are settled; BadDataError where that is no such tensor."""
         given = self.taste.given
         need(given is None or len(given) in ranks, f"no tensor of rank {ranks}", BadDataError)
         return given
 
     def bounded(self, shape: Shape, most: int = MOST) -> Shape:
-        """The extents, the largest of them cut down until there are few enough elements."""
-        extents = list(shape)
-        while math.prod(extents) > most:
-            largest = extents.index(max(extents))
-            extents[largest] = extents[largest] // 2
-        return tuple(extents)
+        """The dimensions, the largest of them cut down until there are few enough elements."""
+        dimensions = list(shape)
+        while math.prod(dimensions) > most:
+            largest = dimensions.index(max(dimensions))
+            dimensions[largest] = dimensions[largest] // 2
+        return tuple(dimensions)
 
     def axis(self, rank: int) -> int:
         """An axis, now and then counted from the end."""
@@ -89,7 +89,7 @@ class Draw:
         return axis - rank if self.chance(0.3) else axis
 
     def stored(self, shape: Shape, *, channels_first: bool) -> Shape:
-        """Extents of an NHWC image as they are stored."""
+        """Dimensions of an NHWC image as they are stored."""
         return (shape[0], shape[3], shape[1], shape[2]) if channels_first else shape
 
     def layout(self, fit: Fit) -> bool:
@@ -99,15 +99,15 @@ class Draw:
             fit.scalars["layout"] = channels_first
         return channels_first
 
-    def image(self, fit: Fit, name: str = "input", **extents: int) -> Shape:
-        """An NHWC image of any extents that are not given here, noted down as it is stored."""
+    def image(self, fit: Fit, name: str = "input", **dimensions: int) -> Shape:
+        """An NHWC image of any dimensions that are not given here, noted down as it is stored."""
         channels_first = self.layout(fit)
         given = self.given(4)
         if given is not None:
             shape = (given[0], given[2], given[3], given[1]) if channels_first else given
         else:
-            n, h, w, c = self.extent(7), self.extent(), self.extent(), self.extent()
-            shape = (extents.get("n", n), extents.get("h", h), extents.get("w", w), extents.get("c", c))
+            n, h, w, c = self.dimension(7), self.dimension(), self.dimension(), self.dimension()
+            shape = (dimensions.get("n", n), dimensions.get("h", h), dimensions.get("w", w), dimensions.get("c", c))
             shape = self.bounded(shape)
         fit.shapes[name] = self.stored(shape, channels_first=channels_first)
         return shape

@@ -18,9 +18,9 @@ OTHER_WORDS = {
 
 def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
     """Each form in which an example means the same, with what is different about it. Outputs keep their order."""
-    yield "with outputs of open extents", dynamic(example)
+    yield "with outputs of open dimensions", dynamic(example)
     if not example.referenced:
-        yield "with inputs of open extents", opened(example)
+        yield "with inputs of open dimensions", opened(example)
         for what, rephrase in OTHER_WORDS.items():
             other = rephrase(example)
             if other is not None:

@@ -17,7 +17,7 @@ from nnapi.testing.random_values import pick
 GRAPHS = 0.4
 """How many of the examples are graphs."""
 OPEN = 0.08
-"""How many have inputs whose extents are only known when they run."""
+"""How many have inputs whose dimensions are only known when they run."""
 LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
 TRIES = 12
 """Draws for each call that is added; one that fits nowhere is left out."""
@@ -96,7 +96,7 @@ class _Grown:
         self.calls: list[OperationSpec] = []
 
     def _values(self) -> list[OperandSpec]:
-        """Tensors that a call may take: results whose extents are known, and inputs; the last results first."""
+        """Tensors that a call may take: results whose dimensions are known, and inputs; the last results first."""
         usable = [
             operand
             for operand in self.operands

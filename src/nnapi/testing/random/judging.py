@@ -53,7 +53,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
     """Run an example on a device and on the reference, and say whether they agree.
 
     Operations that the device refuses are left out, and it is asked about the others again: what is an input now has
-    extents that it did not know before. Each result that is shown is judged by what the device made of the
+    dimensions that it did not know before. Each result that is shown is judged by what the device made of the
     operations before it. On the reference itself the same example is put in other forms, and by real numbers. With
     ``special`` what follows numbers that are not finite is judged too.
     """
@@ -108,8 +108,8 @@ def judge_taken(example: Example, device: Device, special: bool = False) -> Judg
         judgement = _compared(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
     if judgement.outcome == Outcome.AGREED and device.name == REFERENCE and not special:
         for form, other in other_forms(example):
-            if complaint := _in_another_form(other, outputs, device):
-                return _failed(other, example.main.operations[-1].type, f"{form}: {complaint}")
+            if violation := _in_another_form(other, outputs, device):
+                return _failed(other, example.main.operations[-1].type, f"{form}: {violation}")
     return judgement
 
 
@@ -120,13 +120,13 @@ def _compared(example: Example, device: Device, outputs: Mapping[int, Array], co
         expected = {index: computation.expected(index) for index in operation.outputs}
         shown = [index for index in operation.outputs if index in outputs]
         for index in shown:
-            if complaint := _complaint(example, index, outputs[index], expected[index]):
+            if violation := _violation(example, index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
                 if real is not None and _is_near(outputs[index], expected[index], real):
                     continue
-                return _failed(example, operation.type, complaint)
-        if device.name == REFERENCE and (complaint := _contradiction(computation, number)):
-            return _failed(example, operation.type, complaint)
+                return _failed(example, operation.type, violation)
+        if device.name == REFERENCE and (violation := _contradiction(computation, number)):
+            return _failed(example, operation.type, violation)
         computation.blur(number)
         for index in shown:
             computation.settle(index, outputs[index])
@@ -138,10 +138,10 @@ def _outputs(example: Example, device: Device) -> list[Array]:
     return compilation.run(*(example.inputs[index] for index in example.main.inputs))
 
 
-def _failed(example: Example, operation: str, complaint: str) -> Judgement:
+def _failed(example: Example, operation: str, violation: str) -> Judgement:
     computation = Computation(example, rounds=0)
     _refusal(computation)
-    return Judgement(Outcome.FAILED, complaint, operation, _expecting(example, computation))
+    return Judgement(Outcome.FAILED, violation, operation, _expecting(example, computation))
 
 
 def _expecting(example: Example, computation: Computation) -> Example:
@@ -154,7 +154,7 @@ def _expecting(example: Example, computation: Computation) -> Example:
     return replace(example, main=replace(example.main, operands=operands), outputs=found)
 
 
-def _complaint(example: Example, index: int, actual: Array, expected: Expectation) -> str | None:
+def _violation(example: Example, index: int, actual: Array, expected: Expectation) -> str | None:
     """The first element that is too far off, in words."""
     operand = example.main.operands[index]
     if operand.is_ignored:
@@ -221,13 +221,13 @@ def _in_another_form(example: Example, outputs: dict[int, Array], device: Device
     for (index, first), other in zip(outputs.items(), others, strict=True):
         operand = example.main.operands[example.main.outputs[list(outputs).index(index)]]
         exact: Any = 0 if first.dtype.kind != "f" else (HALF if example.tolerance.float == "fp16" else SINGLE).rtol
-        if complaint := _complaint(
+        if violation := _violation(
             replace(example, main=replace(example.main, operands=(operand,) * (index + 1))),
             index,
             other,
             Expectation(first, exact * 16 * np.abs(_double(first)) + (0 if not exact else 1e-5)),
         ):
-            return complaint
+            return violation
     return None
 
 

@@ -34,8 +34,8 @@ def squeezed(draw: Draw) -> Fit:
     shape = draw.shape()
     if draw.taste.given is None:
         kept = draw.upto(len(shape) - 1)
-        shape = tuple(extent if axis < kept and draw.chance(0.6) else 1 for axis, extent in enumerate(shape))
-    ones = draw.rng.permutation([axis for axis, extent in enumerate(shape) if extent == 1])
+        shape = tuple(dimension if axis < kept and draw.chance(0.6) else 1 for axis, dimension in enumerate(shape))
+    ones = draw.rng.permutation([axis for axis, dimension in enumerate(shape) if dimension == 1])
     return Fit({"input": shape}, numbers={"dims": ones[: 1 + draw.upto(len(ones) - 1)]} if len(ones) else {})
 
 
@@ -48,16 +48,16 @@ def tiled(draw: Draw) -> Fit:
 @fits("PAD", "PAD_V2", "MIRROR_PAD")
 def padded(draw: Draw) -> Fit:
     shape = draw.shape()
-    most = (lambda extent: min(extent - 1, 3)) if "mode" in draw.names else (lambda extent: 3)
-    paddings = [[draw.pick(0, draw.upto(most(extent))) for _ in "<>"] for extent in shape]
+    most = (lambda dimension: min(dimension - 1, 3)) if "mode" in draw.names else (lambda dimension: 3)
+    paddings = [[draw.pick(0, draw.upto(most(dimension))) for _ in "<>"] for dimension in shape]
     return Fit({"input": shape}, {"mode": draw.upto(1)} if "mode" in draw.names else {}, {"paddings": paddings})
 
 
 @fits("SLICE")
 def sliced(draw: Draw) -> Fit:
     shape = draw.shape()
-    begin = [draw.upto(extent - 1) for extent in shape]
-    size = [draw.pick(-1, 1 + draw.upto(extent - first - 1)) for extent, first in zip(shape, begin, strict=True)]
+    begin = [draw.upto(dimension - 1) for dimension in shape]
+    size = [draw.pick(-1, 1 + draw.upto(dimension - first - 1)) for dimension, first in zip(shape, begin, strict=True)]
     return Fit({"input": shape}, numbers={"begin": begin, "size": size})
 
 
@@ -66,14 +66,14 @@ def stepped(draw: Draw) -> Fit:
     """Forwards and backwards, ends beyond the tensor, masks."""
     shape = draw.shape()
     begin, end, strides = [], [], []
-    for extent in shape:
-        low = draw.upto(extent - 1)
-        high = low + 1 + draw.upto(extent - low - 1)
-        step = draw.pick(1, 1, 2, 3, extent + 1)
+    for dimension in shape:
+        low = draw.upto(dimension - 1)
+        high = low + 1 + draw.upto(dimension - low - 1)
+        step = draw.pick(1, 1, 2, 3, dimension + 1)
         if draw.chance(0.25):
-            low, high, step = high - 1, low - 1 if low else -extent - 1, -step
-        begin.append(low - extent if draw.chance(0.2) else low)
-        end.append(high + draw.pick(0, 0, 7) if high == extent else high)
+            low, high, step = high - 1, low - 1 if low else -dimension - 1, -step
+        begin.append(low - dimension if draw.chance(0.2) else low)
+        end.append(high + draw.pick(0, 0, 7) if high == dimension else high)
         strides.append(step)
     masks = {name: draw.pick(0, 0, draw.upto(15)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
     return Fit({"input": shape}, masks, {"begin": begin, "end": end, "strides": strides})
@@ -81,13 +81,13 @@ def stepped(draw: Draw) -> Fit:
 
 @fits("FILL")
 def filled(draw: Draw) -> Fit:
-    return Fit(numbers={"dims": draw.bounded(tuple(draw.extent(64) for _ in range(draw.pick(1, 2, 3, 4))))})
+    return Fit(numbers={"dims": draw.bounded(tuple(draw.dimension(64) for _ in range(draw.pick(1, 2, 3, 4))))})
 
 
 @fits("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def blocks(draw: Draw) -> Fit:
     fit, block = Fit(), draw.pick(1, 2, 2, 3)
-    h, w, c = draw.extent(11), draw.extent(11), draw.extent(8)
+    h, w, c = draw.dimension(11), draw.dimension(11), draw.dimension(8)
     draw.image(fit, h=h * block, w=w * block, c=c * block * block)
     fit.scalars["block_size"] = block
     return fit
@@ -96,7 +96,9 @@ def blocks(draw: Draw) -> Fit:
 @fits("BATCH_TO_SPACE_ND")
 def spread(draw: Draw) -> Fit:
     fit, block = Fit(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
-    draw.image(fit, n=draw.pick(1, 2) * block[0] * block[1], h=draw.extent(11), w=draw.extent(11), c=draw.extent(17))
+    draw.image(
+        fit, n=draw.pick(1, 2) * block[0] * block[1], h=draw.dimension(11), w=draw.dimension(11), c=draw.dimension(17)
+    )
     fit.numbers["block_shape"] = block
     return fit
 
@@ -104,11 +106,11 @@ def spread(draw: Draw) -> Fit:
 @fits("SPACE_TO_BATCH_ND")
 def batched(draw: Draw) -> Fit:
     fit, block = Fit(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
-    shape = draw.image(fit, h=draw.extent(17), w=draw.extent(17), c=draw.extent(17))
+    shape = draw.image(fit, h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(17))
     paddings = []
-    for extent, size in zip(shape[1:3], block, strict=True):
+    for dimension, size in zip(shape[1:3], block, strict=True):
         before = draw.upto(2)
-        paddings.append([before, -(extent + before) % size + draw.pick(0, 0, size)])
+        paddings.append([before, -(dimension + before) % size + draw.pick(0, 0, size)])
     fit.numbers |= {"block_shape": block, "paddings": paddings}
     return fit
 
@@ -122,13 +124,13 @@ def one_image(draw: Draw) -> Fit:
 
 @fits("EMBEDDING_LOOKUP")
 def looked_up(draw: Draw) -> Fit:
-    values = draw.bounded((draw.extent(), *(draw.extent(64) for _ in range(draw.pick(1, 2, 3)))))
-    return Fit({"values": values}, numbers={"lookups": draw.rng.integers(0, values[0], draw.extent(17), np.int32)})
+    values = draw.bounded((draw.dimension(), *(draw.dimension(64) for _ in range(draw.pick(1, 2, 3)))))
+    return Fit({"values": values}, numbers={"lookups": draw.rng.integers(0, values[0], draw.dimension(17), np.int32)})
 
 
 @fits("HASHTABLE_LOOKUP")
 def hashed(draw: Draw) -> Fit:
-    values = draw.bounded((draw.extent(127), *(draw.extent(64) for _ in range(draw.pick(0, 1, 2)))))
+    values = draw.bounded((draw.dimension(127), *(draw.dimension(64) for _ in range(draw.pick(0, 1, 2)))))
     keys = np.sort(draw.rng.choice(np.arange(-500, 500), values[0], replace=False))
-    lookups = draw.rng.choice([*keys, 501], draw.extent(17))
+    lookups = draw.rng.choice([*keys, 501], draw.dimension(17))
     return Fit({"values": values}, numbers={"lookups": lookups, "keys": keys})

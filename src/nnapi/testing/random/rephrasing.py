@@ -53,10 +53,10 @@ class _Text:
         return self.add(OperandSpec(type, data.shape, lifetime=Source.CONSTANT_COPY, data=data))
 
     def between(self, index: int) -> int:
-        """A tensor such as that one, of unknown extents, between two operations."""
+        """A tensor such as that one, of unknown dimensions, between two operations."""
         like = self.operands[index]
-        extents = (0,) * len(like.dimensions)
-        return self.add(replace(like, lifetime=Source.TEMPORARY_VARIABLE, data=None, dimensions=extents))
+        dimensions = (0,) * len(like.dimensions)
+        return self.add(replace(like, lifetime=Source.TEMPORARY_VARIABLE, data=None, dimensions=dimensions))
 
     def transposed(self, source: int, target: int, order: tuple[int, ...]) -> None:
         perm = self.constant("TENSOR_INT32", order, np.int32)
@@ -115,7 +115,7 @@ def _turn(text: _Text, operation: OperationSpec) -> bool:
         return False
     match, slots = text.match(operation), REGISTRY[OperationCode[operation.type]].outputs
     if "output_shape" in match.inputs:
-        return False  # extents that would have to be turned as well
+        return False  # dimensions that would have to be turned as well
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)
     inputs = _changed(operation.inputs, match.inputs["layout"][0], text.constant("BOOL", not first, np.bool_))
     for slot in match.form.inputs:
@@ -148,9 +148,9 @@ def _pad_by_numbers(text: _Text, operation: OperationSpec) -> bool:
         return False  # how large the filter is says its value alone
     rows, columns = image[2:] if known.get("layout") else image[1:3]
     sides: list[int] = []
-    for axis, extent, name in ((2, columns, "w"), (1, rows, "h")):
+    for axis, dimension, name in ((2, columns, "w"), (1, rows, "h")):
         size = known.get(f"filter_{name}") or text.operands[operation.inputs[1]].dimensions[axis]
-        both = same_padding(extent, size, known[f"stride_{name}"], known.get(f"dilation_{name}", 1))
+        both = same_padding(dimension, size, known[f"stride_{name}"], known.get(f"dilation_{name}", 1))
         sides += both if known["padding_scheme"] == PaddingCode.PADDING_SAME else (0, 0)
     (place,) = text.match(operation).inputs["padding_scheme"]
     numbers = [text.constant("INT32", side, np.int32) for side in sides]

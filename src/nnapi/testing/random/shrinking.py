@@ -1,4 +1,4 @@
-"""Less of a failure: fewer operations, smaller extents, plainer values, for as long as it still fails."""
+"""Less of a failure: fewer operations, smaller dimensions, plainer values, for as long as it still fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
     before = None
     while example is not before:
         before = example
-        for ways in (_known_extents, _fewer_operations, _smaller_extents, _plainer_values):
+        for ways in (_known_dimensions, _fewer_operations, _smaller_dimensions, _plainer_values):
             example = _as_long_as(example, ways, fails, end)
     return example
 
@@ -67,11 +67,11 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
         yield keep(example, [number for number in numbers if number != gone], computation.values)
 
 
-# Extents
+# Dimensions
 
 
-def _known_extents(example: Example) -> Iterator[Example]:
-    """Inputs with the extents of what is given to them."""
+def _known_dimensions(example: Example) -> Iterator[Example]:
+    """Inputs with the dimensions of what is given to them."""
     operands = list(example.main.operands)
     for index, array in example.inputs.items():
         if array is not None:
@@ -80,41 +80,41 @@ def _known_extents(example: Example) -> Iterator[Example]:
         yield replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
-def _smaller_extents(example: Example) -> Iterator[Example]:
-    """One extent smaller wherever it occurs in what is given, or in one place only; those of results are left open."""
+def _smaller_dimensions(example: Example) -> Iterator[Example]:
+    """One dimension smaller wherever it occurs in what is given, or in one place; those of results are left open."""
     if example.referenced:
         return
     places = [
         (index, axis)
         for index, operand in enumerate(example.main.operands)
         if index in example.main.inputs or operand.lifetime in CONSTANTS
-        for axis, extent in enumerate(operand.dimensions)
-        if extent
+        for axis, dimension in enumerate(operand.dimensions)
+        if dimension
     ]
-    by_extent: dict[int, list[Place]] = {}
+    by_dimension: dict[int, list[Place]] = {}
     for index, axis in places:
-        by_extent.setdefault(example.main.operands[index].dimensions[axis], []).append((index, axis))
-    for extent in sorted((extent for extent in by_extent if extent > 1), reverse=True):
-        for new in dict.fromkeys((1, extent // 2, extent - 1)):
-            yield resized(example, dict.fromkeys(by_extent[extent], new))
-            if len(by_extent[extent]) > 1:
-                for place in by_extent[extent]:
+        by_dimension.setdefault(example.main.operands[index].dimensions[axis], []).append((index, axis))
+    for dimension in sorted((dimension for dimension in by_dimension if dimension > 1), reverse=True):
+        for new in dict.fromkeys((1, dimension // 2, dimension - 1)):
+            yield resized(example, dict.fromkeys(by_dimension[dimension], new))
+            if len(by_dimension[dimension]) > 1:
+                for place in by_dimension[dimension]:
                     yield resized(example, {place: new})
 
 
-def resized(example: Example, extents: Mapping[Place, int]) -> Example:
-    """The example with other extents in those places, its data cut, and the extents of results left open."""
+def resized(example: Example, dimensions: Mapping[Place, int]) -> Example:
+    """The example with other dimensions in those places, its data cut, and the dimensions of results left open."""
     operands, inputs = [], dict(example.inputs)
     written = {i for operation in example.main.operations for i in operation.outputs}
     for index, operand in enumerate(example.main.operands):
         if index in written:
             operands.append(replace(operand, dimensions=(0,) * len(operand.dimensions)))
             continue
-        dimensions = tuple(extents.get((index, axis), extent) for axis, extent in enumerate(operand.dimensions))
-        operands.append(_cut(operand, dimensions))
+        wanted = tuple(dimensions.get((index, axis), dimension) for axis, dimension in enumerate(operand.dimensions))
+        operands.append(_cut(operand, wanted))
         array = inputs.get(index)
         if array is not None:
-            inputs[index] = _corner(array, tuple(new or old for new, old in zip(dimensions, array.shape, strict=True)))
+            inputs[index] = _corner(array, tuple(new or old for new, old in zip(wanted, array.shape, strict=True)))
     return replace(example, main=replace(example.main, operands=tuple(operands)), inputs=inputs, outputs={})
 
 
@@ -127,7 +127,7 @@ def _cut(operand: OperandSpec, dimensions: tuple[int, ...]) -> OperandSpec:
 
 
 def _corner(array: Array, dimensions: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(array[tuple(slice(extent) for extent in dimensions)]).reshape(dimensions)
+    return np.ascontiguousarray(array[tuple(slice(dimension) for dimension in dimensions)]).reshape(dimensions)
 
 
 # Values
@@ -154,7 +154,7 @@ def with_value(example: Example, index: int, array: Array) -> Example:
 def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
     """Zero, one, its first number throughout, whole numbers: what is plainer than what is there, the plainest first."""
     if operand.type == "TENSOR_INT32" and not operand.scale:
-        return  # positions and extents, which say something else then
+        return  # positions and dimensions, which say something else then
     choices = [np.full_like(array, operand.zero_point)]
     if array.dtype.kind == "f":
         choices.append(np.ones_like(array))

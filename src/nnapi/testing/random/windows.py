@@ -20,9 +20,9 @@ WORK = 3_000_000
 
 
 class Axis(NamedTuple):
-    """One spatial axis: extents of image, window and result, and how the window moves."""
+    """One spatial axis: dimensions of image, window and result, and how the window moves."""
 
-    extent: int
+    dimension: int
     size: int
     stride: int
     dilation: int
@@ -32,7 +32,7 @@ class Axis(NamedTuple):
 
 
 def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) -> Axis:
-    """One axis; ``scheme`` is None for explicit padding, ``given`` the image's extent where it is settled."""
+    """One axis; ``scheme`` is None for explicit padding, ``given`` the image's dimension where it is settled."""
     size = draw.pick(1, 1, 2, 3, 3, 4, 5, 7)
     out = draw.pick(1, 1, 1, 2, 3, 4, 5, 7, 8, 13, 17, 31)
     stride = draw.pick(1, 1, 1, 2, 2, 3, 4, 5, 8)
@@ -40,19 +40,19 @@ def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) 
     reach = (size - 1) * dilation + 1
     before, after = (0, 0) if scheme else (draw.pick(0, draw.upto(reach - 1)), draw.pick(0, draw.upto(reach - 1)))
     if given is not None:
-        extent = given
+        dimension = given
     elif scheme == PaddingCode.PADDING_SAME:
-        extent = (out - 1) * stride + 1 + draw.upto(stride - 1)
+        dimension = (out - 1) * stride + 1 + draw.upto(stride - 1)
     else:
-        extent = max(1, (out - 1) * stride + reach - before - after + draw.pick(0, draw.upto(stride - 1)))
+        dimension = max(1, (out - 1) * stride + reach - before - after + draw.pick(0, draw.upto(stride - 1)))
     if dilates and size == 1 and draw.chance(0.03):
         dilation = draw.pick(HUGE, 2**20)
     if out == 1 and given is None and draw.chance(0.03):
         stride = HUGE
     if scheme == PaddingCode.PADDING_SAME:
-        before, after = same_padding(extent, size, stride, dilation)
-    out = max(1, (extent + before + after - reach) // stride + 1)
-    return Axis(extent, size, stride, dilation, before, after, out)
+        before, after = same_padding(dimension, size, stride, dilation)
+    out = max(1, (dimension + before + after - reach) // stride + 1)
+    return Axis(dimension, size, stride, dilation, before, after, out)
 
 
 class Windows(NamedTuple):
@@ -76,11 +76,11 @@ def draw_windows(draw: Draw, fit: Fit, channels: int, *, dilates: bool) -> Windo
     given = draw.given(4)
     if given is not None:
         n, h, w, channels = (given[0], given[2], given[3], given[1]) if channels_first else given
-        rows, columns = (draw_axis(draw, scheme, dilates, extent) for extent in (h, w))
+        rows, columns = (draw_axis(draw, scheme, dilates, dimension) for dimension in (h, w))
     else:
         n = draw.pick(1, 1, 1, 2, 3)
         rows, columns = (draw_axis(draw, scheme, dilates, None) for _ in "hw")
-    windows = Windows((n, rows.extent, columns.extent, channels), rows, columns)
+    windows = Windows((n, rows.dimension, columns.dimension, channels), rows, columns)
     fit.shapes["input"] = draw.stored(windows.image, channels_first=channels_first)
     for name, axis in (("h", rows), ("w", columns)):
         fit.scalars[f"stride_{name}"] = axis.stride
@@ -94,16 +94,16 @@ def draw_windows(draw: Draw, fit: Fit, channels: int, *, dilates: bool) -> Windo
 
 def most_channels(windows: Windows, each: int = 1) -> int:
     """How many channels keep the work within its bound."""
-    elements = windows.image[0] * max(windows.cost, windows.rows.extent * windows.columns.extent // 8) * each
+    elements = windows.image[0] * max(windows.cost, windows.rows.dimension * windows.columns.dimension // 8) * each
     return max(1, min(256, WORK // max(1, elements)))
 
 
 @fits("CONV_2D")
 def convolution(draw: Draw) -> Fit:
     fit = Fit()
-    channels = draw.pick(1, 1, draw.extent(33))
+    channels = draw.pick(1, 1, draw.dimension(33))
     windows = draw_windows(draw, fit, channels, dilates="dilation_w" in draw.names)
-    units = draw.extent(most_channels(windows, windows.image[3]))
+    units = draw.dimension(most_channels(windows, windows.image[3]))
     fit.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, windows.image[3]), "bias": (units,)}
     return fit
 
@@ -111,7 +111,7 @@ def convolution(draw: Draw) -> Fit:
 @fits("DEPTHWISE_CONV_2D")
 def each_channel(draw: Draw) -> Fit:
     fit = Fit()
-    windows = draw_windows(draw, fit, draw.pick(1, 1, draw.extent(64)), dilates="dilation_w" in draw.names)
+    windows = draw_windows(draw, fit, draw.pick(1, 1, draw.dimension(64)), dilates="dilation_w" in draw.names)
     fit.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
     units = windows.image[3] * multiplier
     fit.shapes |= {"filter": (1, windows.rows.size, windows.columns.size, units), "bias": (units,)}
@@ -124,7 +124,7 @@ def groups(draw: Draw) -> Fit:
     count = draw.pick(1, 2, 2, 3, 4)
     windows = draw_windows(draw, fit, count * draw.pick(1, 1, 2, 3, 8), dilates=False)
     depth = max(1, windows.image[3] // count)
-    units = count * draw.extent(min(16, most_channels(windows, windows.image[3])))
+    units = count * draw.dimension(min(16, most_channels(windows, windows.image[3])))
     fit.scalars["num_groups"] = count
     fit.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, depth), "bias": (units,)}
     return fit
@@ -133,7 +133,7 @@ def groups(draw: Draw) -> Fit:
 @fits("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 def pooling(draw: Draw) -> Fit:
     fit = Fit()
-    windows = draw_windows(draw, fit, draw.pick(1, draw.extent(64)), dilates=False)
+    windows = draw_windows(draw, fit, draw.pick(1, draw.dimension(64)), dilates=False)
     fit.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
     return fit
 
@@ -145,21 +145,21 @@ def transposed(draw: Draw) -> Fit:
     if draw.form == "implicit_padding":
         scheme = fit.scalars["padding_scheme"] = int(draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
     small = [draw.pick(1, 1, 2, 3, 5, 8, 13) for _ in "hw"]
-    n, h, w, depth = draw.image(fit, n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.extent(33)))
+    n, h, w, depth = draw.image(fit, n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33)))
     channels_first = bool(fit.scalars["layout"])
     wanted, sizes = [], []
-    for name, extent in (("h", h), ("w", w)):
+    for name, dimension in (("h", h), ("w", w)):
         size, stride = draw.pick(1, 2, 3, 3, 4, 5), draw.pick(1, 1, 2, 2, 3, 5)
-        whole = (extent - 1) * stride + size
+        whole = (dimension - 1) * stride + size
         fit.scalars[f"stride_{name}"] = stride
         sizes.append(size)
-        wanted.append((extent - 1) * stride + 1 + draw.upto(stride - 1) if scheme == 1 else whole)
+        wanted.append((dimension - 1) * stride + 1 + draw.upto(stride - 1) if scheme == 1 else whole)
         sides = ("pad_top", "pad_bottom") if name == "h" else ("pad_left", "pad_right")
         if scheme is None:
             fit.scalars |= dict.fromkeys(sides, 0)
             fit.scalars[sides[0]] = draw.pick(0, draw.upto(min(size, whole) - 1))
             fit.scalars[sides[1]] = draw.pick(0, draw.upto(min(size, whole - fit.scalars[sides[0]]) - 1))
-    units = draw.extent(max(1, min(64, WORK // (n * h * w * sizes[0] * sizes[1] * depth))))
+    units = draw.dimension(max(1, min(64, WORK // (n * h * w * sizes[0] * sizes[1] * depth))))
     fit.shapes |= {"filter": (units, *sizes, depth), "bias": (units,)}
     if scheme is not None:
         fit.numbers["output_shape"] = draw.stored((n, wanted[0], wanted[1], units), channels_first=channels_first)
@@ -169,12 +169,12 @@ def transposed(draw: Draw) -> Fit:
 @fits("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resized(draw: Draw) -> Fit:
     fit = Fit()
-    _, h, w, _ = draw.image(fit, n=draw.pick(1, 2), h=draw.extent(33), w=draw.extent(33), c=draw.extent(17))
+    _, h, w, _ = draw.image(fit, n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17))
     if draw.form == "by_shape":
-        fit.scalars |= {"height": draw.extent(64), "width": draw.extent(64)}
+        fit.scalars |= {"height": draw.dimension(64), "width": draw.dimension(64)}
     else:
-        for name, extent in (("height_scale", h), ("width_scale", w)):
-            fit.scalars[name] = draw.pick(1.0, 2.0, 0.5, 1.5, 1 / 3, 3.0, draw.extent(33) / extent)
+        for name, dimension in (("height_scale", h), ("width_scale", w)):
+            fit.scalars[name] = draw.pick(1.0, 2.0, 0.5, 1.5, 1 / 3, 3.0, draw.dimension(33) / dimension)
     corners = draw.chance(0.4)
     fit.scalars |= {"align_corners": corners, "half_pixel_centers": not corners and draw.chance(0.5)}
     return fit

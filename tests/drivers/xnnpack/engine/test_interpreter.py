@@ -143,7 +143,7 @@ def test_threads_follow_the_driver_then_the_caller_then_preference_and_work(
     assert driver._choose_threads(options, work) == threads
 
 
-def test_extents_that_only_the_run_decides() -> None:
+def test_dimensions_that_only_the_run_decides() -> None:
     net = Net()
     x = net.input(tensor("uint8", (0, 3), 0.5, 7))
     model = net.finished(net.call(OperationCode.RELU, [x], tensor("uint8", (0, 3), 0.5, 7)))
@@ -164,7 +164,7 @@ def test_damaged_content_is_refused() -> None:
         Instance(Program(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),)), 1)
 
 
-def test_outputs_of_other_extents_are_refused() -> None:
+def test_outputs_of_other_dimensions_are_refused() -> None:
     program = prepared().program
     with pytest.raises(OpFailedError, match="expected are"):
         Instance(Program(program.content, program.flipped, ((3, 3),)), 1)

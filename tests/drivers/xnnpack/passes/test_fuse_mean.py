@@ -19,8 +19,8 @@ X = tensor("uint8", (2, 7, 5, 6), 0.05, 90)
 def means(out: Any, axes: tuple[int, ...] = (1, 2), keep_dims: int = 1, is_read_twice: bool = False) -> Any:
     """A model that averages X in numbers."""
     net = Net()
-    kept = [1 if axis in axes else extent for axis, extent in enumerate(X.dimensions)]
-    shape = kept if keep_dims else [extent for axis, extent in enumerate(X.dimensions) if axis not in axes]
+    kept = [1 if axis in axes else dimension for axis, dimension in enumerate(X.dimensions)]
+    shape = kept if keep_dims else [dimension for axis, dimension in enumerate(X.dimensions) if axis not in axes]
     real = net.call(OperationCode.DEQUANTIZE, [net.input(X)], tensor("float32", X.dimensions))
     along = net.constant(tensor("int32", (len(axes),)), axes)
     mean = net.call(OperationCode.MEAN, [real, along, *net.numbers(keep_dims)], tensor("float32", tuple(shape)))

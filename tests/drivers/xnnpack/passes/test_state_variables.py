@@ -93,7 +93,7 @@ def test_cell_states_are_read_after_the_step(before: bool) -> None:
 
 
 def test_projected_outputs_and_cell_states_of_sequences() -> None:
-    """The state that is read again has other extents than the output on whose computation its reading waits."""
+    """The state that is read again has other dimensions than the output on whose computation its reading waits."""
     kind = features("projection")
     values = reals(shapes(kind), np.random.default_rng(3)) | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}
     values |= {"time_major": False, "input": None, "output_state_in": None, "cell_state_in": None}
@@ -113,11 +113,11 @@ def test_projected_outputs_and_cell_states_of_sequences() -> None:
 def test_optional_inputs_may_be_omitted_when_the_model_runs(omitted: bool) -> None:
     random = np.random.default_rng(0)
     net = Net()
-    extents = {"x": (2, 3), "feature": (4, 3), "time": (4, 2), "bias": (2,), "state": (2, 8)}
-    inputs = [net.input(tensor("float32", shape)) for shape in extents.values()]
+    dimensions = {"x": (2, 3), "feature": (4, 3), "time": (4, 2), "bias": (2,), "state": (2, 8)}
+    inputs = [net.input(tensor("float32", shape)) for shape in dimensions.values()]
     state, out = tensor("float32", (2, 8)), tensor("float32", (2, 2))
     model = net.finished(*net.call(Op.SVDF, [*inputs, *net.numbers(2, 0)], state, out))
-    arrays = [random.uniform(-1, 1, shape).astype(np.float32) for shape in extents.values()]
+    arrays = [random.uniform(-1, 1, shape).astype(np.float32) for shape in dimensions.values()]
     if omitted:
         arrays[3] = None
     for ours, theirs in zip(*both(model, *arrays), strict=True):

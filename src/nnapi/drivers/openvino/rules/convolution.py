@@ -85,12 +85,12 @@ def transpose_conv_2d(
     require(not too_wide(padding), too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
     require(
-        all(extent < step for extent, step in zip(missing, stride, strict=True)),
+        all(dimension < step for dimension, step in zip(missing, stride, strict=True)),
         f"padding {padding} adds {missing} rows and columns that no filter reaches, must be below the stride {stride}",
     )
     begin, end = [before for before, _ in padding], [max(0, after) for _, after in padding]
-    extents = input.type.dimensions[1:3]  # of 1 cell: no stride is needed, and with a large one the engine hangs
-    steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, extents, missing, strict=True)]
+    dimensions = input.type.dimensions[1:3]  # of 1 cell: no stride is needed, and with a large one the engine hangs
+    steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, dimensions, missing, strict=True)]
     y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
     y = op.add(y, _bias(input, filter, bias, (1, bias.type.size, 1, 1)))
     return context.result_by_codes(y, first=True)  # limits of numbers the engine forgets where it adds up codes
@@ -125,16 +125,16 @@ def _windows(
     Where there is one window along an axis, its stride is 1 and nothing lies behind it: with a larger stride the engine
     is wrong on images of one channel.
     """
-    extents = input.type.dimensions[1:3]
+    dimensions = input.type.dimensions[1:3]
     require(not too_wide(padding), too_wide(padding))
-    stride, dilation = limit_steps((extents[0], extents[1]), (size[0], size[1]), stride, padding, dilation)
-    steps, behind, kept = list(stride), [after for _, after in padding], list(extents)
+    stride, dilation = limit_steps((dimensions[0], dimensions[1]), (size[0], size[1]), stride, padding, dilation)
+    steps, behind, kept = list(stride), [after for _, after in padding], list(dimensions)
     for axis, (before, _) in enumerate(padding):
         if context.type().dimensions[1 + axis] == 1 and stride[axis] > 1:
-            beyond = (size[axis] - 1) * dilation[axis] + 1 - before - extents[axis]
-            steps[axis], behind[axis], kept[axis] = 1, max(0, beyond), extents[axis] + min(0, beyond)
+            beyond = (size[axis] - 1) * dilation[axis] + 1 - before - dimensions[axis]
+            steps[axis], behind[axis], kept[axis] = 1, max(0, beyond), dimensions[axis] + min(0, beyond)
     x = input.real(first=True)
-    if kept != list(extents):
+    if kept != list(dimensions):
         x = op.slice(x, integers([0, 0]), integers(kept), integers([1, 1]), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)
 

@@ -96,10 +96,10 @@ _position(argmax.ARGMIN, "min")
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """Of equal numbers NNAPI takes the later first, the engine the earlier: so it is given them backwards."""
     _need_comparable(input)
-    axis, extent = input.type.rank - 1, input.type.dimensions[-1]
-    backwards = op.slice(input.real(), integers([-1]), integers([-extent - 1]), integers([-1]), integers([axis]))
+    axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
+    backwards = op.slice(input.real(), integers([-1]), integers([-dimension - 1]), integers([-1]), integers([axis]))
     found = op.topk(backwards, op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True)
-    indices = op.subtract(op.constant(np.int32(extent - 1)), found.output(1))
+    indices = op.subtract(op.constant(np.int32(dimension - 1)), found.output(1))
     return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
 
 

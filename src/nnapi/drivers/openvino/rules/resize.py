@@ -34,9 +34,9 @@ def resize_nearest_neighbor(
     are repeated equally often; and indices want an image in an order that convolutions must first turn it into."""
     kind = input.is_moved_as
     y = input.node(kind, True)
-    extents, how = input.type.dimensions[1:3], (align_corners, half_pixel_centers)
-    picks = [_nearest(extent, out, *how) for extent, out in zip(extents, size, strict=True)]
-    if all(_repeats(picked, extent) for picked, extent in zip(picks, extents, strict=True)):
+    dimensions, how = input.type.dimensions[1:3], (align_corners, half_pixel_centers)
+    picks = [_nearest(dimension, out, *how) for dimension, out in zip(dimensions, size, strict=True)]
+    if all(_repeats(picked, dimension) for picked, dimension in zip(picks, dimensions, strict=True)):
         y = op.interpolate(
             y,
             integers(size),
@@ -47,22 +47,22 @@ def resize_nearest_neighbor(
             axes=integers([2, 3]),
         )
         return Value.of(y, context.type(), kind, first=True)
-    for axis, extent, picked in zip((2, 3), extents, picks, strict=True):
-        if not np.array_equal(picked, np.arange(extent)):
+    for axis, dimension, picked in zip((2, 3), dimensions, picks, strict=True):
+        if not np.array_equal(picked, np.arange(dimension)):
             y = op.gather(y, op.constant(picked), integers(axis))
     return Value.of(y, context.type(), kind, first=True)
 
 
-def _repeats(picked: Array, extent: int) -> bool:
-    """Whether each of ``extent`` cells is shown equally often, in order: then the engine's arithmetic is exact."""
-    return np.array_equal(picked, np.repeat(np.arange(extent), len(picked) // extent))
+def _repeats(picked: Array, dimension: int) -> bool:
+    """Whether each of ``dimension`` cells is shown equally often, in order: then the engine's arithmetic is exact."""
+    return np.array_equal(picked, np.repeat(np.arange(dimension), len(picked) // dimension))
 
 
-def _nearest(extent: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Which of ``extent`` cells each of ``out`` cells shows, computed in float32."""
+def _nearest(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+    """Which of ``dimension`` cells each of ``out`` cells shows, computed in float32."""
     corners = align_corners and out > 1
-    scale = np.float32(extent - 1) / np.float32(out - 1) if corners else np.float32(extent) / np.float32(out)
+    scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     at = (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
     nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
-    picked: Array = np.clip(nearest, 0, extent - 1).astype(np.int32)
+    picked: Array = np.clip(nearest, 0, dimension - 1).astype(np.int32)
     return picked

@@ -93,7 +93,7 @@ def split_along(context: Context, input: Value, axis: int, num_splits: int) -> l
 
 @lower(slices.SLICE)
 def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
-    end = [start + extent for start, extent in zip(begin.tolist(), context.type().dimensions, strict=True)]
+    end = [start + dimension for start, dimension in zip(begin.tolist(), context.type().dimensions, strict=True)]
     return context.move(input, lambda x: _slice(x, begin.tolist(), end, [1] * len(end)))
 
 
@@ -108,18 +108,22 @@ def strided_slice(
     end_mask: int,
     shrink_axis_mask: int,
 ) -> Value:
-    extents = input.type.dimensions
+    dimensions = input.type.dimensions
     steps = []
-    for axis, (extent, *bounds, step) in enumerate(
-        zip(extents, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
+    for axis, (dimension, *bounds, step) in enumerate(
+        zip(dimensions, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
     ):
         masks = begin_mask >> axis & 1, end_mask >> axis & 1
         start, stop = (None if mask else bound for mask, bound in zip(masks, bounds, strict=True))
-        steps.append(range(*slice(start, stop, step).indices(extent)))
+        steps.append(range(*slice(start, stop, step).indices(dimension)))
     # To the engine a stop of -1 means the last element, not the one before the first.
-    ends = [taken.stop if taken.stop >= 0 else -extent - 1 for taken, extent in zip(steps, extents, strict=True)]
+    ends = [
+        taken.stop if taken.stop >= 0 else -dimension - 1 for taken, dimension in zip(steps, dimensions, strict=True)
+    ]
     starts = [taken.start for taken in steps]
-    strides_taken = [min(max(taken.step, -extent), extent) for taken, extent in zip(steps, extents, strict=True)]
+    strides_taken = [
+        min(max(taken.step, -dimension), dimension) for taken, dimension in zip(steps, dimensions, strict=True)
+    ]
 
     def cut(x: Node) -> Node:
         return op.reshape(_slice(x, starts, ends, strides_taken), integers(context.type().dimensions), False)
@@ -133,9 +137,9 @@ def _slice(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int
 
 @lower(reverse.REVERSE)
 def reverse_along(context: Context, input: Value, axis: Array) -> Value:
-    extent = input.type.dimensions[int(axis[0])]
+    dimension = input.type.dimensions[int(axis[0])]
     return context.move(
-        input, lambda x: op.slice(x, integers([-1]), integers([-extent - 1]), integers([-1]), integers(axis))
+        input, lambda x: op.slice(x, integers([-1]), integers([-dimension - 1]), integers([-1]), integers(axis))
     )
 
 

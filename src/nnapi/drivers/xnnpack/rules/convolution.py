@@ -94,14 +94,14 @@ def transpose_conv_2d(
 ) -> Tensor:
     """The whole result, then without its border where that is not the engine's own padding."""
     out = context.result()
-    size, extents = filter.shape[1:3], out.shape[1:3]
-    down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, input.shape[1:3], extents, strict=True))
+    size, dimensions = filter.shape[1:3], out.shape[1:3]
+    down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, input.shape[1:3], dimensions, strict=True))
     stride = down, across  # of one cell there is no next one
     require(not too_wide(padding), too_wide(padding))
     require(max(stride) <= LONGEST_STEP, f"the stride is {max(stride)}, the engine takes at most {LONGEST_STEP}")
     require(min(map(min, padding)) >= 0, f"padding {padding} leaves cells that no filter reaches")
-    same = tuple(same_padding(e, k, s) for e, k, s in zip(extents, size, stride, strict=True))
-    fits = all(i == -(-e // s) for i, e, s in zip(input.shape[1:3], extents, stride, strict=True))
+    same = tuple(same_padding(e, k, s) for e, k, s in zip(dimensions, size, stride, strict=True))
+    fits = all(i == -(-e // s) for i, e, s in zip(input.shape[1:3], dimensions, stride, strict=True))
     whole = out
     if not any(map(any, padding)):
         scheme = VALID
@@ -109,7 +109,7 @@ def transpose_conv_2d(
         scheme = SAME
     else:
         scheme = VALID
-        bordered = [e + sum(pair) for e, pair in zip(extents, padding, strict=True)]
+        bordered = [e + sum(pair) for e, pair in zip(dimensions, padding, strict=True)]
         whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
     _sum(context, "TRANSPOSE_CONV", input, "filter", 0, whole, padding=scheme, stride_h=stride[0], stride_w=stride[1])
     if whole is out:

@@ -19,7 +19,7 @@ def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     axis = _time(time_major)
     begin = [0, 0, 0]
     begin[axis] = sequence.shape[axis] - 1
-    shape = tuple(1 if i == axis else extent for i, extent in enumerate(sequence.shape))
+    shape = tuple(1 if i == axis else dimension for i, dimension in enumerate(sequence.shape))
     step = context.emit("SLICE", [sequence, constant(begin), constant(shape)], sequence.like(shape=shape))
     state = (*shape[:axis], *shape[axis + 1 :])
     return context.emit("RESHAPE", [step, constant(state)], sequence.like(shape=state))

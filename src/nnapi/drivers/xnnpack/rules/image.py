@@ -51,16 +51,16 @@ def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:
     )
 
 
-def _steps_agree(extent: int, out: int) -> bool:
+def _steps_agree(dimension: int, out: int) -> bool:
     """Whether the engine, which steps along an axis in 65536ths, takes each cell from where the operation does."""
-    taken = np.arange(out) * ((extent << 16) // out + 1) >> 16
-    return bool((_sources(extent, out) == np.minimum(taken, extent - 1)).all())
+    taken = np.arange(out) * ((dimension << 16) // out + 1) >> 16
+    return bool((_sources(dimension, out) == np.minimum(taken, dimension - 1)).all())
 
 
-def _sources(extent: int, out: int) -> Array:
+def _sources(dimension: int, out: int) -> Array:
     """Which cell along an axis each new one is taken from."""
-    places = np.floor(np.arange(out, dtype=np.float32) * (np.float32(extent) / np.float32(out)))
-    sources: Array = np.minimum(places, extent - 1).astype(np.int32)
+    places = np.floor(np.arange(out, dtype=np.float32) * (np.float32(dimension) / np.float32(out)))
+    sources: Array = np.minimum(places, dimension - 1).astype(np.int32)
     return sources
 
 

@@ -49,9 +49,9 @@ def _average(
 def _steps(x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Pair:
     """The strides for the engine, which lists every cell of every window and fails where those are too many."""
     height, width = x.shape[1:3]
-    for extent, pair in zip((height, width), padding, strict=True):
-        most = max(extent, FAR)
-        require(max(pair) <= most, f"{max(pair)} cells of padding beside {extent}, the engine takes at most {most}")
+    for dimension, pair in zip((height, width), padding, strict=True):
+        most = max(dimension, FAR)
+        require(max(pair) <= most, f"{max(pair)} cells of padding beside {dimension}, the engine takes at most {most}")
     steps, _ = limit_steps((height, width), size, stride, padding)
     return steps
 
@@ -59,9 +59,9 @@ def _steps(x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Pair:
 def _shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """For each window, its cells over those of them that lie inside the image."""
     inside = []
-    for extent, count, (before, _), step, window in zip(image, out, padding, stride, size, strict=True):
+    for dimension, count, (before, _), step, window in zip(image, out, padding, stride, size, strict=True):
         first = np.arange(count) * step - before
-        inside.append(np.minimum(first + window, extent) - np.maximum(first, 0))
+        inside.append(np.minimum(first + window, dimension) - np.maximum(first, 0))
     cells = np.maximum(inside[0][:, None] * inside[1], 1)
     return constant((size[0] * size[1] / cells)[None, :, :, None], "f32")
 
@@ -97,7 +97,7 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
             np.float32 if input.type == "f32" else np.int8
         )
         around = [(0, 0), *padding, (0, 0)]
-        shape = tuple(extent + sum(pair) for extent, pair in zip(input.shape, around, strict=True))
+        shape = tuple(dimension + sum(pair) for dimension, pair in zip(input.shape, around, strict=True))
         x = context.emit("PADV2", [input, constant(around), lowest], input.like(shape=shape))
     return _pool(context, "MAX_POOL_2D", x, context.result(), scheme, stride, size)
 

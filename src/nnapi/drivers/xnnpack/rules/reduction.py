@@ -19,7 +19,7 @@ def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tens
     along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
     if not along:
         return context.emit("RESHAPE", [input, constant(out.shape)], out)
-    kept = tuple(1 if axis in along else extent for axis, extent in enumerate(input.shape))
+    kept = tuple(1 if axis in along else dimension for axis, dimension in enumerate(input.shape))
     reduced = out if out.shape == kept else out.like(shape=kept)
     context.emit(
         KINDS.get(context.operation_name, context.operation_name), [input, constant(along)], reduced, keep_dims=1
@@ -30,7 +30,7 @@ def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tens
 @lower(Op.ARGMAX, Op.ARGMIN)
 def extreme_place(context: Context, input: Tensor, axis: int) -> Tensor:
     out, axis = context.result(), axis_of(axis, len(input.shape))
-    kept = tuple(extent for i, extent in enumerate(input.shape) if i != axis)
+    kept = tuple(dimension for i, dimension in enumerate(input.shape) if i != axis)
     place = out if out.shape == kept else out.like(shape=kept)
     context.emit(KINDS[context.operation_name], [input, constant(axis)], place, type=INT32)
     return out if place is out else context.emit("RESHAPE", [place, constant(out.shape)], out)

@@ -67,7 +67,7 @@ def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor) -> Tens
     if base.size == 1:  # of one shape, they are not taken for a tensor and a number
         return context.emit("POW", [context.reshape(base, out.shape), context.reshape(exponent, out.shape)], out)
     longest = int(np.argmax(out.shape))
-    shape = tuple(extent if axis == longest else 1 for axis, extent in enumerate(out.shape))
+    shape = tuple(dimension if axis == longest else 1 for axis, dimension in enumerate(out.shape))
     if exponent.data is not None:
         repeated = exponent.like(shape=shape, data=np.full(shape, exponent.data.item(), exponent.data.dtype))
     else:

@@ -163,10 +163,14 @@ def joined(node: Node, values: Sequence[Value], axis: int) -> Value:
 def split_axis(node: Node) -> list[Term]:
     term = node.term(0)
     axis = node.axis(int(node.attribute("axis", 0)), term.rank)
-    count, extent = len(node.proto.output), node.closed_along(0, axis)
-    sizes = list(node.integers(1, "split") or [-(-extent // count)] * count)
-    sizes[-1] -= sum(sizes) - extent if node.integers(1, "split") is None else 0
-    need(sum(sizes) == extent and len(sizes) == count, f"sizes {sizes} of {extent} in {count} outputs", BadDataError)
+    count, dimension = len(node.proto.output), node.closed_along(0, axis)
+    sizes = list(node.integers(1, "split") or [-(-dimension // count)] * count)
+    sizes[-1] -= sum(sizes) - dimension if node.integers(1, "split") is None else 0
+    need(
+        sum(sizes) == dimension and len(sizes) == count,
+        f"sizes {sizes} of {dimension} in {count} outputs",
+        BadDataError,
+    )
     expressible(min(sizes) > 0, "one of its results has no elements")
     value, places, turned = moved(node, 0)
     shapes = [(*term.dims[:axis], size, *term.dims[axis + 1 :]) for size in sizes]

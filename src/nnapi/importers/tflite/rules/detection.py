@@ -63,7 +63,7 @@ class Parameters:
         try:
             self._map = read_map(content)
         except BadDataError as error:
-            raise BadDataError(f"its parameters cannot be read: {error.sentence}") from None
+            raise BadDataError(f"its parameters cannot be read: {error.message}") from None
 
     def number(self, name: str, default: float | None = None) -> Any:
         """A number; BadDataError where it is missing without a default, or is none."""

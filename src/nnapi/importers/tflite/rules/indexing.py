@@ -119,27 +119,27 @@ def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | 
 
 
 def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
-    """The same by SLICE, and GATHER where the stride is not 1; axes to be dropped keep an extent of 1."""
+    """The same by SLICE, and GATHER where the stride is not 1; axes to be dropped keep a dimension of 1."""
     begin, size = [0] * x.rank, [-1] * x.rank
     places: dict[int, list[int]] = {}
-    for axis, (part, extent) in enumerate(zip(along, x.shape, strict=True)):
+    for axis, (part, dimension) in enumerate(zip(along, x.shape, strict=True)):
         if part == FULL:
             continue
-        expressible(extent, f"{x.name} has an open extent along axis {axis}")
+        expressible(dimension, f"{x.name} has an open dimension along axis {axis}")
         if part.shrink:
-            first = (part.begin or 0) + (extent if (part.begin or 0) < 0 else 0)
+            first = (part.begin or 0) + (dimension if (part.begin or 0) < 0 else 0)
             picked = range(first, first + 1)
         else:
-            picked = range(*slice(part.begin, part.end, part.stride).indices(extent))
+            picked = range(*slice(part.begin, part.end, part.stride).indices(dimension))
         expressible(len(picked), "its result has no elements")
         if picked.step == 1 or len(picked) == 1:
             begin[axis], size[axis] = picked[0], len(picked)
         else:
             node.graph.reserve(4 * len(picked))
             places[axis] = list(picked)
-    if any(begin) or any(extent != -1 for extent in size):
-        extents = [extent if wanted == -1 else wanted for extent, wanted in zip(x.shape, size, strict=True)]
-        write_slice = node.temporary(x.type.with_dimensions(extents), "sliced")
+    if any(begin) or any(dimension != -1 for dimension in size):
+        dimensions = [dimension if wanted == -1 else wanted for dimension, wanted in zip(x.shape, size, strict=True)]
+        write_slice = node.temporary(x.type.with_dimensions(dimensions), "sliced")
         x = take(node, x, begin, size, to=write_slice)
     for axis, chosen in places.items():
         shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
@@ -148,7 +148,7 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
 
 
 def _drop_axes(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
-    return [extent for extent, part in zip(shape, along, strict=True) if not part.shrink]
+    return [dimension for dimension, part in zip(shape, along, strict=True) if not part.shrink]
 
 
 @rule("GATHER")
@@ -168,14 +168,14 @@ def gather(node: TfliteNode) -> None:
 def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
     """Indices of each batch, moved on by where its rows begin when all batches are laid one after another."""
     expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
-    count, extent = math.prod(node.known(x)[:batch]), x.shape[axis]
+    count, dimension = math.prod(node.known(x)[:batch]), x.shape[axis]
     expressible(node.known(indices)[:batch] == x.shape[:batch], "its batches differ")
     node.graph.reserve(4 * count)
-    begins = np.arange(count, dtype=np.int32).reshape(count, 1) * extent
+    begins = np.arange(count, dtype=np.int32).reshape(count, 1) * dimension
     rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
     places = node.apply(OperationCode.ADD, rows, node.graph.constant(begins), node.i32(0), shape=rows.shape)
     flat = node.reshape(places, (math.prod(rows.shape),))
-    laid = node.reshape(x, (count * extent, *x.shape[axis + 1 :]))
+    laid = node.reshape(x, (count * dimension, *x.shape[axis + 1 :]))
     picked = node.apply(OperationCode.GATHER, laid, node.i32(0), flat, shape=(*flat.shape, *laid.shape[1:]))
     node.reshape(picked, (*indices.shape, *x.shape[axis + 1 :]), to=node.output)
 
@@ -186,7 +186,7 @@ def gather_nd(node: TfliteNode) -> None:
     x, indices = node.input(0), node.input(1)
     *outer, depth = node.known(indices)
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
-    expressible(all(x.shape[1:depth]), f"{x.name} has open extents {list(x.shape)}")
+    expressible(all(x.shape[1:depth]), f"{x.name} has open dimensions {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
     places = node.reshape(flat_places(node, indices, x.shape), (math.prod(outer),))
     flat = node.reshape(x, flat_shape)
@@ -214,20 +214,20 @@ def reverse_sequence(node: TfliteNode) -> None:
     """The beginning of each row, as long as its length says, is read backwards."""
     o, x, lengths = node.options, node.input(0), node.input(1)
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
-    batch, extent, *rest = node.known(x)
-    node.graph.reserve(4 * extent + 4 * batch)
-    places = node.graph.ints(np.arange(extent).reshape(1, extent))
+    batch, dimension, *rest = node.known(x)
+    node.graph.reserve(4 * dimension + 4 * batch)
+    places = node.graph.ints(np.arange(dimension).reshape(1, dimension))
     ends = node.reshape(lengths, (batch, 1))
-    shape, none = (batch, extent), node.i32(0)
+    shape, none = (batch, dimension), node.i32(0)
     mirrored = node.apply(
-        OperationCode.SUB, ends, node.graph.ints(np.arange(1, extent + 1).reshape(1, extent)), none, shape=shape
+        OperationCode.SUB, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)), none, shape=shape
     )
     past = node.apply(OperationCode.LESS, mirrored, node.like(mirrored, 0), shape=shape, type=OperandType(BOOL8))
     own = node.apply(OperationCode.ADD, places, node.graph.filled(OperandType(INT32, (batch, 1))), none, shape=shape)
     chosen = node.apply(OperationCode.SELECT, past, own, mirrored, shape=shape, type=OperandType(INT32))
-    begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * extent)
-    flat = node.reshape(node.apply(OperationCode.ADD, chosen, begins, none, shape=shape), (batch * extent,))
-    laid = node.reshape(x, (batch * extent, *rest))
+    begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
+    flat = node.reshape(node.apply(OperationCode.ADD, chosen, begins, none, shape=shape), (batch * dimension,))
+    laid = node.reshape(x, (batch * dimension, *rest))
     picked = node.apply(OperationCode.GATHER, laid, none, flat, shape=laid.shape)
     node.reshape(picked, x.shape, to=node.output)
 

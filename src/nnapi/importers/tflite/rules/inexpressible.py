@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BY_REASON = {
-    "the extents of its result depend on the data": ("WHERE", "UNIQUE"),
+    "the dimensions of its result depend on the data": ("WHERE", "UNIQUE"),
     "NNAPI's suppression of boxes gives boxes, not their indices": (
         "NON_MAX_SUPPRESSION_V4",
         "NON_MAX_SUPPRESSION_V5",

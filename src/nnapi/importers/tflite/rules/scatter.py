@@ -76,18 +76,18 @@ def dynamic_update_slice(node: TfliteNode) -> None:
     shape = node.known(x)
     expressible(update.rank == x.rank, f"its update has rank {update.rank}, its input {x.rank}")
     mask: Value | None = None
-    for axis, (extent, width) in enumerate(zip(shape, node.known(update), strict=True)):
-        if width == extent:
+    for axis, (dimension, width) in enumerate(zip(shape, node.known(update), strict=True)):
+        if width == dimension:
             continue
-        node.graph.reserve(4 * extent)
+        node.graph.reserve(4 * dimension)
         begin = node.apply(OperationCode.SLICE, start, node.graph.ints([axis]), node.graph.ints([1]), shape=(1,))
-        begin = _between(node, begin, 0, extent - width)
-        places = subtract(node, node.graph.ints(np.arange(extent)), begin)
+        begin = _between(node, begin, 0, dimension - width)
+        places = subtract(node, node.graph.ints(np.arange(dimension)), begin)
         source = _between(node, places, 0, width - 1)
-        stretched = (*update.shape[:axis], extent, *update.shape[axis + 1 :])
+        stretched = (*update.shape[:axis], dimension, *update.shape[axis + 1 :])
         update = node.apply(OperationCode.GATHER, update, node.i32(axis), source, shape=stretched)
         inside = truth(node, OperationCode.EQUAL, places, source)
-        inside = node.reshape(inside, [extent if i == axis else 1 for i in range(x.rank)])
+        inside = node.reshape(inside, [dimension if i == axis else 1 for i in range(x.rank)])
         mask = inside if mask is None else truth(node, OperationCode.LOGICAL_AND, mask, inside)
     if mask is None:
         node.deliver(update)

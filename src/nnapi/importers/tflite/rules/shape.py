@@ -1,4 +1,4 @@
-"""Extents and axes: reshaping, joining, cutting, repeating, padding."""
+"""Dimensions and axes: reshaping, joining, cutting, repeating, padding."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def reshape(node: TfliteNode) -> None:
     x = node.input(0)
     if node.has(1):
         shape = node.input(1)
-        is_constant = shape.array is not None and not shape.open_extents
-        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(node.numbers(1))) if is_constant else shape)
+        is_constant = shape.array is not None and not shape.open_dimensions
+        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_dimensions(node.numbers(1))) if is_constant else shape)
     else:
-        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_extents(node.options.new_shape)))
+        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_dimensions(node.options.new_shape)))
 
 
-def _extents(shape: Sequence[int]) -> list[int]:
-    """A shape of no extents, or the single 0 that old files write for it, is one element."""
+def _dimensions(shape: Sequence[int]) -> list[int]:
+    """A shape of no dimensions, or the single 0 that old files write for it, is one element."""
     return [1] if list(shape) in ([], [0]) else list(shape)
 
 
@@ -38,8 +38,8 @@ def _extents(shape: Sequence[int]) -> list[int]:
 def squeeze(node: TfliteNode) -> None:
     x = node.input(0)
     axes = {node.axis(axis, x.rank) for axis in node.options.squeeze_dims}
-    axes = axes or {axis for axis, extent in enumerate(x.shape) if extent == 1}
-    kept = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
+    axes = axes or {axis for axis, dimension in enumerate(x.shape) if dimension == 1}
+    kept = [dimension for axis, dimension in enumerate(x.shape) if axis not in axes]
     if kept.count(0) > 1:
         node.emit(OperationCode.SQUEEZE, x, node.graph.ints(sorted(axes)))
     else:
@@ -178,17 +178,17 @@ def mirror_pad(node: TfliteNode) -> None:
     node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.mode))
 
 
-# Extents as numbers, and tensors made of a number
+# Dimensions as numbers, and tensors made of a number
 
 
 @rule("SHAPE")
 def shape(node: TfliteNode) -> None:
-    """The extents are constants; those that are open stay open."""
+    """The dimensions are constants; those that are open stay open."""
     x = node.input(0)
-    expressible(not node.is_scalar(0), "it asks for the extents of a scalar, of which there are none")
-    extents = node.graph.ints([extent or -1 for extent in x.shape])
-    extents.open_extents = 0 in x.shape
-    node.deliver(extents)
+    expressible(not node.is_scalar(0), "it asks for the dimensions of a scalar, of which there are none")
+    dimensions = node.graph.ints([dimension or -1 for dimension in x.shape])
+    dimensions.open_dimensions = 0 in x.shape
+    node.deliver(dimensions)
 
 
 @rule("RANK")

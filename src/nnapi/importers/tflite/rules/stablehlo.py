@@ -42,8 +42,8 @@ def stablehlo_slice(node: TfliteNode) -> None:
 def stablehlo_broadcast(node: TfliteNode) -> None:
     x, shape = node.input(0), node.known(node.output)
     own = [1] * len(shape)
-    for axis, extent in zip(node.options.broadcast_dimensions, node.known(x), strict=False):
-        own[node.axis(axis, len(shape))] = extent
+    for axis, dimension in zip(node.options.broadcast_dimensions, node.known(x), strict=False):
+        own[node.axis(axis, len(shape))] = dimension
     node.deliver(broadcast(node, node.reshape(x, own), shape))
 
 

@@ -163,7 +163,7 @@ def test_operations_of_models_have_their_spans(shared: Any, name: str) -> None:
     """How much of their step they fill is for benchmarks/tracing.py to say."""
     model = nnapi.load(shared / "models" / f"{name}.tflite")
     (input,) = (model.operands[index].type for index in model.inputs)
-    x = np.zeros([extent or 1 for extent in input.dimensions], input.dtype)
+    x = np.zeros([dimension or 1 for dimension in input.dimensions], input.dtype)
     _, spans = traced(nnapi.compile(model, engine()), x)
     (step,) = [span for span in spans if "operations" in span.args]
     assert all(step.start <= span.start and span.end <= step.end for span in operations(spans))
@@ -172,7 +172,7 @@ def test_operations_of_models_have_their_spans(shared: Any, name: str) -> None:
     assert len(numbers) >= 0.9 * len(model.operations), "few are fused into others"
 
 
-def test_sessions_and_open_extents_are_traced_alike() -> None:
+def test_sessions_and_open_dimensions_are_traced_alike() -> None:
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", (0, 8)), name="x")
     builder.output(builder.tanh(builder.add(x, x)))

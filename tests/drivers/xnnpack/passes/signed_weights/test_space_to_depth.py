@@ -77,7 +77,7 @@ def test_a_row_with_numbers_out_of_reach_is_copied(row: int) -> None:
     assert agrees(model, random)
 
 
-def test_rows_of_an_image_with_odd_extents_are_padded_whole() -> None:
+def test_rows_of_an_image_with_odd_dimensions_are_padded_whole() -> None:
     random = np.random.default_rng(2)
     model = convolution(random, (2, 13, 17, 3), (20, 3, 3, 3), SAME, wide=[(4, 2, 1, 2)])
     pads = [op for op in sign_weights(lower_model(model).graph).operators if op.kind == "PAD"]
@@ -102,7 +102,7 @@ def test_random_ones_agree(seed: int) -> None:
     depth, size = int(random.integers(1, 5)), random.integers(2, 6, 2).tolist()
     image = (int(random.integers(1, 3)), *random.integers(6, 15, 2).tolist(), depth)
     filter = (int(random.integers(1, 20)), *size, depth)
-    places = [tuple(int(random.integers(extent)) for extent in filter) for _ in range(random.integers(0, 4))]
+    places = [tuple(int(random.integers(dimension)) for dimension in filter) for _ in range(random.integers(0, 4))]
     border = random.integers(0, 3, 4).tolist() if random.random() < 0.3 else ()
     scheme, zero_point = int(random.choice([SAME, VALID])), int(random.integers(61, 120))
     model = convolution(random, image, filter, scheme, places, zero_point, border)

@@ -35,7 +35,7 @@ class Chain:
     def _call(self, code: Any, shape: Any, units: Any, wide: Any, axis: Any, tail: Any) -> Any:
         codes = self.random.integers(70, 131, shape, np.uint8)
         for channel in wide:
-            place = [int(self.random.integers(extent)) for extent in shape]
+            place = [int(self.random.integers(dimension)) for dimension in shape]
             place[axis] = channel
             codes[tuple(place)] = 250
         w = self.net.constant(tensor("uint8", shape, 0.01, 100), codes)

@@ -39,7 +39,7 @@ def convolution(
     w = net.constant(type, random.integers(-127, 128, shape))
     b = net.constant(tensor("int32", (units,)), random.integers(-500, 500, units))
     reach = [(k - 1) * dilation if padding == VALID else 0 for k in size]
-    spans = [-(-(extent - more) // stride) for extent, more in zip(image[1:3], reach, strict=True)]
+    spans = [-(-(dimension - more) // stride) for dimension, more in zip(image[1:3], reach, strict=True)]
     out = tensor("uint8", (image[0], *spans, units), 0.1, 100)
     tail = net.numbers(padding, stride, stride, *([] if is_dense else [1]), activation)
     tail += (

@@ -37,7 +37,7 @@ class _Option(ctypes.Structure):
 
 
 class _TensorType(ctypes.Structure):
-    _fields_ = (("element", c_int), ("rank", c_uint), ("extents", c_int32 * 8), ("strides", c_uint32 * 8))
+    _fields_ = (("element", c_int), ("rank", c_uint), ("dimensions", c_int32 * 8), ("strides", c_uint32 * 8))
 
 
 class _Event(ctypes.Structure):

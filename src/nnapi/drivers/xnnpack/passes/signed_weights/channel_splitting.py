@@ -163,11 +163,11 @@ class Outliers(dict[Tensor, Places]):
         filter = Conv(operator).unsigned_filter
         if filter is None:
             return []
-        extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
+        dimension, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
         places = self[filter]
         if isinstance(places, list):
-            return sorted({place // within % extent for place in places})
-        slices: list[int] = np.unique(places // within % extent).tolist()
+            return sorted({place // within % dimension for place in places})
+        slices: list[int] = np.unique(places // within % dimension).tolist()
         return slices
 
     def gather(self, filter: Tensor, order: Order, axis: int) -> Tensor:
@@ -178,12 +178,12 @@ class Outliers(dict[Tensor, Places]):
         self.own.update([result] if order.departures() else [])
         places = self[filter]
         if isinstance(places, list):
-            extent, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
+            dimension, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
             self[result] = [
                 (outer * len(order) + new) * within + inner
                 for place in places
-                for outer, inner in [(place // (within * extent), place % within)]
-                for new in order.places(place // within % extent)
+                for outer, inner in [(place // (within * dimension), place % within)]
+                for new in order.places(place // within % dimension)
             ]
         return result
 

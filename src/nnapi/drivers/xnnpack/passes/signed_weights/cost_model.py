@@ -56,8 +56,8 @@ def pixels(tensor: Tensor) -> int:
     return max(tensor.size // tensor.shape[-1], FEWEST)
 
 
-def round_up(extent: int, step: int) -> int:
-    return -(-extent // step) * step
+def round_up(dimension: int, step: int) -> int:
+    return -(-dimension // step) * step
 
 
 def estimate_dense(operator: Operator, taps: int | None = None, depth: int | None = None) -> float:

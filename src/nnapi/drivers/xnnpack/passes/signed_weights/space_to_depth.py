@@ -77,7 +77,7 @@ class _Pairs:
         self.size = max((height - 1) // 2 * self.step + (height - 1) % 2 + 1, self.step), -(-width // 2)
         self.x = conv.input if border is None else border.input(0)
         ends = zip(self._outs, self._spans, conv.input.shape[1:3], strict=True)
-        total = [max((out - 1) * 2 + k - extent, 0) for out, k, extent in ends]
+        total = [max((out - 1) * 2 + k - dimension, 0) for out, k, dimension in ends]
         before = [each // 2 if conv.options["padding"] == SAME else 0 for each in total]
         if border is not None:
             given = border.input(1).value[1:3, 0].tolist()
@@ -94,15 +94,15 @@ class _Pairs:
 
     def _place(self, before: list[int]) -> None:
         """How many pairs there are along both axes, and how many pixels are added before and after the image."""
-        extents = self.x.shape[1:3]
+        dimensions = self.x.shape[1:3]
         overhang = self.size[0] - self.step, self.size[1] - 1
-        is_whole = [2 * out for out in self._outs] == list(extents)
+        is_whole = [2 * out for out in self._outs] == list(dimensions)
         if is_whole and not any(before) and max(overhang) <= 1:
             self.padding, self.counts, self.before, self.after = SAME, [*self._outs], [0, 0], [0, 0]
         else:
             self.padding, self.before = VALID, before
             self.counts = [out - 1 + -(-k // 2) for out, k in zip(self._outs, self._spans, strict=True)]
-            self.after = [2 * c - e - b for c, e, b in zip(self.counts, extents, before, strict=True)]
+            self.after = [2 * c - e - b for c, e, b in zip(self.counts, dimensions, before, strict=True)]
 
     @property
     def is_possible(self) -> bool:
