@@ -78,5 +78,4 @@ model.finish()
 
 compilation = nnapi.compile(model, [*nnapi.devices(), device])
 (result,) = compilation.run(np.array([10], np.int32))
-print(compilation.explain())
-print(result.view(np.int64))
+print(compilation.explain(), result.view(np.int64), sep="\n")

@@ -40,6 +40,8 @@ class Execution:
     preparation, computation, completed.
     """
 
+    state: State
+
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_create")
     def __init__(self, compilation: Compilation) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)

@@ -82,8 +82,8 @@ def test_dimensions_that_the_model_leaves_open_can_be_lowered_later() -> None:
 def test_threads_are_chosen_when_it_is_restored() -> None:
     model, driver = product(), XnnpackDriver()
     entry = CacheEntry(driver.cache_entry(driver.prepare(model, OPTIONS)))
-    assert driver.restore(model, entry, PrepareOptions(threads=2))._pool._threads == 2  # type: ignore[union-attr]
-    assert driver.restore(model, entry, OPTIONS)._pool._threads == 1  # type: ignore[union-attr]
+    assert driver.restore(model, entry, PrepareOptions(threads=2))._pool._make.args[1] == 2  # type: ignore[union-attr]
+    assert driver.restore(model, entry, OPTIONS)._pool._make.args[1] == 1  # type: ignore[union-attr]
 
 
 def test_entries_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
