@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor
 from nnapi.runtime.compilation import compile
@@ -92,3 +92,22 @@ def test_a_result_that_is_shown_is_what_is_computed_with() -> None:
     sums = (first.astype(int) - 128) * 0.10660633444786072
     right = np.where(sums > 0, sums, sums * 127 / 256) / 0.00390625 + 128
     assert np.abs(np.clip(right, 0, 255) - second).max() <= 1
+
+
+@pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU])
+@pytest.mark.parametrize("reader", ["gather", "reshape", "expand_dims"])
+def test_an_image_of_codes_that_is_shown_and_read_in_its_own_order(reader: str, activation: FuseCode) -> None:
+    """Pooled with the channels first, turned back for both: readers were given memory that nobody had written to."""
+    codes = np.arange(-40, 56, 8, np.int8).reshape(1, 3, 2, 2)
+    builder = nnapi.Builder()
+    pooled = builder.max_pool_2d(builder.input(tensor("int8", codes.shape, 0.5, 0)), 1, 1, 1, 1, 2, activation, False)
+    builder.output(pooled)
+    if reader == "gather":
+        builder.output(builder.gather(pooled, 3, np.array([1, 0], np.int32)))
+    elif reader == "reshape":
+        builder.output(builder.reshape(pooled, np.array([-1], np.int32)))
+    else:
+        builder.output(builder.expand_dims(pooled, 0))
+    model = builder.finish()
+    for ours, right in zip(*(compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_array_equal(ours, right)

@@ -153,12 +153,14 @@ class Value:
 
     def _derive(self, kind: Kind, first: bool) -> Node:
         """From the face it was made as: the kind first, then the order, so that codes are made where numbers are. What
-        was rounded is not rounded again from the same numbers: a half may go up here and down there."""
+        was rounded is not rounded again from the same numbers: a half may go up here and down there; and what was
+        turned is not turned again: the engine has an output and who reads the same codes share one memory."""
         (native, order), node = next(iter(self._faces.items()))
-        if native == "raw" and kind != "raw":
-            other: Kind = "real" if kind == "stored" else "stored"
-            if (other, order) in self._faces:
-                native, node = other, self._faces[other, order]
+        other: Kind = "real" if kind == "stored" else "stored"
+        if self.type.is_quantized and native != "stored" and (other, first) in self._faces:
+            return _convert(self._faces[other, first], other, kind, self.type)
+        if native == "raw" and kind != "raw" and (other, order) in self._faces:
+            native, node = other, self._faces[other, order]
         if (kind, order) not in self._faces:
             self._faces[kind, order] = _convert(node, native, kind, self.type)
         node = self._faces[kind, order]
