@@ -98,7 +98,7 @@ def test_a_result_that_is_shown_is_what_is_computed_with() -> None:
 @pytest.mark.parametrize("reader", ["gather", "reshape", "expand_dims"])
 def test_an_image_of_codes_that_is_shown_and_read_in_its_own_order(reader: str, activation: FuseCode) -> None:
     """Pooled with the channels first, turned back for both: readers were given memory that nobody had written to."""
-    codes = np.arange(-40, 56, 8, np.int8).reshape(1, 3, 2, 2)
+    codes = np.arange(-40, 56, 8).astype(np.int8).reshape(1, 3, 2, 2)
     builder = nnapi.Builder()
     pooled = builder.max_pool_2d(builder.input(tensor("int8", codes.shape, 0.5, 0)), 1, 1, 1, 1, 2, activation, False)
     builder.output(pooled)
@@ -111,3 +111,31 @@ def test_an_image_of_codes_that_is_shown_and_read_in_its_own_order(reader: str, 
     model = builder.finish()
     for ours, right in zip(*(compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE)), strict=True):
         np.testing.assert_array_equal(ours, right)
+
+
+@pytest.mark.parametrize("reader", ["reshape", "expand_dims"])
+def test_codes_of_other_dimensions_that_are_shown_beside_a_pooling(reader: str) -> None:
+    codes = np.arange(-40, 56, 8).astype(np.int8).reshape(1, 3, 2, 2)
+    builder = nnapi.Builder()
+    limited = builder.relu6(builder.input(tensor("int8", codes.shape, 0.5, 0)))
+    flat = np.array([-1], np.int32)
+    builder.output(builder.reshape(limited, flat) if reader == "reshape" else builder.expand_dims(limited, 0))
+    builder.output(builder.max_pool_2d(limited, 1, 1, 1, 1, 1, FuseCode.FUSED_RELU, False))
+    model = builder.finish()
+    for ours, right in zip(*(compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_array_equal(ours, right)
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+@pytest.mark.parametrize("name", ["add", "sub"])
+def test_a_limit_between_two_codes_of_what_nobody_sees(name: str, is_fused: bool) -> None:
+    """6 in steps of 7.4 is code 1; as a limit of codes the engine took 0.81 for 0."""
+    image, fine = tensor("int8", (1, 1, 1, 1), 7.40486, 0), tensor("int8", (1, 1, 1, 1), 0.0125, 0)
+    builder = nnapi.Builder()
+    fused = FuseCode.FUSED_RELU6 if is_fused else FuseCode.FUSED_NONE
+    limited = builder.max_pool_2d(builder.input(image), 1, 1, 1, 1, 1, fused, False)
+    limited = limited if is_fused else builder.relu6(limited)
+    builder.output(getattr(builder, name)(limited, builder.input(fine), FuseCode.FUSED_NONE, out=fine))
+    model, given = builder.finish(), (np.full((1, 1, 1, 1), 62, np.int8), np.zeros((1, 1, 1, 1), np.int8))
+    for which in (ENGINE, REFERENCE):
+        assert compile(model, [which]).run(*given)[0].item() == 127

@@ -88,13 +88,15 @@ class Context(lowering.Context):
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
-    """Numbers under a fused activation; nothing where the range of the codes does the same."""
+    """Numbers under a fused activation; nothing where the range of the codes does the same. Limits of codes are codes:
+    the engine may compare codes with them, and cuts off what is between two."""
     low, high = BOUNDS[activation]
     if type.is_quantized:
         limits = np.iinfo(type.dtype)
-        lowest, highest = code_bounds(type, activation)
-        low = low if lowest > limits.min else -np.inf
-        high = high if highest < limits.max else np.inf
+        bounds = code_bounds(type, activation)
+        lowest, highest = ((code - type.zero_point) * type.scale for code in bounds)
+        low = lowest if bounds[0] > limits.min else -np.inf
+        high = highest if bounds[1] < limits.max else np.inf
     if low == 0 and high == np.inf:
         return op.relu(real)
     if high < np.inf or low > -np.inf:

@@ -109,7 +109,23 @@ class Lowered(Lowering[Value, Context]):
 
 
 def _computed(node: Node) -> Node:
-    """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own."""
-    if not isinstance(node, ov.op.Parameter):
-        return node
-    return op.reshape(node, integers(list(node.get_output_shape(0))), False)
+    """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own, and
+    of codes with other dimensions it forgets who else reads them."""
+    if isinstance(node, ov.op.Parameter):
+        return op.reshape(node, integers(list(node.get_output_shape(0))), False)
+    output = node if isinstance(node, ov.Output) else node.output(0)
+    type = output.get_element_type()
+    if type in (ov.Type.u8, ov.Type.i8) and _is_shared(output):
+        return op.convert(op.convert(node, "i32"), type.get_type_name())
+    return node
+
+
+def _is_shared(output: Node) -> bool:
+    """Whether it only gives other dimensions, or another form, to what others read."""
+    is_reshaped = False
+    while (name := output.get_node().get_type_name()) in ("Convert", "FakeQuantize", "Reshape", "Unsqueeze"):
+        is_reshaped |= name in ("Reshape", "Unsqueeze")
+        output = output.get_node().input_value(0)
+        if is_reshaped and len(output.get_target_inputs()) > 1:
+            return True
+    return False

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nnapi.codes import OperandCode
+from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.context import Context, activate, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, decode_exactly, number
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
@@ -24,9 +24,16 @@ def _each(operation: Operation, function: Callable[[Node], Node]) -> None:
         return context.result(function(input.real(first)), first=first)
 
 
+def _limit(operation: Operation, to: FuseCode) -> None:
+    @lower(operation)
+    def rule(context: Context, input: Value) -> Value:
+        first = input.is_channels_first
+        return context.result(activate(input.real(first), to, input.type), first=first)
+
+
 _each(activation.RELU, op.relu)
-_each(activation.RELU1, lambda x: op.clamp(x, -1.0, 1.0))
-_each(activation.RELU6, lambda x: op.clamp(x, 0.0, 6.0))
+_limit(activation.RELU1, FuseCode.FUSED_RELU1)
+_limit(activation.RELU6, FuseCode.FUSED_RELU6)
 _each(activation.TANH, op.tanh)
 _each(activation.LOGISTIC, op.sigmoid)
 _each(activation.HARD_SWISH, op.hswish)
