@@ -164,6 +164,18 @@ def test_a_mean_may_be_rounded_down_to_the_scale_of_its_input_first() -> None:
     assert judge(mean, REFERENCE).outcome == Outcome.AGREED
 
 
+@pytest.mark.parametrize("name", ["RELU1", "RELU6"])
+def test_a_limit_may_be_rounded_to_the_scale_of_its_input_first(name: str) -> None:
+    """The result has the scale of the input: 6 in steps of 10.4 is 1 of them, whatever it is kept in."""
+    operands = (
+        taken(tensor("TENSOR_QUANT8_ASYMM", 1, 2, scale=10.4 if name == "RELU6" else 1.7, zero_point=128)),
+        given(tensor("TENSOR_QUANT8_ASYMM", 1, 2, scale=0.345, zero_point=128)),
+    )
+    codes = np.array([[72, 200]], np.uint8)
+    limited = Example("limited", Graph(operands, (OperationSpec(name, (0,), (1,)),), (0,), (1,)), {0: codes}, {})
+    assert judge(limited, REFERENCE).outcome == Outcome.AGREED
+
+
 def test_control_flow_is_judged_as_a_whole() -> None:
     example = replace(endless(), inputs={2: np.array([False])})
     assert judge(example, REFERENCE).outcome == Outcome.AGREED

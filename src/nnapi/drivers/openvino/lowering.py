@@ -109,8 +109,8 @@ class Lowered(Lowering[Value, Context]):
 
 
 def _computed(node: Node) -> Node:
-    """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own, and
-    of codes with other dimensions it forgets who else reads them."""
+    """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own,
+    and of codes with other dimensions it forgets who else reads them."""
     if isinstance(node, ov.op.Parameter):
         return op.reshape(node, integers(list(node.get_output_shape(0))), False)
     output = node if isinstance(node, ov.Output) else node.output(0)

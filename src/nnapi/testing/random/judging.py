@@ -24,9 +24,9 @@ REFERENCE = "nnapi-reference"
 CAREFUL = 64
 """Times that the reference computes with other last places before it is said that something failed: of thousands of
 elements there is one that so many fewer leave where it is."""
-ROUNDED_FIRST = {"AVERAGE_POOL_2D": 0.5, "MEAN": 1.0, "RESIZE_BILINEAR": 1.0}
+ROUNDED_FIRST = {"AVERAGE_POOL_2D": 0.5, "MEAN": 1.0, "RELU1": 0.5, "RELU6": 0.5, "RESIZE_BILINEAR": 1.0}
 """Operations that give codes of their input's scale, and what they lose of one: half where they round to the nearest,
-nearly all where they round down."""
+as limits are rounded, nearly all where they round down."""
 NEARLY = 0.02
 """How far beyond one code a result may lie from the real number, whose float32 arithmetic rounds too."""
 
