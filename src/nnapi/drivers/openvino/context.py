@@ -19,6 +19,8 @@ from nnapi.ops.quantization import BOUNDS, code_bounds
 FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
 """Where an axis of an NHWC image lies in NCHW."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
+MARGIN = 0.25
+"""How far limits lie above their codes: rounded down or to the nearest, they are those."""
 RULES = Rules()
 lower = RULES.lower
 
@@ -88,16 +90,16 @@ class Context(lowering.Context):
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
-    """Numbers under a fused activation; nothing where the range of the codes does the same. Limits of codes are codes:
-    the engine may compare codes with them, and cuts off what is between two."""
+    """Numbers under a fused activation; nothing where the range of the codes does the same. Limits of codes are
+    codes: the engine may compare codes with them, and rounds down what is between two."""
     low, high = BOUNDS[activation]
     if type.is_quantized:
         limits = np.iinfo(type.dtype)
         bounds = code_bounds(type, activation)
-        lowest, highest = ((code - type.zero_point) * type.scale for code in bounds)
+        lowest, highest = ((code + MARGIN - type.zero_point) * type.scale for code in bounds)
         low = lowest if bounds[0] > limits.min else -np.inf
         high = highest if bounds[1] < limits.max else np.inf
-    if low == 0 and high == np.inf:
+    if BOUNDS[activation][0] == 0 and low > -np.inf and high == np.inf:
         return op.relu(real)
     if high < np.inf or low > -np.inf:
         return clamp(real, low, high)
