@@ -10,6 +10,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.build import build
 from nnapi.importers.graph import Graph, Value
 from nnapi.importers.onnx.convert import Conversion
+from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.terms import Term
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
@@ -25,7 +26,7 @@ class Branch:
     ``captured`` are those terms; ``results`` its outputs, and ``values`` what the operation that refers to it gives.
     """
 
-    def __init__(self, outer: Conversion, graph: onnx.GraphProto, like: Sequence[Term]) -> None:
+    def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[Term]) -> None:
         self.name = graph.name
         self.outer = outer
         self.conversion = Conversion(outer.whole, Graph(outer.whole.allowance), outer.opsets, outer.depth + 1)
@@ -90,7 +91,7 @@ def reference(model: Model) -> Value:
     return Value(OperandType(OperandCode.MODEL), model.name, model=model)
 
 
-def going_on(outer: Conversion, states: Sequence[Value]) -> Value:
+def going_on(outer: Scope, states: Sequence[Value]) -> Value:
     """The condition of a loop whose state begins with the number of the step and whether to go on, and ends with the
     number of steps."""
     graph = Graph(outer.whole.allowance)

@@ -13,6 +13,7 @@ from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.followers import Follower
 from nnapi.importers.onnx.open_dimensions import shapes_of
+from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.terms import OPEN, Term, code_of, constant, operand_type, stored
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
@@ -20,7 +21,6 @@ from nnapi.model.operand import Array, OperandType, Shape
 if TYPE_CHECKING:
     import onnx
 
-    from nnapi.importers.onnx.convert import Conversion
 
 HIGHEST_RANK = 4
 """Up to which NNAPI's operations take tensors; of a higher one the elements lie under fewer dimensions."""
@@ -31,7 +31,7 @@ class Node(AnyNode):
 
     def __init__(
         self,
-        conversion: Conversion,
+        conversion: Scope,
         proto: onnx.NodeProto,
         terms: Sequence[Term | None],
         schema: Any,
