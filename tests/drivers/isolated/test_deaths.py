@@ -254,7 +254,7 @@ def test_a_death_that_no_operation_brings_alone() -> None:
         assert found.supports(part) == [False, False]
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [6, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(kills: int) -> None:
     """Under eight threads: each run gives a right answer or DEAD_OBJECT, and nothing hangs or stays."""
     driver = Isolated("nnapi-reference")
