@@ -188,7 +188,10 @@ def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array
     limits = np.iinfo(dtype)
     if rng.random() < 0.15:
         return rng.choice(np.array([limits.min, limits.max, operand.zero_point], dtype), shape)
-    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    codes = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    if rng.random() < 0.2:
+        return np.where(rng.random(shape) < 0.1, dtype.type(operand.zero_point), codes)
+    return codes
 
 
 def _floats(taste: Taste, shape: Shape, rng: np.random.Generator) -> Array:

@@ -23,6 +23,10 @@ TRIES = 12
 """Draws for each call that is added; one that fits nowhere is left out."""
 LAST = 0.6
 """How often a call takes the result before it, and not just any."""
+CONVERTED = 0.06
+"""How many graphs begin with the numbers behind codes, and a function of them that shows whether 0 is exactly that."""
+AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
+"""Functions that end at 0: what should be 0, and lies beside it, is far off then, or none."""
 UNSURE = doing(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
@@ -76,7 +80,13 @@ def random_graph(
     if not usable:
         raise NoCall("operations that refer to other models are no part of graphs")
     grown = _Grown(rng)
-    grown.add(random_call(_weighted(rng, usable), rng, special=special))
+    converting = [each for each in usable if each.name == "DEQUANTIZE"]
+    bent = [each for each in usable if each.name in AT_ZERO]
+    if converting and bent and rng.random() < CONVERTED:
+        grown.add(random_call(converting[0], rng, special=special))
+        grown.extend(pick(rng, bent), special)
+    else:
+        grown.add(random_call(_weighted(rng, usable), rng, special=special))
     while len(grown.calls) < count:
         for _ in range(TRIES):
             if grown.extend(_weighted(rng, usable) if rng.random() < 0.5 else pick(rng, usable), special):
