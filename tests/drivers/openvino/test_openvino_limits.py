@@ -351,16 +351,23 @@ def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("operation", [OperationCode.RELU1, OperationCode.RELU6])
 @pytest.mark.parametrize(
-    ("type", "scale", "zero_point"), [("int8", 10.4, 3), ("int8", 5.9, -59), ("uint8", 4.343, 131), ("uint8", 0.7, 150)]
+    ("type", "scale", "zero_point", "finer"),
+    [
+        ("int8", 10.4, 3, 0.3),
+        ("int8", 5.9, -59, 0.3),
+        ("uint8", 4.343, 131, 0.3),
+        ("uint8", 0.7, 150, 0.3),
+        ("uint8", 0.0388, 128, 0.0078),
+    ],
 )
 def test_limits_of_codes_that_are_kept_in_a_finer_scale(
-    operation: OperationCode, type: str, scale: float, zero_point: int
+    operation: OperationCode, type: str, scale: float, zero_point: int, finer: float
 ) -> None:
     """A step off in the coarse scale is many in the fine one."""
     codes = np.arange(np.iinfo(type).min, np.iinfo(type).max + 1).astype(type)
     model = Model()
     x = model.add_operand(tensor(type, codes.shape, scale, zero_point))
-    limited = model.add_operand(tensor(type, codes.shape, 0.3, zero_point))
+    limited = model.add_operand(tensor(type, codes.shape, finer, zero_point))
     model.add_operation(operation, [x], [limited])
     model.identify_inputs_and_outputs([x], [limited])
     model.finish()

@@ -13,6 +13,7 @@ from nnapi.drivers.openvino.context import Context, activate, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, decode_exactly, number
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
+from nnapi.ops.quantization import code_bounds, same_quantization
 from nnapi.ops.types import INT32
 
 
@@ -28,7 +29,12 @@ def _limit(operation: Operation, to: FuseCode) -> None:
     @lower(operation)
     def rule(context: Context, input: Value) -> Value:
         first = input.is_channels_first
-        return context.result(activate(input.real(first), to, input.type), first=first)
+        (kept,) = context.call.kept_results()
+        if same_quantization(input.type, kept):
+            return context.result(activate(input.real(first), to, input.type), first=first)
+        low, high = map(input.type.dtype.type, code_bounds(input.type, to))
+        codes = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of numbers
+        return Value.of(op.minimum(codes, op.constant(high)), input.type, "stored", first=first)
 
 
 _each(activation.RELU, op.relu)
