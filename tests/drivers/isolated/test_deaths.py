@@ -1,5 +1,6 @@
 """Drivers that die, hang or send garbage: one error, a restart, a right answer elsewhere, and nothing left behind."""
 
+import contextlib
 import gc
 import logging
 import os
@@ -179,7 +180,8 @@ def kill_all(found: Device, first: int, threads: list[threading.Thread]) -> bool
     """End whatever process there is until nobody waits: runs that waited for their turn hang in the next one."""
     pid = found.driver.pid  # type: ignore[attr-defined]
     if pid is not None:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # ended since it was asked for
+            os.kill(pid, signal.SIGKILL)
     return not any(thread.is_alive() for thread in threads)
 
 
