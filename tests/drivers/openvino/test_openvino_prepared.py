@@ -12,6 +12,7 @@ from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import CacheEntry, Caches, Driver, PrepareOptions, Request
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import tensor
+from nnapi.runtime.device import Device
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -167,3 +168,41 @@ def test_threads_follow_the_preference() -> None:
     assert threads(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, 3) == (3, 1)
     assert threads(PreferenceCode.PREFER_SUSTAINED_SPEED, 3) == (3, 3)
     assert engine.choose_properties("CPU", PrepareOptions(), 1)["INFERENCE_PRECISION_HINT"] == "f32"
+
+
+def test_the_short_way_gives_what_the_general_one_gives() -> None:
+    for shape in (SMALL, LARGE):
+        ready, array = prepared(doubled(shape)), np.ones(shape, np.float32)
+        infer = ready.direct([shape], False)
+        (first,), (second,) = infer([array]), infer([3 * array])
+        assert (first == 2).all()
+        assert (second == 6).all()
+        assert ready.direct([(7, 7)], False) is None
+
+
+def test_the_short_way_of_open_dimensions_is_made_for_each_shape() -> None:
+    ready = prepared(doubled((0, 3)))
+    for batches in (1, 4):
+        (output,) = ready.direct([(batches, 3)], False)([np.ones((batches, 3), np.float32)])
+        assert (output == np.full((batches, 3), 2)).all()
+
+
+def test_runs_and_bursts_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    compilation = nnapi.compile(doubled(SMALL), Device(OpenVinoDriver(threads=1)))
+    monkeypatch.setattr("nnapi.drivers.openvino.prepared.PreparedOpenVino.execute", None)
+    array = np.ones(SMALL, np.float32)
+    assert (compilation.run(array)[0] == 2).all()
+    with compilation.burst() as burst:
+        assert (burst.run(array)[0] == 2).all()
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_the_short_way_tests_indices_that_the_engine_would_not(index: int) -> None:
+    builder = nnapi.Builder()
+    rows, indices = builder.input(tensor("float32", (3, 2))), builder.input(tensor("int32", (2,)))
+    builder.output(builder.gather(rows, 0, indices))
+    infer = prepared(builder.finish()).direct([(3, 2), (2,)], False)
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    assert np.array_equal(infer([array, np.array([0, 2], np.int32)])[0], array[[0, 2]])
+    with pytest.raises(OpFailedError, match=r"0\.\.2"):
+        infer([array, np.array([0, index], np.int32)])

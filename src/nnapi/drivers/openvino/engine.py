@@ -16,9 +16,8 @@ from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering 
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
-from nnapi.drivers.openvino.prepared import Bounds, PreparedOpenVino
+from nnapi.drivers.openvino.prepared import Bounds, OpenModel, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
-from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
@@ -60,7 +59,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     shapes = assume_shapes(model)
     if all(model.operands[index].type.is_known for index in model.inputs):
         return compile_for(shapes)
-    return PreparedPerShapes(compile_for, tuple(shapes))
+    return OpenModel(compile_for, tuple(shapes))
 
 
 def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
