@@ -37,7 +37,7 @@ TESTED_BY = {
     "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/onnx": "importers/onnx",
     "exporters/tflite": "exporters/test_export.py",
-    "formats/tflite/named.py": "exporters/test_export.py",
+    "formats/tflite/named_tensors.py": "exporters/test_export.py",
     "cli/export.py": "cli/test_export_command.py",
     "importers/movement.py": "importers/tflite/test_tflite_shape.py",
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",

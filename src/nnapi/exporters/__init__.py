@@ -21,5 +21,5 @@ def export(model: Model, path: str | os.PathLike[str]) -> None:
     need(target.suffix == SUFFIX, f"{target.name}: models are written as {SUFFIX}", BadDataError)
     from nnapi.exporters import tflite  # on demand: few programs write models
 
-    content = tflite.exported(model)
+    content = tflite.serialise_model(model)
     target.write_bytes(content)

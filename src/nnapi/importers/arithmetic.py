@@ -48,7 +48,7 @@ def broadcast(node: Node, value: Value, shape: Shape) -> Value:
     """A value repeated until it has ``shape``, to which its own must stretch."""
     if value.shape == shape:
         return value
-    own = (1,) * (len(shape) - value.rank) + node.known(value)
+    own = (1,) * (len(shape) - value.rank) + node.static_shape_of(value)
     type = value.type.with_dimensions(shape)
     if value.array is not None and node.graph.allowance.grants(type.nbytes):
         return Value(type, value.name, np.broadcast_to(value.array.reshape(own), shape).copy())

@@ -135,7 +135,7 @@ class Graph:
         """Take from the allowance before making up a constant of ``count`` bytes; Refused where that is too much."""
         expressible(self.allowance.grants(count), f"it would take {count} bytes of constants that are not in the file")
 
-    def filled(self, type: OperandType, value: float = 0, name: str = "") -> Value:
+    def full(self, type: OperandType, value: float = 0, name: str = "") -> Value:
         """A constant tensor of one stored value all over; Refused where its size is open or too large."""
         expressible(type.is_known, f"{name or 'a constant'} has open dimensions {list(type.dimensions)}")
         self.reserve(type.nbytes)
@@ -145,7 +145,7 @@ class Graph:
         """A TENSOR_INT32 constant of the numbers' shape."""
         return self.constant(np.asarray(values, np.int32))
 
-    def omitted(self, code: int = FLOAT32) -> Value:
+    def no_value(self, code: int = FLOAT32) -> Value:
         """An optional operand that is not given."""
         return Value(OperandType(code, scale=float(code in ZERO_POINTS)), "", omitted=True)
 
@@ -253,7 +253,7 @@ class Graph:
         except BadDataError:
             return False
         for source, target in zip(moved, outputs, strict=True):
-            zero = self.filled(_byte_type((1,)))
+            zero = self.full(_byte_type((1,)))
             self._emit(OperationCode.NOT_EQUAL, [source, zero], [target])
         return True
 
@@ -296,7 +296,7 @@ class Graph:
         if value.array is not None:
             return Value(type, value.name, _freeze(np.not_equal(value.array, 0).astype(np.uint8)))
         result = Value(type, f"{value.name}:bytes")
-        self._emit(OperationCode.SELECT, [value, self.filled(type, 1), self.filled(type, 0)], [result])
+        self._emit(OperationCode.SELECT, [value, self.full(type, 1), self.full(type, 0)], [result])
         return result
 
 

@@ -26,7 +26,7 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
     to = to or node.temporary(value.type.with_dimensions(shape), "transposed")
     if value.type.code != INT32:
         return node.emit(OperationCode.TRANSPOSE, value, node.graph.ints(list(order)), to=to)
-    count = math.prod(node.known(value))
+    count = math.prod(node.static_shape_of(value))
     node.graph.reserve(4 * count)  # NNAPI transposes no int32: the place of each element is listed
     places = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)
     flat = node.reshape(value, (count,))
@@ -42,7 +42,7 @@ def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None
         to = node.temporary(values[0].type.with_dimensions(shape), "joined")
     if values[0].type.code != INT32:
         return node.emit(OperationCode.CONCATENATION, *values, node.i32(axis), to=to)
-    widths = [node.known(value)[axis] for value in values]
+    widths = [node.static_shape_of(value)[axis] for value in values]
     width = math.gcd(*widths)
     expressible(sum(widths) // width <= MOST_PIECES, "NNAPI joins no int32, and the pieces are too many")
     pieces = [piece for value in values for piece in split(node, value, axis, value.shape[axis] // width)]

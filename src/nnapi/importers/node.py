@@ -17,7 +17,7 @@ from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.shapes import axis_of
 
 FLOAT16 = OperandCode.TENSOR_FLOAT16
-I32, FLAG, REAL, HALF = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32, OperandCode.FLOAT16
+I32, FLAG, REAL = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32
 LIMIT = 2**31
 
 
@@ -59,7 +59,7 @@ class Node(ABC):
 
     def optional(self, i: int, code: OperandCode = FLOAT32) -> Value:
         """Input ``i``, or a value that is omitted."""
-        return self.input(i) if self.has(i) else self.graph.omitted(code)
+        return self.input(i) if self.has(i) else self.graph.no_value(code)
 
     def numbers(self, i: int) -> list[int]:
         """The integers of a constant input; Refused where it is computed."""
@@ -100,7 +100,7 @@ class Node(ABC):
 
     def real(self, value: float, like: Value) -> Value:
         """A float scalar beside a tensor: FLOAT16 beside float16."""
-        return self.graph.scalar(HALF if like.type.code == FLOAT16 else REAL, float(value))
+        return self.graph.scalar(OperandCode.FLOAT16 if like.type.code == FLOAT16 else REAL, float(value))
 
     # Tensors
 
@@ -155,7 +155,7 @@ class Node(ABC):
             return self.apply(OperationCode.RESHAPE, value, wanted, shape=tuple(shape))
         return self.emit(OperationCode.RESHAPE, value, wanted, to=to)
 
-    def known(self, value: Value) -> Shape:
+    def static_shape_of(self, value: Value) -> Shape:
         """The dimensions of a value; Refused where one is open."""
         if not value.type.is_known:
             raise Refused(f"{value.name} has open dimensions {list(value.shape)}")

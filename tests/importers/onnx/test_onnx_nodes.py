@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from nnapi.importers.onnx.terms import words
+from nnapi.importers.onnx.tensors import words
 from tests.importers.onnx.node_cases import NodeCase, node_cases, outcome
 
 SOME = words(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from nnapi.errors import BadDataError, need
 from nnapi.exporters.tflite.convert import Conversion
-from nnapi.formats.tflite.named import named_tensors
+from nnapi.formats.tflite.named_tensors import write_named_tensors
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Model
 
-__all__ = ["exported"]
+__all__ = ["serialise_model"]
 
 
-def exported(model: Model) -> bytes:
+def serialise_model(model: Model) -> bytes:
     """The model as a file; BadDataError listing what cannot be written."""
     conversion = Conversion(model).run()
     refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
     need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
-    return serialise(conversion.finish(), named_tensors)
+    return serialise(conversion.finish(), write_named_tensors)

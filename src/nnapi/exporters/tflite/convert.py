@@ -30,7 +30,7 @@ class Conversion(Lowering[Tensor, Context]):
         type = self.types.get(operand.index, operand.type)
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
-        return self._signed(tensor_of(type, name_of(operand), self.constants.get(operand.index)), operand)
+        return self._name_tensor(tensor_of(type, name_of(operand), self.constants.get(operand.index)), operand)
 
     def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
         return context.transpose(value, order)
@@ -43,7 +43,7 @@ class Conversion(Lowering[Tensor, Context]):
         ]
         self.operators += context.operators
         for index, result in zip(call.outputs, results, strict=True):
-            self._signed(result, self.model.operands[index])
+            self._name_tensor(result, self.model.operands[index])
         return results
 
     def finish(self) -> Graph:
@@ -51,7 +51,7 @@ class Conversion(Lowering[Tensor, Context]):
         inputs, outputs = ([self.value(index) for index in side] for side in (self.model.inputs, self.model.outputs))
         return Graph(self.operators, inputs, outputs)
 
-    def _signed(self, tensor: Tensor, operand: Operand) -> Tensor:
+    def _name_tensor(self, tensor: Tensor, operand: Operand) -> Tensor:
         """A tensor with its operand's name, and what is open of its dimensions, which are 1 in the file."""
         tensor.name = operand.name
         open_ones = operand.type.dimensions

@@ -204,13 +204,13 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         type, shape, scale = schema.ELEMENTS[tensor.type], tensor.shape, tensor.scale
         if isinstance(scale, float):
             if not scale:
-                pack, reach = plain_tensor(len(shape))
+                pack, reach = plain_packer(len(shape))
                 out += pack(place - plain, reach, buffer, type, tensor.is_variable, len(shape), *shape)
                 continue
             scales, count = FLOAT(scale), 1
         else:
             scales, count = np.asarray(scale, "<f4").tobytes(), len(scale)
-        pack, fixed, table = quantised_tensor(len(shape), count)
+        pack, fixed, table = quantised_packer(len(shape), count)
         out += pack(
             place - quantised,
             fixed[0],
@@ -264,14 +264,14 @@ PADS = [bytes(length) for length in range(ALIGNMENT)]
 
 
 @cache
-def plain_tensor(rank: int) -> tuple[Callable[..., bytes], int]:
+def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
     """What packs a tensor without quantisation, and the distance of its dimensions."""
     end = PLAIN.size + 4 + 4 * rank
     return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
 
 
 @cache
-def quantised_tensor(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
+def quantised_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
     """What packs a tensor with that many scales, these and the zero points as bytes; the distances of its dimensions,
     its quantisation, scales and zero points; and the place of the table of these within it."""
     table = QUANTISED.size + 4 + 4 * rank

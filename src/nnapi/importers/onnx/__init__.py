@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from nnapi.errors import BadDataError
-from nnapi.importers.onnx.convert import INCONSISTENT
+from nnapi.errors import BadDataError, need
+from nnapi.importers.build import build
+from nnapi.importers.graph import Graph
+from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
+from nnapi.importers.onnx.import_state import ImportState, Shapes
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.shared import Shapes
-from nnapi.importers.onnx.whole import import_file
+from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -24,9 +26,31 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     """
     file = File(memory, path)
     try:
-        model = import_file(file, os.path.basename(path), shapes or {})
+        model = _import(file, os.path.basename(path), shapes or {})
     except INCONSISTENT as error:  # names that are no UTF-8 come as bytes, and so on
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
         model.origin = SeveralFiles([path, *file.mapped])
     return model
+
+
+def _import(file: File, name: str, shapes: Shapes) -> Model:
+    """The file as a model; UnsupportedOperationsError listing every node that cannot be expressed."""
+    state = ImportState(file, name, shapes)
+    graph = file.proto.graph
+    names = {each.name for each in graph.input}
+    unknown = sorted(set(shapes) - names)
+    need(
+        not unknown,
+        f"it has no input {', '.join(unknown)}; its inputs are {', '.join(sorted(names))}",
+        BadDataError,
+    )
+    conversion = Conversion(state, Graph(state.allowance), file.opsets)
+    inputs = conversion.begin(graph)
+    conversion.run(graph.node, [each.name for each in graph.output])
+    outputs = conversion.results([each.name for each in graph.output])
+    if state.refusals:
+        raise UnsupportedOperationsError.of(name, state.refusals)
+    model = Model(os.path.splitext(name)[0])
+    model.notes = tuple(state.notes)
+    return build(conversion.graph, model, inputs, outputs)

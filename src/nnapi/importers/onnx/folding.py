@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnapi.importers.onnx.terms import DTYPES, Term, words
+from nnapi.importers.onnx.tensors import DTYPES, Tensor, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 
@@ -33,20 +33,20 @@ MOST = 1 << 24
 OPEN_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…)"
 
 
-def can_fold(kind: str, terms: Sequence[Term | None]) -> bool:
+def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:
     """Whether a node is computed here. Refused where it would compute with dimensions that are not known."""
-    if kind in NEVER or any(term is not None and term.array is None for term in terms):
+    if kind in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return False
-    if any(term is not None and term.is_open for term in terms):
+    if any(tensor is not None and tensor.is_open for tensor in tensors):
         expressible(kind in MOVES, OPEN_SHAPES)
-    arrays = [term.array for term in terms if term is not None and term.array is not None]
+    arrays = [tensor.array for tensor in tensors if tensor is not None and tensor.array is not None]
     return _largest(kind, arrays) <= MOST
 
 
 def _largest(kind: str, arrays: Sequence[Array]) -> int:
     """A bound for the number of elements of a result."""
     if kind in MAKERS:
-        return max(math.prod(_wanted(kind, arrays)), max((array.size for array in arrays), default=0))
+        return max(math.prod(_estimate_shape(kind, arrays)), max((array.size for array in arrays), default=0))
     sizes = [max(array.size, 1) for array in arrays]
     return min(math.prod(sizes), _broadcast(arrays)) if sizes else 0
 
@@ -58,7 +58,7 @@ def _broadcast(arrays: Sequence[Array]) -> int:
         return MOST * MOST
 
 
-def _wanted(kind: str, arrays: Sequence[Array]) -> list[int]:
+def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
     """The dimensions that an operator's constants ask for; too many where that is not simple."""
     last = arrays[-1].reshape(-1) if arrays else np.zeros(0)
     if kind in ("ConstantOfShape", "BlackmanWindow", "HammingWindow", "HannWindow") and last.size <= 8:
@@ -81,7 +81,7 @@ def _wanted(kind: str, arrays: Sequence[Array]) -> list[int]:
     return [MOST + 1]
 
 
-def fold(proto: onnx.NodeProto, opset: int, terms: Sequence[Term | None]) -> list[Any]:
+def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Any]:
     """The results of a node on constants; Refused where the reference cannot compute it."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
@@ -91,7 +91,7 @@ def fold(proto: onnx.NodeProto, opset: int, terms: Sequence[Term | None]) -> lis
     outputs = [helper.make_tensor_value_info(name, 0, None) for name in proto.output if name]
     graph = helper.make_graph([proto], "folded", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(proto.domain, opset)])
-    feeds = {name: term.array for name, term in zip(proto.input, terms, strict=True) if term is not None}
+    feeds = {name: tensor.array for name, tensor in zip(proto.input, tensors, strict=True) if tensor is not None}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -101,7 +101,7 @@ def fold(proto: onnx.NodeProto, opset: int, terms: Sequence[Term | None]) -> lis
     return [next(found) if name else None for name in proto.output]
 
 
-def plain(result: Any) -> Array | None:
+def as_supported_array(result: Any) -> Array | None:
     """A folded result as an array of a type that NNAPI has something for, None where it is none."""
     if isinstance(result, np.ndarray | np.generic):
         array = np.asarray(result)

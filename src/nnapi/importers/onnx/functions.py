@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nnapi.importers.onnx.terms import Term
+from nnapi.importers.onnx.tensors import Tensor
 
 if TYPE_CHECKING:
     import onnx
@@ -27,7 +27,7 @@ class Body:
 
 
 def body_of(
-    proto: onnx.NodeProto, schema: Any, opset: int, opsets: Mapping[str, int], terms: Sequence[Term | None]
+    proto: onnx.NodeProto, schema: Any, opset: int, opsets: Mapping[str, int], tensors: Sequence[Tensor | None]
 ) -> Body | None:
     """The function that ONNX defines an operator by, None where it does not; ``opset`` is that of its domain."""
     import onnx
@@ -38,7 +38,7 @@ def body_of(
     if schema.has_context_dependent_function:
         versions = [each for each in schema.context_dependent_function_opset_versions if each <= opset]
         if versions:
-            types = [_type(term) for term in terms]
+            types = [_type(tensor) for tensor in tensors]
             content = schema.get_context_dependent_function_with_opset_version(
                 max(versions), proto.SerializeToString(), types
             )
@@ -64,7 +64,7 @@ def _body(function: onnx.FunctionProto, proto: onnx.NodeProto, defaults: Attribu
     return Body(function.node, function.input, function.output, {**opsets, **imports}, {**defaults, **given})
 
 
-def resolved(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
+def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
     """A node of a function with the attributes in place that it takes from the function's."""
     if not any(each.ref_attr_name for each in proto.attribute):
         return proto
@@ -82,14 +82,14 @@ def resolved(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
     return copy
 
 
-def _type(term: Term | None) -> bytes:
-    """The type of a term as the functions of ONNX ask for it."""
+def _type(tensor: Tensor | None) -> bytes:
+    """The type of a tensor as the functions of ONNX ask for it."""
     from onnx import helper
 
-    if term is None:
+    if tensor is None:
         return b""
-    shape = None if term.shape is None else [each or None for each in term.shape]
-    if term.array is not None:
-        shape = list(term.array.shape)
-    content: bytes = helper.make_tensor_type_proto(term.elem, shape).SerializeToString()
+    shape = None if tensor.shape is None else [each or None for each in tensor.shape]
+    if tensor.array is not None:
+        shape = list(tensor.array.shape)
+    content: bytes = helper.make_tensor_type_proto(tensor.elem, shape).SerializeToString()
     return content

@@ -1,6 +1,6 @@
 """In which order and under which dimensions the graph keeps the tensors of a file.
 
-Images are NCHW in the file. Operations of images compute NHWC; what they give stays so (``Term.turned``) until an
+Images are NCHW in the file. Operations of images compute NHWC; what they give stays so (``Tensor.is_nhwc``) until an
 operation asks for the file's order, so that a network turns its images at its ends and not at every operation.
 Tensors of a rank that NNAPI does not take have their elements laid under fewer dimensions.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.terms import BYTES, OPEN, Term
+from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
 
@@ -30,47 +30,47 @@ class Layout:
     """The dimensions of a result in the file, and whether its value is NHWC."""
 
     shape: Shape
-    turned: bool = False
+    is_nhwc: bool = False
 
-    def result(self, node: Node, value: Value, elem: int = 0) -> Term:
-        return node.result(value, self.shape, elem=elem, turned=self.turned)
+    def result(self, node: Node, value: Value, elem: int = 0) -> Tensor:
+        return node.result(value, self.shape, elem=elem, is_nhwc=self.is_nhwc)
 
 
-def image_shape(shape: Shape, turned: bool) -> Shape:
+def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
     """The dimensions under which an image lies: of rank 4."""
     n, c, *size = shape
     height, width = size if len(size) == 2 else (1, *size)
-    return (n, height, width, c) if turned else (n, c, height, width)
+    return (n, height, width, c) if is_nhwc else (n, c, height, width)
 
 
 def image(node: Node, i: int) -> Value:
     """Input ``i`` as an NHWC image of real numbers."""
-    return node.graph.real(coded_image(node, i)) if node.term(i).elem not in BYTES else coded_image(node, i)
+    return node.graph.real(image_codes(node, i)) if node.tensor(i).elem not in BYTES else image_codes(node, i)
 
 
-def coded_image(node: Node, i: int) -> Value:
+def image_codes(node: Node, i: int) -> Value:
     """Input ``i`` as an NHWC image, which may be one of codes."""
-    term = node.term(i)
-    if term.rank not in IMAGES:
-        raise Refused(f"NNAPI has images of two dimensions, the input is of rank {term.rank}")
-    if term.turned:
-        assert term.value is not None
-        return term.value
-    turned = node.conversion.turned
-    if term not in turned:
-        turned[term] = turn(node, node.codes(i), term.dims)
-    return turned[term]
+    tensor = node.tensor(i)
+    if tensor.rank not in IMAGES:
+        raise Refused(f"NNAPI has images of two dimensions, the input is of rank {tensor.rank}")
+    if tensor.is_nhwc:
+        assert tensor.value is not None
+        return tensor.value
+    images = node.conversion.nhwc_images
+    if tensor not in images:
+        images[tensor] = to_nhwc(node, node.codes(i), tensor.dims)
+    return images[tensor]
 
 
-def turn(node: Node, value: Value, shape: Shape) -> Value:
+def to_nhwc(node: Node, value: Value, shape: Shape) -> Value:
     """A value ordered as in the file as an NHWC image."""
-    target = image_shape(shape, turned=True)
+    target = image_shape(shape, is_nhwc=True)
     if _order_matters(shape):
-        return transpose(node, node.view(value, image_shape(shape, turned=False)), TO_LAST)
+        return transpose(node, node.view(value, image_shape(shape, is_nhwc=False)), TO_LAST)
     return node.view(value, target)
 
 
-def turn_back(node: Node, value: Value, shape: Shape) -> Value:
+def to_nchw(node: Node, value: Value, shape: Shape) -> Value:
     """An NHWC image as the file orders it."""
     if _order_matters(shape):
         value = transpose(node, value, TO_FIRST)
@@ -83,13 +83,13 @@ def _order_matters(shape: Shape) -> bool:
     return c != 1 and any(each != 1 for each in size)
 
 
-def from_image(node: Node, value: Value, rank: int) -> Term:
+def from_image(node: Node, value: Value, rank: int) -> Tensor:
     """A result that is an NHWC image."""
     n, height, width, c = value.shape if value.rank == 4 else (OPEN,) * 4
-    return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), turned=True)
+    return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
 
 
-def stretched(shapes: Sequence[Shape]) -> Shape:
+def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     """The dimensions that several stretch to, of which some may be open."""
     rank = max(len(shape) for shape in shapes)
     found = []
@@ -101,36 +101,36 @@ def stretched(shapes: Sequence[Shape]) -> Shape:
     return tuple(found)
 
 
-def aligned(node: Node, *indices: int, coded: bool = False) -> tuple[list[Value], Layout]:
-    """Inputs as values that stretch to each other element by element, and the layout of what comes of them; with
-    ``coded`` constants too are the codes that stand for them."""
-    terms = [node.term(i) for i in indices]
-    shape = stretched([term.dims for term in terms])
-    if any(term.turned and term.rank == len(shape) for term in terms):
-        return [_beside_image(node, i, shape, coded) for i in indices], Layout(shape, turned=True)
-    values = [node.coded(i) if coded else node.codes(i) for i in indices]
+def align(node: Node, *indices: int, of_constants: bool = False) -> tuple[list[Value], Layout]:
+    """Inputs as values that stretch to each other element by element, and the layout of what comes of them;
+    ``of_constants``: constants too are the codes that stand for them."""
+    tensors = [node.tensor(i) for i in indices]
+    shape = broadcast_shape([tensor.dims for tensor in tensors])
+    if any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors):
+        return [_broadcast_to_image(node, i, shape, of_constants) for i in indices], Layout(shape, is_nhwc=True)
+    values = [node.codes(i, of_constants=of_constants) for i in indices]
     if len(shape) <= HIGHEST_RANK or all(value.shape == shape for value in values):
         return values, Layout(shape)
-    return _laid_lower(node, values, [term.dims for term in terms], shape), Layout(shape)
+    return _lower_rank(node, values, [tensor.dims for tensor in tensors], shape), Layout(shape)
 
 
-def _beside_image(node: Node, i: int, shape: Shape, coded: bool) -> Value:
+def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) -> Value:
     """Input ``i`` as it stretches to an NHWC image."""
-    term = node.term(i)
-    if term.turned and term.rank == len(shape):
-        assert term.value is not None
-        return term.value
-    value = node.coded(i) if coded else node.codes(i)
-    if all(size == 1 for size in term.dims):
+    tensor = node.tensor(i)
+    if tensor.is_nhwc and tensor.rank == len(shape):
+        assert tensor.value is not None
+        return tensor.value
+    value = node.codes(i, of_constants=of_constants)
+    if all(size == 1 for size in tensor.dims):
         return node.view(value, (1,))
-    own = (1,) * (len(shape) - term.rank) + term.dims
-    if term.array is not None and not value.is_quantized:
-        first = term.array.reshape(image_shape(own, turned=False))
+    own = (1,) * (len(shape) - tensor.rank) + tensor.dims
+    if tensor.array is not None and not value.is_quantized:
+        first = tensor.array.reshape(image_shape(own, is_nhwc=False))
         return node.constant(np.ascontiguousarray(first.transpose(TO_LAST)), value)
-    return turn(node, value, own)
+    return to_nhwc(node, value, own)
 
 
-def _laid_lower(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
+def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
     """Values of a high rank under fewer dimensions: neighbours that stretch alike become one."""
     expressible(all(OPEN not in each for each in shapes), f"rank {len(shape)} with open dimensions")
     padded = [(1,) * (len(shape) - len(each)) + tuple(each) for each in shapes]
@@ -150,7 +150,7 @@ def _laid_lower(node: Node, values: Sequence[Value], shapes: Sequence[Shape], sh
     ]
 
 
-def around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
+def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
     """A value under three dimensions: what lies before an axis, the axis, and what lies behind it."""
     return node.view(value, (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])))
 
@@ -159,15 +159,15 @@ PLACES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
 """Where an axis of the file lies in an NHWC image, by the rank in the file."""
 
 
-def moved(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
+def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
     """Input ``i`` as it lies, which axis of the value each axis of the file is, and whether it is an NHWC image."""
-    term = node.term(i)
-    if term.turned and term.value is not None:
-        return term.value, dict(enumerate(PLACES[term.rank])), True
-    return node.codes(i), {axis: axis for axis in range(term.rank)}, False
+    tensor = node.tensor(i)
+    if tensor.is_nhwc and tensor.value is not None:
+        return tensor.value, dict(enumerate(PLACES[tensor.rank])), True
+    return node.codes(i), {axis: axis for axis in range(tensor.rank)}, False
 
 
-def collapsed(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
+def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
     """A shape in which neighbours of one kind are one dimension, and the axis of the result that each axis became."""
     sizes: list[int] = []
     places: list[int] = []

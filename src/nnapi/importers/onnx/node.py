@@ -11,10 +11,10 @@ import numpy as np
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
 from nnapi.importers.node import Node as AnyNode
-from nnapi.importers.onnx.followers import Follower
+from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.terms import OPEN, Term, code_of, constant, operand_type, stored
+from nnapi.importers.onnx.tensors import OPEN, Tensor, as_stored, code_of, constant, operand_type
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -27,88 +27,91 @@ HIGHEST_RANK = 4
 
 
 class Node(AnyNode):
-    """A node with its inputs as terms. ``since`` is the opset in which its operator got its present meaning."""
+    """A node with its inputs as tensors. ``since`` is the opset in which its operator got its present meaning."""
 
     def __init__(
         self,
         conversion: Scope,
         proto: onnx.NodeProto,
-        terms: Sequence[Term | None],
+        tensors: Sequence[Tensor | None],
         schema: Any,
         kind: str = "",
     ) -> None:
         super().__init__(conversion.graph, kind or proto.op_type, [])
         self.conversion = conversion
         self.proto = proto
-        self.terms = terms
+        self.tensors = tensors
         self.since = schema.since_version if schema else 1
         self.schema = schema
         self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
         self._attributes = {each.name: each for each in proto.attribute}
-        self._follower: Follower | None = None
+        self._fusion: Fusion | None = None
 
     # What follows in the file
 
     @property
-    def follower(self) -> Follower:
+    def fusion(self) -> Fusion:
         """The activation and the quantisation that follow."""
-        if self._follower is None:
-            self._follower = self.conversion.readers.follower(self.name, self.conversion.terms)
-        return self._follower
+        if self._fusion is None:
+            self._fusion = self.conversion.readers.fusion(self.name, self.conversion.tensors)
+        return self._fusion
 
     @property
     def wanted(self) -> OperandType | None:
         """The codes in which the file wants the result, None where it wants real numbers."""
-        return self.follower.codes
+        return self.fusion.codes
 
     @wanted.setter
     def wanted(self, type: OperandType) -> None:
-        self._follower = Follower(FuseCode.FUSED_NONE, type)
+        self._fusion = Fusion(FuseCode.FUSED_NONE, type)
 
-    def fused(self) -> Value:
+    def activation_operand(self) -> Value:
         """The activation that follows, as an operand of an operation that fuses it."""
-        return self.i32(self.follower.activation)
+        return self.i32(self.fusion.activation)
 
-    def rectified(self, value: Value) -> Value:
-        """A result with the activation that follows fused into it, so that the node of that has nothing to do."""
-        if self.follower.activation != FuseCode.FUSED_NONE:
-            self.conversion.rectified.add(value)
+    def claim_activation(self, value: Value) -> Value:
+        """A result into which the activation that follows is fused, so that the node of that has nothing to do."""
+        if self.fusion.activation != FuseCode.FUSED_NONE:
+            self.conversion.activated.add(value)
         return value
 
     # What the file says
 
     @property
     def count(self) -> int:
-        return len(self.terms)
+        return len(self.tensors)
 
     def has(self, i: int) -> bool:
-        return i < len(self.terms) and self.terms[i] is not None
+        return i < len(self.tensors) and self.tensors[i] is not None
 
     def wants(self, i: int) -> bool:
         """Whether output ``i`` has a name, so that somebody may read it."""
         return i < len(self.proto.output) and bool(self.proto.output[i])
 
-    def term(self, i: int) -> Term:
+    def tensor(self, i: int) -> Tensor:
         """Input ``i``; Refused where it is not given."""
-        term = self.terms[i] if i < len(self.terms) else None
-        if term is None:
+        tensor = self.tensors[i] if i < len(self.tensors) else None
+        if tensor is None:
             raise Refused(f"input {i} is not given")
-        return term
+        return tensor
 
     def shape(self, i: int) -> Shape:
         """The dimensions of input ``i`` in the file, none for a scalar."""
-        return self.term(i).dims
+        return self.tensor(i).dims
 
-    def closed(self, i: int) -> Shape:
+    def static_shape(self, i: int) -> Shape:
         """The dimensions of input ``i``; Refused where one is open."""
-        term = self.term(i)
-        expressible(term.is_known, f"{term.name} has open dimensions {_listed(term.dims)}; fix them by load(shapes=…)")
-        return term.dims
+        tensor = self.tensor(i)
+        expressible(
+            tensor.is_known,
+            f"{tensor.name} has open dimensions {_list_dimensions(tensor.dims)}; fix them by load(shapes=…)",
+        )
+        return tensor.dims
 
-    def closed_along(self, i: int, axis: int) -> int:
+    def static_size(self, i: int, axis: int) -> int:
         """The dimension of input ``i`` along an axis; Refused where it is open."""
         size = self.shape(i)[axis]
-        expressible(size, f"{self.term(i).name} is open along axis {axis}; fix it by load(shapes=…)")
+        expressible(size, f"{self.tensor(i).name} is open along axis {axis}; fix it by load(shapes=…)")
         return size
 
     def attribute(self, name: str, default: Any = None) -> Any:
@@ -127,11 +130,11 @@ class Node(AnyNode):
 
     def array(self, i: int) -> Array:
         """The value of a constant input in the file's type; Refused where it is computed."""
-        term = self.term(i)
-        if term.array is None:
-            raise Refused(f"{term.name} is computed, NNAPI needs a constant")
-        expressible(not term.is_open, f"{term.name} depends on dimensions that only a run knows")
-        return term.array
+        tensor = self.tensor(i)
+        if tensor.array is None:
+            raise Refused(f"{tensor.name} is computed, NNAPI needs a constant")
+        expressible(not tensor.is_open, f"{tensor.name} depends on dimensions that only a run knows")
+        return tensor.array
 
     def integers(self, i: int, attribute: str) -> Sequence[int] | None:
         """Integers that are an input, or an attribute in older opsets; None where neither is given."""
@@ -145,16 +148,15 @@ class Node(AnyNode):
 
     def input(self, i: int) -> Value:
         """Input ``i`` in real numbers, ordered as in the file."""
-        return self.graph.real(self.codes(i)) if self.term(i).elem not in (2, 3) else self.codes(i)
+        return self.graph.real(self.codes(i)) if self.tensor(i).elem not in (2, 3) else self.codes(i)
 
-    def codes(self, i: int) -> Value:
-        """Input ``i``, which may be codes that stand for real numbers, ordered as in the file."""
-        return self.conversion.ordered(self.term(i))
-
-    def coded(self, i: int) -> Value:
-        """Input ``i`` in codes, of a constant too."""
-        term = self.term(i)
-        return term.codes if term.codes is not None else self.codes(i)
+    def codes(self, i: int, *, of_constants: bool = False) -> Value:
+        """Input ``i``, which may be codes that stand for real numbers, ordered as in the file; of constants too, where
+        they are wanted ``of_constants``."""
+        tensor = self.tensor(i)
+        if of_constants and tensor.codes is not None:
+            return tensor.codes
+        return self.conversion.value_in_file_order(tensor)
 
     def view(self, value: Value, shape: Sequence[int]) -> Value:
         """The elements of a value under other dimensions, no more than NNAPI's rank."""
@@ -170,7 +172,7 @@ class Node(AnyNode):
         self.graph.reserve(array.nbytes)
         return self.graph.constant(np.ascontiguousarray(array.reshape(array.shape or (1,))))
 
-    def retyped(self, elem: int, shape: Shape = ()) -> OperandType:
+    def type_for(self, elem: int, shape: Shape = ()) -> OperandType:
         """The operand type for an ONNX type."""
         return OperandType(code_of(elem, self.name)) if not shape else operand_type(elem, shape, self.name)
 
@@ -179,11 +181,11 @@ class Node(AnyNode):
 
     # Results
 
-    def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, turned: bool = False) -> Term:
+    def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, is_nhwc: bool = False) -> Tensor:
         """A result whose dimensions in the file are ``shape``: no dimensions for a scalar, more than NNAPI takes."""
-        return Term(self.name, elem, value.shape if shape is None else shape, value=value, turned=turned)
+        return Tensor(self.name, elem, value.shape if shape is None else shape, value=value, is_nhwc=is_nhwc)
 
-    def known_result(self, array: Array) -> Term:
+    def constant_result(self, array: Array) -> Tensor:
         """A result that is known now."""
         return constant(self.name, array)
 
@@ -244,8 +246,8 @@ class Node(AnyNode):
 
     def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
         """A constant of one number all over, in the shape that others have."""
-        expressible(OPEN not in shape, f"its dimensions {_listed(shape)} are open; fix them by load(shapes=…)")
-        return self.graph.filled(type.with_dimensions(shape), number)
+        expressible(OPEN not in shape, f"its dimensions {_list_dimensions(shape)} are open; fix them by load(shapes=…)")
+        return self.graph.full(type.with_dimensions(shape), number)
 
     def is_real(self, value: Value) -> bool:
         return value.type.code in FLOATS
@@ -254,18 +256,18 @@ class Node(AnyNode):
         return value.type.code == INT32
 
 
-def value_of(term: Term, in_graph_name: str) -> Value:
-    """The value of a constant term, under the dimensions that NNAPI takes."""
-    assert term.array is not None
-    expressible(term.array.size, f"{term.name} has no elements")
-    shape = term.array.shape or (1,)
-    type = operand_type(term.elem, shape, term.name)
-    array = stored(term.array, type, term.name)
-    is_view = term.in_file and array is term.array
+def value_of(tensor: Tensor, in_graph_name: str) -> Value:
+    """The value of a constant tensor, under the dimensions that NNAPI takes."""
+    assert tensor.array is not None
+    expressible(tensor.array.size, f"{tensor.name} has no elements")
+    shape = tensor.array.shape or (1,)
+    type = operand_type(tensor.elem, shape, tensor.name)
+    array = as_stored(tensor.array, type, tensor.name)
+    is_view = tensor.in_file and array is tensor.array
     frozen = array.reshape(shape)
     frozen.flags.writeable = False
     return Value(type, in_graph_name, frozen, is_view)
 
 
-def _listed(shape: Sequence[int]) -> str:
+def _list_dimensions(shape: Sequence[int]) -> str:
     return "[" + ", ".join(str(each) if each else "?" for each in shape) + "]"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.terms import OPEN
+from nnapi.importers.onnx.tensors import OPEN
 from nnapi.model.call import UNKNOWN, NotYetKnown, normalise
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import REGISTRY

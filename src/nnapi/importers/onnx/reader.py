@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, need
-from nnapi.importers.onnx.terms import BOOL, DTYPES, NAMES, STRING
+from nnapi.importers.onnx.tensors import BOOL, DTYPES, NAMES, STRING
 from nnapi.importers.refusals import Refused
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array
@@ -35,28 +35,28 @@ class File:
     def __init__(self, memory: Memory, path: str) -> None:
         self.size = memory.size
         self.folder = os.path.dirname(os.path.abspath(path)) if os.path.isfile(path) else None
-        self.proto = _parsed(memory)
+        self.proto = _parse(memory)
         self.mapped: dict[str, Memory] = {}
         need(len(self.proto.graph.output), "the model has no outputs", BadDataError)
         self.opsets = {"" if each.domain in DEFAULT else each.domain: each.version for each in self.proto.opset_import}
         opset = self.opsets.setdefault("", NEWEST)
         need(opset >= OLDEST, f"it is of opset {opset}; files are read from opset {OLDEST} on", BadDataError)
 
-    def array(self, tensor: onnx.TensorProto) -> tuple[Array, bool]:
+    def array(self, proto: onnx.TensorProto) -> tuple[Array, bool]:
         """A constant's value, and whether that is a view of a mapped file."""
-        name = tensor.name or "a constant"
-        shape = tuple(tensor.dims)
+        name = proto.name or "a constant"
+        shape = tuple(proto.dims)
         need(all(each >= 0 for each in shape), f"{name} has the dimensions {list(shape)}", BadDataError)
-        if tensor.data_location == EXTERNAL:
-            return self._external(tensor, name, shape)
-        if tensor.HasField("raw_data") and tensor.data_type in DTYPES:
-            return _shaped(np.frombuffer(tensor.raw_data, np.uint8), tensor, name, shape), False
-        return _listed(tensor, name), False
+        if proto.data_location == EXTERNAL:
+            return self._external_array(proto, name, shape)
+        if proto.HasField("raw_data") and proto.data_type in DTYPES:
+            return _from_bytes(np.frombuffer(proto.raw_data, np.uint8), proto, name, shape), False
+        return _from_list(proto, name), False
 
-    def _external(self, tensor: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> tuple[Array, bool]:
-        entries = {entry.key: entry.value for entry in tensor.external_data}
+    def _external_array(self, proto: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> tuple[Array, bool]:
+        entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
-        path = _inside(self.folder, location, name)
+        path = _find_external(self.folder, location, name)
         memory = self.mapped.get(path)
         if memory is None:
             memory = self.mapped[path] = Memory.from_file(path)
@@ -68,10 +68,10 @@ class File:
             BadDataError,
         )
         content = memory.view(offset, length) if length else np.zeros(0, np.uint8)
-        return _shaped(content, tensor, name, shape), True
+        return _from_bytes(content, proto, name, shape), True
 
 
-def _parsed(memory: Memory) -> onnx.ModelProto:
+def _parse(memory: Memory) -> onnx.ModelProto:
     """The message in a file; BadDataError where it is none."""
     try:
         import onnx
@@ -87,7 +87,7 @@ def _parsed(memory: Memory) -> onnx.ModelProto:
     return proto
 
 
-def _inside(folder: str | None, location: str, name: str) -> str:
+def _find_external(folder: str | None, location: str, name: str) -> str:
     """The path of external data, which must lie in the folder of the model or below."""
     need(folder is not None, f"{name} lies in the file {location!r}: load the model by its path", BadDataError)
     assert folder is not None
@@ -107,32 +107,32 @@ def _count(entries: dict[str, str], key: str, default: int, name: str) -> int:
     return int(text)
 
 
-def _shaped(content: Array, tensor: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> Array:
+def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> Array:
     """Bytes as the array that a tensor's type and dimensions make of them."""
-    dtype = DTYPES.get(tensor.data_type)
+    dtype = DTYPES.get(proto.data_type)
     if dtype is None:
-        raise Refused(f"{name} is of type {_type_name(tensor.data_type)}, which NNAPI does not have")
+        raise Refused(f"{name} is of type {_type_name(proto.data_type)}, which NNAPI does not have")
     length = math.prod(shape) * dtype.itemsize
     need(
         content.nbytes == length, f"{name} holds {content.nbytes} bytes, its type and shape take {length}", BadDataError
     )
     array: Array = np.ndarray(shape, dtype, content.data, 0) if length else np.zeros(shape, dtype)
-    return array != 0 if tensor.data_type == BOOL and length else array
+    return array != 0 if proto.data_type == BOOL and length else array
 
 
-def _listed(tensor: onnx.TensorProto, name: str) -> Array:
+def _from_list(proto: onnx.TensorProto, name: str) -> Array:
     """Values that the message lists one by one, or of a type that only the library unpacks."""
     from onnx import numpy_helper
 
-    if tensor.data_type not in (*DTYPES, INT4, UINT4, STRING):
-        raise Refused(f"{name} is of type {_type_name(tensor.data_type)}, which NNAPI does not have")
-    need(math.prod(tensor.dims) <= 2 * tensor.ByteSize() + 8, f"{name} lists too few values", BadDataError)
+    if proto.data_type not in (*DTYPES, INT4, UINT4, STRING):
+        raise Refused(f"{name} is of type {_type_name(proto.data_type)}, which NNAPI does not have")
+    need(math.prod(proto.dims) <= 2 * proto.ByteSize() + 8, f"{name} lists too few values", BadDataError)
     try:
-        array: Any = numpy_helper.to_array(tensor)
+        array: Any = numpy_helper.to_array(proto)
     except (ValueError, TypeError) as error:
         raise BadDataError(f"{name} is damaged: {error}") from None
-    if tensor.data_type in (INT4, UINT4):
-        array = array.astype(np.int8 if tensor.data_type == INT4 else np.uint8)
+    if proto.data_type in (INT4, UINT4):
+        array = array.astype(np.int8 if proto.data_type == INT4 else np.uint8)
     return np.asarray(array)
 
 

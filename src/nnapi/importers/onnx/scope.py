@@ -6,32 +6,32 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nnapi.importers.graph import Graph, Value
-from nnapi.importers.onnx.followers import Readers
-from nnapi.importers.onnx.shared import Shared
-from nnapi.importers.onnx.terms import Term
+from nnapi.importers.onnx.fusion import Readers
+from nnapi.importers.onnx.import_state import ImportState
+from nnapi.importers.onnx.tensors import Tensor
 
 if TYPE_CHECKING:
     import onnx
 
 
 class Scope(Protocol):
-    """What is known and made so far. ``turned`` are images by the terms they come from, ``rectified`` what has the
-    activation that follows already."""
+    """What is known and made so far. ``nhwc_images`` are images by the tensors they come from, ``activated`` are values
+    that the activation after them was applied to already."""
 
-    whole: Shared
+    state: ImportState
     graph: Graph
     opsets: dict[str, int]
     depth: int
-    terms: dict[str, Term]
-    turned: dict[Term, Value]
-    rectified: set[Value]
+    tensors: dict[str, Tensor]
+    nhwc_images: dict[Tensor, Value]
+    activated: set[Value]
     readers: Readers
 
     def note(self, message: str) -> None:
         """Say something of the whole file, once."""
 
-    def ordered(self, term: Term) -> Value:
-        """The value of a term in the order of dimensions that the file means."""
+    def value_in_file_order(self, tensor: Tensor) -> Value:
+        """The value of a tensor in the order of dimensions that the file means."""
 
     def schema(self, kind: str) -> Any:
         """What ONNX declares of an operator of the default domain."""
@@ -39,11 +39,11 @@ class Scope(Protocol):
     def is_read(self, value: Value) -> bool:
         """Whether anything reads the value."""
 
-    def applied(self, kind: str, terms: Sequence[Term | None], node: Any) -> Term:
+    def apply_rule(self, kind: str, tensors: Sequence[Tensor | None], node: Any) -> Tensor:
         """The result of another operator's rule, in the place of ``node``."""
 
-    def computed(self, kind: str, terms: Sequence[Term | None], name: str, **attributes: Any) -> Term:
+    def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
         """The result of the rule of an operator, without a node of its own in the file."""
 
-    def inlined(self, graph: onnx.GraphProto, inputs: Sequence[Term]) -> list[Term]:
+    def inline_graph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The results of a graph within the file, written out here."""

@@ -249,7 +249,7 @@ class Conversion:
     def _state(self, tensor: Tensor) -> Value:
         type = operand_type(tensor)
         self.note("state that the file keeps between runs starts anew, from zero, at every run")
-        return self.graph.filled(type, type.zero_point, tensor.name)
+        return self.graph.full(type, type.zero_point, tensor.name)
 
     def _note_type(self, tensor: Tensor) -> None:
         if tensor.type == "INT64":

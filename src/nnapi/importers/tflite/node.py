@@ -105,7 +105,7 @@ class TfliteNode(Node):
             return self.i32(0)
         return self.i32(code)
 
-    def fused_after(self, code: int) -> None:
+    def activate_after(self, code: int) -> None:
         """Let a fused activation follow as an operation of its own: NNAPI fuses none here."""
         expressible(code in FUSED, f"its fused activation {code} is not one of NNAPI's")
         self._after = FUSED[code]

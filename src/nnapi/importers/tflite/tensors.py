@@ -111,9 +111,9 @@ def in_blocks(codes: Array, scales: Array, size: int, name: str) -> Array:
 
 
 def _nibbles(packed: Array) -> Array:
-    """Signed 4-bit numbers, the low half of each byte first."""
-    halves = np.stack([packed & 15, packed >> 4], -1).reshape(-1).astype(np.int8)
-    return halves - ((halves & 8) << 1)
+    """Signed 4-bit numbers, the low 4 bits of each byte first."""
+    nibbles = np.stack([packed & 15, packed >> 4], -1).reshape(-1).astype(np.int8)
+    return nibbles - ((nibbles & 8) << 1)
 
 
 def _as_int32(array: Array, name: str) -> Array:

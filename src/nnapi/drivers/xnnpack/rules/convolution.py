@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.filters import computed, make_constant_filter
+from nnapi.drivers.xnnpack.rules.filters import make_constant_filter, read_computed_filter
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import OperandType
@@ -165,7 +165,7 @@ def _sum(context: Context, kind: str, x: Tensor, name: str, channel: int, out: T
     the bias. The engine takes computed filters in float32 only."""
     in_float = context.type(name).is_quantized and context.is_computed(name)
     if in_float:
-        x, w, b = context.real(x), *computed(context, name, channel)
+        x, w, b = context.real(x), *read_computed_filter(context, name, channel)
     else:
         w, b = make_constant_filter(context, name, channel)
     inputs = [constant(out.shape), w, x, b] if kind == "TRANSPOSE_CONV" else [x, w, b]

@@ -20,7 +20,7 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
 NO_CHANNELS: Array = np.empty(0, np.intp)
 WIDEST = 255
 """The most that a code is from its zero point."""
-HALF = 0.499
+FAINTEST = 0.499
 """Of a code, with room for rounding: what is less changes none."""
 MOST_PRODUCTS = 2.0**20
 """Codes that the largest products of a sum make together, up to which roundings of float32 stay far below one."""
@@ -43,7 +43,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
         return filter, _offsets(context, filter.scale, faint)
     outliers = find_outliers(codes, type.zero_point)
     if len(outliers):
-        filter = _unsigned(type, codes, channel, name)
+        filter = _as_unsigned(type, codes, channel, name)
         found[filter] = outliers
         return filter, _offsets(context, type.scale, NO_CHANNELS)
     scales = np.full(type.dimensions[channel], type.scale, np.float32)
@@ -64,7 +64,7 @@ def _drop_faint(context: Context, type: OperandType, codes: Array, name: str) ->
     if len(faint) and SMALLEST_SCALE <= 1 / per_code <= LARGEST_SCALE:
         weights = np.abs(np.moveaxis(codes, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
         sums = WIDEST * weights + np.abs(context.value("bias")[faint].astype(np.int64))
-        faint = faint[sums * scales[faint].astype(np.float64) * per_code < HALF]
+        faint = faint[sums * scales[faint].astype(np.float64) * per_code < FAINTEST]
         codes = _zero(codes, faint, axis)
         scales[faint] = 1 / per_code
     else:
@@ -79,7 +79,7 @@ def _zero(codes: Array, slices: Array, axis: int) -> Array:
     return result
 
 
-def _unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
+def _as_unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
     zero_point = type.zero_point
     if type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED:
         codes, zero_point = np.bitwise_xor(codes.view(np.uint8), np.uint8(SHIFT)), zero_point + SHIFT
@@ -111,7 +111,7 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
     return Tensor("i32", bias.shape, units, data=bias, name="bias")
 
 
-def computed(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
+def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """The numbers behind a filter that is not constant, whose units lie along the axis ``channel``, and behind its
     bias, as float32."""
     require(not context.is_open(name), f"{name} is computed, and may come too large for its sums to be exact in float")

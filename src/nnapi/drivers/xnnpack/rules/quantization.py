@@ -26,7 +26,7 @@ def dequantize(context: Context, input: Tensor) -> Tensor:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
-    """To halves by way of halves, which are held as singles everywhere else: this operation is asked to round."""
+    """To float16 by way of float16, which is held as float32 everywhere else: this operation is asked to round."""
     out = context.result()
     if (
         context.call.results[0].code == OperandCode.TENSOR_FLOAT16
@@ -36,9 +36,9 @@ def cast(context: Context, input: Tensor) -> Tensor:
     return _number(context, input, out)
 
 
-def _round(context: Context, single: Tensor, out: Tensor) -> Tensor:
-    half = context.emit("CAST", [single], single.like(type="f16"), source=ELEMENTS["f32"], target=ELEMENTS["f16"])
-    return context.emit("CAST", [half], out, source=ELEMENTS["f16"], target=ELEMENTS["f32"])
+def _round(context: Context, number: Tensor, out: Tensor) -> Tensor:
+    rounded = context.emit("CAST", [number], number.like(type="f16"), source=ELEMENTS["f32"], target=ELEMENTS["f16"])
+    return context.emit("CAST", [rounded], out, source=ELEMENTS["f16"], target=ELEMENTS["f32"])
 
 
 def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ def rnn(
 ) -> Sequence[Tensor]:
     """Written out: two products and their sum, so that the state is no variable."""
     out = context.result()
-    learnt = context.stored_tensor("weights"), context.stored_tensor("bias")
-    seen = context.emit("FULLY_CONNECTED", [input, *learnt], out.like(), activation=0)
+    constants = context.stored_tensor("weights"), context.stored_tensor("bias")
+    seen = context.emit("FULLY_CONNECTED", [input, *constants], out.like(), activation=0)
     remembered = context.emit("FULLY_CONNECTED", [hidden_in, recurrent_weights, None], out.like(), activation=0)
     context.emit("ADD", [seen, remembered], out, activation=activation)
     return out, out

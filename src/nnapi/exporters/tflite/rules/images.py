@@ -30,10 +30,10 @@ def in_scheme(
     scheme = scheme_of(x.shape[1:3], size, padding, stride, dilation)
     if scheme is not None:
         return x, scheme
-    return _surrounded(context, x, padding, None), VALID
+    return _pad(context, x, padding, None), VALID
 
 
-def _surrounded(context: Context, x: Tensor, padding: Padding, number: float | None) -> Tensor:
+def _pad(context: Context, x: Tensor, padding: Padding, number: float | None) -> Tensor:
     """An image with zeros, or a number, around it."""
     around = [(0, 0), *padding, (0, 0)]
     shape = tuple(size + sum(pair) for size, pair in zip(x.shape, around, strict=True))
@@ -51,7 +51,7 @@ def pool(context: Context, input: Tensor, padding: Padding, stride: Pair, size: 
         require(context.kind == "MAX_POOL_2D", f"TFLite's {context.kind} counts what no scheme of its own pads")
         dtype = DTYPES[input.type]
         lowest = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-        input, scheme = _surrounded(context, input, padding, float(lowest)), VALID
+        input, scheme = _pad(context, input, padding, float(lowest)), VALID
     return context.emit(
         context.kind,
         [input],

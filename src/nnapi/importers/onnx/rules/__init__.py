@@ -15,12 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.terms import Term
+from nnapi.importers.onnx.tensors import Tensor
 
 if TYPE_CHECKING:
     from nnapi.importers.onnx.node import Node
 
-Result: TypeAlias = "Value | Term"
+Result: TypeAlias = "Value | Tensor"
 Apply: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.arithmetic import add, error_function, multiply, plus, times
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.layout import aligned
+from nnapi.importers.onnx.layout import align
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.coded import coded, in_wanted
 from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.rules.elementwise import real_input
-from nnapi.importers.onnx.terms import BYTES, FLOAT, Term
+from nnapi.importers.onnx.rules.quantized_operands import apply_in_codes, computes_in_codes
+from nnapi.importers.onnx.tensors import BYTES, FLOAT, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
@@ -30,35 +30,35 @@ def real(node: Node, i: int = 0) -> tuple[Value, object]:
 
 
 @rule(*DIRECT)
-def direct(node: Node) -> Term:
-    if coded(node, 0):
-        (codes,), layout = aligned(node, 0)
-        return layout.result(node, in_wanted(node, DIRECT[node.kind], codes), FLOAT)
+def direct(node: Node) -> Tensor:
+    if computes_in_codes(node, 0):
+        (codes,), layout = align(node, 0)
+        return layout.result(node, apply_in_codes(node, DIRECT[node.kind], codes), FLOAT)
     x, layout = real_input(node)
     return layout.result(node, node.apply(DIRECT[node.kind], x))
 
 
-def _done_before(node: Node) -> Term:
+def _done_before(node: Node) -> Tensor:
     """What the operation before computed with this activation, which is called by this node's result."""
-    term = node.term(0)
-    if term.value is not None:
-        term.value.name = node.name
-    return replace(term, name=node.name)
+    tensor = node.tensor(0)
+    if tensor.value is not None:
+        tensor.value.name = node.name
+    return replace(tensor, name=node.name)
 
 
 @rule("Relu")
-def relu(node: Node) -> Term:
-    if node.term(0).value in node.conversion.rectified:
+def relu(node: Node) -> Tensor:
+    if node.tensor(0).value in node.conversion.activated:
         return _done_before(node)
     x, layout = real_input(node)
     if x.type.code in FLOATS:
         return layout.result(node, node.apply(OperationCode.RELU, x))
-    return layout.result(node, node.apply(OperationCode.MAXIMUM, x, node.like_any(x, 0)), node.term(0).elem)
+    return layout.result(node, node.apply(OperationCode.MAXIMUM, x, node.like_any(x, 0)), node.tensor(0).elem)
 
 
 @rule("Clip")
-def clip(node: Node) -> Term:
-    if node.term(0).value in node.conversion.rectified:
+def clip(node: Node) -> Tensor:
+    if node.tensor(0).value in node.conversion.activated:
         return _done_before(node)
     x, layout = real_input(node)
     low, high = clip_bounds(node)
@@ -68,10 +68,10 @@ def clip(node: Node) -> Term:
     for i, number, code in ((1, low, OperationCode.MAXIMUM), (2, high, OperationCode.MINIMUM)):
         if number is None:
             bound = node.codes(i)
-            x = node.apply(code, x, bound if node.term(i).elem in BYTES else node.graph.real(bound))
+            x = node.apply(code, x, bound if node.tensor(i).elem in BYTES else node.graph.real(bound))
         elif math.isfinite(number):
             x = node.apply(code, x, _as(node, x, number))
-    return layout.result(node, x, node.term(0).elem)
+    return layout.result(node, x, node.tensor(0).elem)
 
 
 def _as(node: Node, x: Value, number: float) -> Value:
@@ -91,41 +91,41 @@ def clip_bounds(node: Node) -> tuple[float | None, float | None]:
         elif not node.has(i):
             found.append(missing)
         else:
-            array = node.term(i).array
+            array = node.tensor(i).array
             found.append(None if array is None else float(array.reshape(())))
     return found[0], found[1]
 
 
 @rule("LeakyRelu")
-def leaky_relu(node: Node) -> Term:
+def leaky_relu(node: Node) -> Tensor:
     x, layout = real_input(node)
     return layout.result(node, node.apply(OperationCode.PRELU, x, node.like(x, float(node.attribute("alpha", 0.01)))))
 
 
 @rule("PRelu")
-def prelu(node: Node) -> Term:
+def prelu(node: Node) -> Tensor:
     """The slope stretches to the input, in old opsets along the channels."""
-    (x, slope), layout = aligned(node, 0, 1)
+    (x, slope), layout = align(node, 0, 1)
     x, slope = node.graph.real(x), node.graph.real(slope)
     expressible(x.type.code in FLOATS, "NNAPI has it for floats only")
     return layout.result(node, node.apply(OperationCode.PRELU, x, slope))
 
 
 @rule("Elu")
-def elu(node: Node) -> Term:
+def elu(node: Node) -> Tensor:
     x, layout = real_input(node)
     return layout.result(node, node.apply(OperationCode.ELU, x, node.real(float(node.attribute("alpha", 1.0)), x)))
 
 
 @rule("Selu")
-def selu(node: Node) -> Term:
+def selu(node: Node) -> Tensor:
     x, layout = real_input(node)
     alpha, gamma = float(node.attribute("alpha", 1.6732632)), float(node.attribute("gamma", 1.050701))
     return layout.result(node, times(node, node.apply(OperationCode.ELU, x, node.real(alpha, x)), gamma))
 
 
 @rule("ThresholdedRelu")
-def thresholded_relu(node: Node) -> Term:
+def thresholded_relu(node: Node) -> Tensor:
     """What is above a bound, else zero."""
     x, layout = real_input(node)
     above = node.apply(
@@ -138,7 +138,7 @@ def thresholded_relu(node: Node) -> Term:
 
 
 @rule("Softplus")
-def softplus(node: Node) -> Term:
+def softplus(node: Node) -> Tensor:
     """log(exp(x) + 1), as max(x, 0) + log(1 + exp(-|x|)), which stays finite."""
     x, layout = real_input(node)
     size = node.apply(OperationCode.NEG, node.apply(OperationCode.ABS, x))
@@ -147,13 +147,13 @@ def softplus(node: Node) -> Term:
 
 
 @rule("Erf")
-def erf(node: Node) -> Term:
+def erf(node: Node) -> Tensor:
     x, layout = real_input(node)
     return layout.result(node, error_function(node, x))
 
 
 @rule("Gelu")
-def gelu(node: Node) -> Term:
+def gelu(node: Node) -> Tensor:
     """x times the normal distribution's probability of being below x."""
     x, layout = real_input(node)
     if node.attribute("approximate", "none") == "tanh":

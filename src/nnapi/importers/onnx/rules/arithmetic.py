@@ -7,12 +7,12 @@ import math
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, divide, multiply, plus, subtract, times, truth
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.onnx.layout import aligned
+from nnapi.importers.onnx.layout import align
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
-from nnapi.importers.onnx.rules.elementwise import as_bytes, floats, real_input, truncated_quotient
-from nnapi.importers.onnx.terms import BYTES, Term
+from nnapi.importers.onnx.rules.elementwise import as_bytes, divide_towards_zero, floats, real_input
+from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 
 
@@ -20,7 +20,7 @@ def floor(node: Node, x: Value) -> Value:
     return node.apply(OperationCode.FLOOR, x)
 
 
-def negated(node: Node, x: Value) -> Value:
+def negate(node: Node, x: Value) -> Value:
     return node.apply(OperationCode.NEG, x)
 
 
@@ -29,19 +29,19 @@ def exponential(node: Node, x: Value) -> Value:
 
 
 @rule("Ceil")
-def ceil(node: Node) -> Term:
+def ceil(node: Node) -> Tensor:
     x, layout = real_input(node)
-    return layout.result(node, negated(node, floor(node, negated(node, x))))
+    return layout.result(node, negate(node, floor(node, negate(node, x))))
 
 
 @rule("Round")
-def round_half_even(node: Node) -> Term:
+def round_half_even(node: Node) -> Tensor:
     """The nearest integer; of two equally near ones the even one, which is twice a rounded half."""
     x, layout = real_input(node)
-    return layout.result(node, rounded(node, x))
+    return layout.result(node, nearest_integer(node, x))
 
 
-def rounded(node: Node, x: Value) -> Value:
+def nearest_integer(node: Node, x: Value) -> Value:
     """The nearest integer; of two equally near ones the even one."""
     low = floor(node, x)
     rest = subtract(node, x, low)
@@ -52,45 +52,45 @@ def rounded(node: Node, x: Value) -> Value:
 
 
 @rule("Sign")
-def sign(node: Node) -> Term:
+def sign(node: Node) -> Tensor:
     """1 above zero, -1 below it, 0 at it."""
     x, layout = real_input(node)
-    expressible(node.term(0).elem not in BYTES, "NNAPI has no signs of bytes")
+    expressible(node.tensor(0).elem not in BYTES, "NNAPI has no signs of bytes")
     zero = node.like(x, 0)
     low = select(node, truth(node, OperationCode.LESS, x, zero), node.like(x, -1), zero, x.shape)
     return layout.result(node, select(node, truth(node, OperationCode.GREATER, x, zero), node.like(x, 1), low, x.shape))
 
 
 @rule("Reciprocal")
-def reciprocal(node: Node) -> Term:
+def reciprocal(node: Node) -> Tensor:
     x, layout = real_input(node)
     return layout.result(node, divide(node, node.like(x, 1), x))
 
 
 @rule("Cos")
-def cos(node: Node) -> Term:
+def cos(node: Node) -> Tensor:
     x, layout = real_input(node)
     return layout.result(node, node.apply(OperationCode.SIN, plus(node, x, math.pi / 2)))
 
 
 @rule("Tan")
-def tan(node: Node) -> Term:
+def tan(node: Node) -> Tensor:
     x, layout = real_input(node)
     along = node.apply(OperationCode.SIN, plus(node, x, math.pi / 2))
     return layout.result(node, divide(node, node.apply(OperationCode.SIN, x), along))
 
 
 @rule("Sinh", "Cosh")
-def hyperbolic(node: Node) -> Term:
+def hyperbolic(node: Node) -> Tensor:
     """Half of exp(x) and exp(-x), of their difference or their sum."""
     x, layout = real_input(node)
-    up, down = exponential(node, x), exponential(node, negated(node, x))
+    up, down = exponential(node, x), exponential(node, negate(node, x))
     both = (subtract if node.kind == "Sinh" else add)(node, up, down)
     return layout.result(node, times(node, both, 0.5))
 
 
 @rule("Asinh", "Acosh")
-def inverse_hyperbolic(node: Node) -> Term:
+def inverse_hyperbolic(node: Node) -> Tensor:
     """log(|x| + sqrt(x² ± 1)), with the sign of x."""
     x, layout = real_input(node)
     size = node.apply(OperationCode.ABS, x) if node.kind == "Asinh" else x
@@ -99,11 +99,11 @@ def inverse_hyperbolic(node: Node) -> Term:
     if node.kind == "Acosh":
         return layout.result(node, log)
     negative = truth(node, OperationCode.LESS, x, node.like(x, 0))
-    return layout.result(node, select(node, negative, negated(node, log), log, x.shape))
+    return layout.result(node, select(node, negative, negate(node, log), log, x.shape))
 
 
 @rule("Atanh")
-def atanh(node: Node) -> Term:
+def atanh(node: Node) -> Tensor:
     """Half the logarithm of (1 + x) / (1 - x)."""
     x, layout = real_input(node)
     ratio = divide(node, plus(node, x, 1), subtract(node, node.like(x, 1), x))
@@ -123,7 +123,7 @@ def arctangent(node: Node, x: Value) -> Value:
 
 
 @rule("Atan")
-def atan(node: Node) -> Term:
+def atan(node: Node) -> Tensor:
     """Above 1 by the reciprocal, of which the square stays finite."""
     x, layout = real_input(node)
     size = node.apply(OperationCode.ABS, x)
@@ -133,11 +133,11 @@ def atan(node: Node) -> Term:
     angle = arctangent(node, select(node, is_large, inverse, small, x.shape))
     whole = select(node, is_large, subtract(node, node.like(x, math.pi / 2), angle), angle, x.shape)
     negative = truth(node, OperationCode.LESS, x, node.like(x, 0))
-    return layout.result(node, select(node, negative, negated(node, whole), whole, x.shape))
+    return layout.result(node, select(node, negative, negate(node, whole), whole, x.shape))
 
 
 @rule("Asin", "Acos")
-def arcsine(node: Node) -> Term:
+def arcsine(node: Node) -> Tensor:
     """2 atan(x / (1 + sqrt(1 - x²)))."""
     x, layout = real_input(node)
     rest = multiply(node, subtract(node, node.like(x, 1), x), plus(node, x, 1))
@@ -147,7 +147,7 @@ def arcsine(node: Node) -> Term:
 
 
 @rule("Sum", "Mean")
-def total(node: Node) -> Term:
+def total(node: Node) -> Tensor:
     values, layout = floats(node, *range(node.count))
     found, *rest = values
     for value in rest:
@@ -156,17 +156,17 @@ def total(node: Node) -> Term:
 
 
 @rule("Mod")
-def mod(node: Node) -> Term:
+def mod(node: Node) -> Tensor:
     """x - q y, where q is the quotient rounded down, or towards zero where ``fmod`` says so."""
-    values, layout = aligned(node, 0, 1)
-    bytes, fmod = node.term(0).elem in BYTES, bool(node.attribute("fmod", 0))
+    values, layout = align(node, 0, 1)
+    bytes, fmod = node.tensor(0).elem in BYTES, bool(node.attribute("fmod", 0))
     x, y = [node.cast(value, INT32) if bytes else node.graph.real(value) for value in values]
     if x.type.code == INT32:
-        whole = truncated_quotient(node, x, y) if fmod else divide(node, x, y)
+        whole = divide_towards_zero(node, x, y) if fmod else divide(node, x, y)
     else:
         expressible(fmod, "the remainder of floats without fmod is none of ONNX's")
         size = floor(node, node.apply(OperationCode.ABS, divide(node, x, y)))
         negative = truth(node, OperationCode.LESS, divide(node, x, y), node.like(x, 0))
-        whole = select(node, negative, negated(node, size), size, size.shape)
+        whole = select(node, negative, negate(node, size), size, size.shape)
     result = subtract(node, x, multiply(node, whole, y))
-    return layout.result(node, as_bytes(node, result, values[0].type) if bytes else result, node.term(0).elem)
+    return layout.result(node, as_bytes(node, result, values[0].type) if bytes else result, node.tensor(0).elem)

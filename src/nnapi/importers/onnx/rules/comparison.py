@@ -7,11 +7,11 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.arithmetic import broadcast
 from nnapi.importers.graph import BOOL8, FLOATS, QUANT8, Value
-from nnapi.importers.onnx.layout import aligned
+from nnapi.importers.onnx.layout import align
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.elementwise import real_input
-from nnapi.importers.onnx.terms import BOOL, BYTES, Term
+from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 
@@ -30,42 +30,42 @@ LARGEST = {OperandCode.TENSOR_FLOAT32: float(np.finfo(np.float32).max), OperandC
 
 
 @rule(*COMPARISONS)
-def compare(node: Node) -> Term:
-    values, layout = aligned(node, 0, 1)
-    if node.term(0).elem not in BYTES:
+def compare(node: Node) -> Tensor:
+    values, layout = align(node, 0, 1)
+    if node.tensor(0).elem not in BYTES:
         values = [node.graph.real(value) for value in values]
     return layout.result(node, node.apply(COMPARISONS[node.kind], *values, type=OperandType(BOOL8)), BOOL)
 
 
 @rule("Not")
-def logical_not(node: Node) -> Term:
+def logical_not(node: Node) -> Tensor:
     x, layout = real_input(node)
     return layout.result(node, node.apply(OperationCode.LOGICAL_NOT, x), BOOL)
 
 
 @rule(*EXTREMES)
-def extreme(node: Node) -> Term:
-    values, layout = aligned(node, *range(node.count))
-    if node.term(0).elem not in BYTES:
+def extreme(node: Node) -> Tensor:
+    values, layout = align(node, *range(node.count))
+    if node.tensor(0).elem not in BYTES:
         values = [node.graph.real(value) for value in values]
     found, *rest = values
     for value in rest:
         found = node.apply(EXTREMES[node.kind], found, value)
-    return layout.result(node, found, node.term(0).elem)
+    return layout.result(node, found, node.tensor(0).elem)
 
 
 @rule("Where")
-def where(node: Node) -> Term:
+def where(node: Node) -> Tensor:
     """NNAPI's three inputs have one shape."""
-    (condition, x, y), layout = aligned(node, 0, 1, 2)
+    (condition, x, y), layout = align(node, 0, 1, 2)
     shape = _common((condition, x, y))
-    if node.term(1).elem not in BYTES:
+    if node.tensor(1).elem not in BYTES:
         x, y = node.graph.real(x), node.graph.real(y)
     if x.type.code == BOOL8:
         chosen = select(node, condition, node.graph.bytes(x), node.graph.bytes(y), shape)
-        zero = node.graph.filled(OperandType(QUANT8, (1,), 1.0, 0))
+        zero = node.graph.full(OperandType(QUANT8, (1,), 1.0, 0))
         return layout.result(node, node.apply(OperationCode.NOT_EQUAL, chosen, zero, type=OperandType(BOOL8)), BOOL)
-    return layout.result(node, select(node, condition, x, y, shape), node.term(1).elem)
+    return layout.result(node, select(node, condition, x, y, shape), node.tensor(1).elem)
 
 
 def _common(values: tuple[Value, ...]) -> Shape:
@@ -79,7 +79,7 @@ def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Va
 
 
 @rule("IsNaN")
-def is_nan(node: Node) -> Term:
+def is_nan(node: Node) -> Tensor:
     """What does not equal itself."""
     x, layout = real_input(node)
     expressible(x.type.code in FLOATS, "only floats may be no numbers")
@@ -87,7 +87,7 @@ def is_nan(node: Node) -> Term:
 
 
 @rule("IsInf")
-def is_inf(node: Node) -> Term:
+def is_inf(node: Node) -> Tensor:
     x, layout = real_input(node)
     expressible(x.type.code in FLOATS, "only floats may be infinite")
     limit, found = LARGEST[OperandCode(x.type.code)], None

@@ -11,12 +11,12 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.branches import Branch, going_on
-from nnapi.importers.onnx.layout import around
+from nnapi.importers.onnx.branches import Branch, loop_condition
+from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.rules.shape import cut, joined
-from nnapi.importers.onnx.terms import Term, constant
+from nnapi.importers.onnx.rules.shape import cut, join
+from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
 
 MOST_STEPS = 256
@@ -26,24 +26,25 @@ ENDLESS = 2**31 - 1
 
 @rule("If")
 def if_(node: Node) -> Sequence[Result | None]:
-    condition = node.term(0)
+    condition = node.tensor(0)
     branches = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition.array is not None:
         need(condition.array.size == 1, "its condition is not one element", BadDataError)
-        return node.conversion.inlined(branches[0 if condition.array.all() else 1], [])
+        return node.conversion.inline_graph(branches[0 if condition.array.all() else 1], [])
     inner = [Branch(node.conversion, branch, []) for branch in branches]
-    captured = list(dict.fromkeys(term for each in inner for term in each.captured)) or [condition]
+    captured = list(dict.fromkeys(tensor for each in inner for tensor in each.captured)) or [condition]
     models = [each.model(captured, each.results) for each in inner]
-    values = [node.conversion.ordered(term) for term in captured]
-    return referring(node, OperationCode.IF, [node.view(node.input(0), (1,)), *models, *values], inner[0])
+    values = [node.conversion.value_in_file_order(tensor) for tensor in captured]
+    return apply_models(node, OperationCode.IF, [node.view(node.input(0), (1,)), *models, *values], inner[0])
 
 
-def referring(node: Node, code: OperationCode, inputs: Sequence[Value], branch: Branch) -> list[Term]:
+def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branch: Branch) -> list[Tensor]:
     """An operation on models, of which one gives the same results."""
     results = [node.temporary(value.type, f"result {i}") for i, value in enumerate(branch.values)]
     node.graph.emit(code, inputs, results)
     return [
-        node.result(value, term.shape, elem=term.elem) for value, term in zip(results, branch.results, strict=False)
+        node.result(value, tensor.shape, elem=tensor.elem)
+        for value, tensor in zip(results, branch.results, strict=False)
     ]
 
 
@@ -51,28 +52,28 @@ def referring(node: Node, code: OperationCode, inputs: Sequence[Value], branch: 
 def loop(node: Node) -> Sequence[Result | None]:
     """Written out where the number of steps is known and nothing ends it early."""
     body = node.attribute("body")
-    limit = node.term(0) if node.has(0) else None
-    going = node.term(1) if node.has(1) else None
-    carried = [node.term(i) for i in range(2, node.count)]
+    limit = node.tensor(0) if node.has(0) else None
+    going = node.tensor(1) if node.has(1) else None
+    carried = [node.tensor(i) for i in range(2, node.count)]
     need(len(body.input) == len(carried) + 2, "its body takes other inputs", BadDataError)
     known = (limit is not None and limit.array is not None) and (going is None or going.array is not None)
     if known and limit is not None and limit.array is not None:
         steps = int(limit.array.reshape(())) if going is None or bool(going.array.all()) else 0  # type: ignore[union-attr]
-        results = _unrolled(node, body, steps, carried)
+        results = _unroll(node, body, steps, carried)
         if results is not None:
             return results
     expressible(len(body.output) == len(carried) + 1, "it collects the results of steps that cannot be counted")
     return _while(node, body, limit, going, carried)
 
 
-def _unrolled(node: Node, body: Any, steps: int, carried: list[Term]) -> Sequence[Result | None] | None:
+def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
     """The results, or None where only a run knows when the loop ends."""
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
-    scanned: list[list[Term]] = [[] for _ in body.output[1 + len(carried) :]]
+    scanned: list[list[Tensor]] = [[] for _ in body.output[1 + len(carried) :]]
     for step in range(max(steps, 0)):
         going = constant("going", np.array(True))
         inputs = [constant("step", np.array(step, np.int64)), going, *carried]
-        results = node.conversion.inlined(body, inputs)
+        results = node.conversion.inline_graph(body, inputs)
         if results[0].array is None:
             return None
         carried = list(results[1 : 1 + len(carried)])
@@ -80,23 +81,25 @@ def _unrolled(node: Node, body: Any, steps: int, carried: list[Term]) -> Sequenc
             each.append(result)
         if not results[0].array.all():
             break
-    return [*carried, *(stacked(node, each, 0) for each in scanned)]
+    return [*carried, *(stack(node, each, 0) for each in scanned)]
 
 
-def stacked(node: Node, terms: Sequence[Term], axis: int) -> Term:
+def stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
     """Terms of one shape along a new axis."""
-    expressible(terms, "its result has no elements")
-    if all(term.array is not None for term in terms):
-        return node.known_result(np.stack([term.array for term in terms if term.array is not None], axis))
-    shape = terms[0].dims
-    whole = (*shape[:axis], len(terms), *shape[axis:])
-    values = [node.conversion.ordered(term) for term in terms]
-    laid = [around(node, value, (*shape[:axis], 1, *shape[axis:]), axis) for value in values]
-    result = joined(node, laid, 1)
-    return node.result(result if len(whole) > HIGHEST_RANK else node.view(result, whole), whole, elem=terms[0].elem)
+    expressible(tensors, "its result has no elements")
+    if all(tensor.array is not None for tensor in tensors):
+        return node.constant_result(np.stack([tensor.array for tensor in tensors if tensor.array is not None], axis))
+    shape = tensors[0].dims
+    whole = (*shape[:axis], len(tensors), *shape[axis:])
+    values = [node.conversion.value_in_file_order(tensor) for tensor in tensors]
+    laid = [view_around(node, value, (*shape[:axis], 1, *shape[axis:]), axis) for value in values]
+    result = join(node, laid, 1)
+    return node.result(result if len(whole) > HIGHEST_RANK else node.view(result, whole), whole, elem=tensors[0].elem)
 
 
-def _while(node: Node, body: Any, limit: Term | None, going: Term | None, carried: Sequence[Term]) -> list[Term]:
+def _while(
+    node: Node, body: Any, limit: Tensor | None, going: Tensor | None, carried: Sequence[Tensor]
+) -> list[Tensor]:
     """State: the step, whether to go on, what is carried; what the body takes from outside, and the limit, stay."""
     step = constant("step", np.array(0, np.int64))
     on = going or constant("going", np.array(True))
@@ -104,12 +107,14 @@ def _while(node: Node, body: Any, limit: Term | None, going: Term | None, carrie
     inner = Branch(node.conversion, body, [step, on, *carried])
     need(len(inner.results) == len(carried) + 1, "its body gives other results", BadDataError)
     kept = [*inner.captured, bound]
-    states = [node.conversion.ordered(term) for term in (step, on, *carried, *kept)]
+    states = [node.conversion.value_in_file_order(tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
-    results = referring(node, OperationCode.WHILE, [going_on(node.conversion, states), body_model, *states], inner)
+    results = apply_models(
+        node, OperationCode.WHILE, [loop_condition(node.conversion, states), body_model, *states], inner
+    )
     return [
-        node.result(result.value, term.shape, elem=term.elem)
-        for result, term in zip(results[2 : 2 + len(carried)], carried, strict=True)
+        node.result(result.value, tensor.shape, elem=tensor.elem)
+        for result, tensor in zip(results[2 : 2 + len(carried)], carried, strict=True)
         if result.value is not None
     ]
 
@@ -120,7 +125,7 @@ def scan(node: Node) -> Sequence[Result | None]:
     expressible(node.since >= 9, "its meaning in opset 8 is another")
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
     need(0 < count <= node.count, f"{count} inputs to scan of {node.count}", BadDataError)
-    states = [node.term(i) for i in range(node.count - count)]
+    states = [node.tensor(i) for i in range(node.count - count)]
     axes = node.attribute("scan_input_axes") or [0] * count
     backwards = node.attribute("scan_input_directions") or [0] * count
     pieces = [
@@ -129,9 +134,9 @@ def scan(node: Node) -> Sequence[Result | None]:
     ]
     need(len({len(each) for each in pieces}) == 1, "its inputs have different lengths", BadDataError)
     expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to write out")
-    scanned: list[list[Term]] = [[] for _ in body.output[len(states) :]]
+    scanned: list[list[Tensor]] = [[] for _ in body.output[len(states) :]]
     for step in zip(*pieces, strict=True):
-        results = node.conversion.inlined(body, [*states, *step])
+        results = node.conversion.inline_graph(body, [*states, *step])
         states = list(results[: len(states)])
         for each, result in zip(scanned, results[len(states) :], strict=True):
             each.append(result)
@@ -140,20 +145,20 @@ def scan(node: Node) -> Sequence[Result | None]:
     outputs = []
     for each, axis, back in zip(scanned, out_axes, reversed_, strict=True):
         place = node.axis(int(axis), each[0].rank + 1)
-        outputs.append(stacked(node, each[:: -1 if back else 1], place))
+        outputs.append(stack(node, each[:: -1 if back else 1], place))
     return [*states, *outputs]
 
 
-def _slices(node: Node, i: int, axis: int) -> list[Term]:
+def _slices(node: Node, i: int, axis: int) -> list[Tensor]:
     """The slices of an input along an axis, without it."""
-    term, shape = node.term(i), node.closed(i)
+    tensor, shape = node.tensor(i), node.static_shape(i)
     axis = node.axis(axis, len(shape))
     rest = (*shape[:axis], *shape[axis + 1 :])
-    if term.array is not None:
-        return [constant(f"{term.name}:{k}", np.take(term.array, k, axis)) for k in range(shape[axis])]
-    laid = around(node, node.codes(i), shape, axis)
+    if tensor.array is not None:
+        return [constant(f"{tensor.name}:{k}", np.take(tensor.array, k, axis)) for k in range(shape[axis])]
+    laid = view_around(node, node.codes(i), shape, axis)
     found = []
     for piece in cut(node, laid, 1, [1] * shape[axis]):
         value = piece if len(rest) > HIGHEST_RANK else node.view(piece, rest)
-        found.append(Term(piece.name, term.elem, rest, value=value))
+        found.append(Tensor(piece.name, tensor.elem, rest, value=value))
     return found

@@ -11,13 +11,13 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.onnx.layout import coded_image, from_image, image
+from nnapi.importers.onnx.layout import from_image, image, image_codes
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.coded import bias_in_codes, filter_beside, is_coded, rearranged
-from nnapi.importers.onnx.rules.padding import padded
-from nnapi.importers.onnx.rules.shape import cut, joined
-from nnapi.importers.onnx.terms import OPEN, Term
+from nnapi.importers.onnx.rules.padding import pad_with
+from nnapi.importers.onnx.rules.quantized_operands import bias_in_codes, filter_beside, is_coded, rearrange
+from nnapi.importers.onnx.rules.shape import cut, join
+from nnapi.importers.onnx.tensors import OPEN, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -55,7 +55,7 @@ def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
     need(min(*stride, *dilation, *kernel) > 0, "a stride, dilation or size is not above 0", BadDataError)
     around = [(pads[i], pads[i + axes]) for i in range(axes)]
     if mode in ("SAME_UPPER", "SAME_LOWER"):
-        around = [same(size[i], kernel[i], stride[i], dilation[i], mode) for i in range(axes)]
+        around = [same_padding(size[i], kernel[i], stride[i], dilation[i], mode) for i in range(axes)]
     elif mode == "VALID":
         around = [(0, 0)] * axes
     expressible(all(each >= 0 for pair in around for each in pair), "its pads are negative")
@@ -70,7 +70,7 @@ def _both(pairs: Sequence[Pair]) -> tuple[Pair, Pair]:
     return ((0, 0), pairs[0]) if len(pairs) == 1 else (pairs[0], pairs[1])
 
 
-def same(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
+def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
     """The pads with which an axis has one result for every stride."""
     expressible(size != OPEN, "it pads an axis that is open; fix it by load(shapes=…)")
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
@@ -78,18 +78,18 @@ def same(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
 
 
 @rule("Conv")
-def conv(node: Node) -> Term:
-    if is_coded(node.term(0)) and node.wanted is not None and node.term(1).rank in (3, 4):
-        x = coded_image(node, 0)
+def conv(node: Node) -> Tensor:
+    if is_coded(node.tensor(0)) and node.wanted is not None and node.tensor(1).rank in (3, 4):
+        x = image_codes(node, 0)
         codes = filter_beside(node, x, 1)
         bias = None if codes is None else bias_in_codes(node, 2, x, codes, codes.shape[0])
         if codes is not None and bias is not None and node.wanted.code == x.type.code:
             shape = codes.shape if codes.rank == 4 else (*codes.shape[:2], 1, codes.shape[2])
-            return convolved(node, x, rearranged(codes, shape, (0, 2, 3, 1)), bias, node.wanted)
-    return convolved(node, image(node, 0), _filter(node, 1), _bias_array(node), None)
+            return convolve(node, x, rearrange(codes, shape, (0, 2, 3, 1)), bias, node.wanted)
+    return convolve(node, image(node, 0), _filter(node, 1), _bias_array(node), None)
 
 
-def convolved(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Term:
+def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Tensor:
     """Input 0 by a filter of [out, height, width, in for each group]; the result in codes of a type."""
     shape = node.shape(0)
     place = windows(node, node.shape(1)[2:], shape[2:])
@@ -98,7 +98,7 @@ def convolved(node: Node, x: Value, filter: Value, bias: Value | None, type: Ope
     bias = bias or _zeros(node, x, units)
     (top, bottom), (left, right) = place.pads
     pads = [*map(node.i32, (left, right, top, bottom)), node.i32(place.stride[1]), node.i32(place.stride[0])]
-    act, flag = node.fused(), node.flag(False)
+    act, flag = node.activation_operand(), node.flag(False)
     dilated = (flag, node.i32(place.dilation[1]), node.i32(place.dilation[0])) if place.dilation != (1, 1) else ()
     if groups == 1:
         result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, act, *dilated, type=type)
@@ -119,18 +119,18 @@ def convolved(node: Node, x: Value, filter: Value, bias: Value | None, type: Ope
             node.apply(OperationCode.CONV_2D, *part, *pads, act, *dilated, type=type)
             for part in zip(inputs, filters, biases, strict=True)
         ]
-        result = joined(node, results, 3)
-    return from_image(node, node.rectified(result), len(shape))
+        result = join(node, results, 3)
+    return from_image(node, node.claim_activation(result), len(shape))
 
 
 def _filter(node: Node, i: int) -> Value:
     """A filter OIHW or OIW as OHWI."""
-    term = node.term(i)
-    if term.rank not in (3, 4):
-        raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {term.rank}")
-    own = term.dims if term.rank == 4 else (*term.dims[:2], 1, term.dims[2])
-    if term.array is not None:
-        return node.constant(np.ascontiguousarray(term.array.reshape(own).transpose(0, 2, 3, 1)), node.input(0))
+    tensor = node.tensor(i)
+    if tensor.rank not in (3, 4):
+        raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {tensor.rank}")
+    own = tensor.dims if tensor.rank == 4 else (*tensor.dims[:2], 1, tensor.dims[2])
+    if tensor.array is not None:
+        return node.constant(np.ascontiguousarray(tensor.array.reshape(own).transpose(0, 2, 3, 1)), node.input(0))
     return transpose(node, node.view(node.input(i), own), (0, 2, 3, 1))
 
 
@@ -139,7 +139,7 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
     units, height, width, one = filter.shape
     need(one == 1, f"its filter takes {one} channels for each group of one", BadDataError)
     if filter.array is not None and filter.type.channel:
-        return rearranged(filter, filter.shape, (3, 1, 2, 0))
+        return rearrange(filter, filter.shape, (3, 1, 2, 0))
     if filter.array is not None:
         type = filter.type.with_dimensions((1, height, width, units))
         array: Array = np.ascontiguousarray(filter.array.reshape(units, height, width).transpose(1, 2, 0)[None])
@@ -150,24 +150,24 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
 def _bias_array(node: Node) -> Value | None:
     if not node.has(2):
         return None
-    term = node.term(2)
-    return node.constant(term.array, node.input(0)) if term.array is not None else node.input(2)
+    tensor = node.tensor(2)
+    return node.constant(tensor.array, node.input(0)) if tensor.array is not None else node.input(2)
 
 
 def _zeros(node: Node, x: Value, units: int) -> Value:
-    return node.graph.filled(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+    return node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
 
 
 @rule("ConvTranspose")
-def conv_transpose(node: Node) -> Term:
+def conv_transpose(node: Node) -> Tensor:
     """Filters are IOHW; a dilated one is written out with zeros."""
     shape, kernel = node.shape(0), node.shape(1)
     x = image(node, 0)
     groups = int(node.attribute("group", 1))
     weights = node.array(1)
     weights = weights if weights.ndim == 4 else weights[:, :, None, :]
-    place, extra = _transposed_windows(node, kernel[2:], shape[2:])
-    weights = _dilated(weights, place.dilation)
+    place, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
+    weights = _dilate(weights, place.dilation)
     units = weights.shape[1] * groups
     need(groups > 0 and weights.shape[0] % groups == 0, f"{groups} groups of {weights.shape[0]}", BadDataError)
     bias = _bias_array(node) or _zeros(node, x, units)
@@ -178,11 +178,13 @@ def conv_transpose(node: Node) -> Term:
         cut(node, bias, 0, [units // groups] * groups),
         strict=True,
     )
-    results = [_transposed(node, place, extra, *part) for part in parts]
-    return from_image(node, joined(node, results, 3), len(shape))
+    results = [_convolve_transposed(node, place, extra, *part) for part in parts]
+    return from_image(node, join(node, results, 3), len(shape))
 
 
-def _transposed(node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value) -> Value:
+def _convolve_transposed(
+    node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
+) -> Value:
     """One group. What NNAPI cannot pad by, a negative width, is added behind; ``extra`` gets the bias alone."""
     filter = node.constant(np.ascontiguousarray(weights.transpose(1, 2, 3, 0)), x)
     (top, bottom), (left, right) = place.pads
@@ -193,11 +195,11 @@ def _transposed(node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, 
     result = node.apply(OperationCode.TRANSPOSE_CONV_2D, x, filter, zeros, *pads, *steps, node.i32(0), node.flag(False))
     if not late:
         return result
-    result = padded(node, result, [(0, 0), *extra, (0, 0)], 0.0)
+    result = pad_with(node, result, [(0, 0), *extra, (0, 0)], 0.0)
     return node.apply(OperationCode.ADD, result, bias, node.i32(0))
 
 
-def _transposed_windows(node: Node, kernel: Shape, size: Shape) -> tuple[Windows, tuple[Pair, Pair]]:
+def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windows, tuple[Pair, Pair]]:
     """The windows, and how much is to be added to the result because its pads are negative."""
     axes = len(kernel)
     expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
@@ -225,7 +227,7 @@ def _transposed_windows(node: Node, kernel: Shape, size: Shape) -> tuple[Windows
     return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _both(cut_off)), _both(extra)
 
 
-def _dilated(weights: Array, dilation: Pair) -> Array:
+def _dilate(weights: Array, dilation: Pair) -> Array:
     if dilation == (1, 1):
         return weights
     *outer, height, width = weights.shape

@@ -8,11 +8,11 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
-from nnapi.importers.onnx.layout import Layout, aligned
+from nnapi.importers.onnx.layout import Layout, align
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.coded import coded, in_wanted
-from nnapi.importers.onnx.terms import BOOL, BYTES, CODES, DTYPES, FLOAT, NARROWED, Term
+from nnapi.importers.onnx.rules.quantized_operands import apply_in_codes, computes_in_codes
+from nnapi.importers.onnx.tensors import BOOL, BYTES, CODES, DTYPES, FLOAT, NARROWED, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import OperandType
 
@@ -37,8 +37,8 @@ ARITHMETIC = {
 
 def real_input(node: Node, i: int = 0) -> tuple[Value, Layout]:
     """An input in real numbers in whatever order it lies, as few dimensions as NNAPI takes, and its layout."""
-    (value,), layout = aligned(node, i)
-    value = node.graph.real(value) if node.term(i).elem not in BYTES else value
+    (value,), layout = align(node, i)
+    value = node.graph.real(value) if node.tensor(i).elem not in BYTES else value
     if value.rank > HIGHEST_RANK and value.type.is_known:
         value = node.view(value, (int(np.prod(value.shape)),))
     return value, layout
@@ -46,7 +46,7 @@ def real_input(node: Node, i: int = 0) -> tuple[Value, Layout]:
 
 def floats(node: Node, *indices: int) -> tuple[list[Value], Layout]:
     """Inputs that stretch to each other, in real numbers; Refused where they are integers."""
-    values, layout = aligned(node, *indices)
+    values, layout = align(node, *indices)
     reals = [node.graph.real(value) for value in values]
     for value in reals:
         expressible(value.type.code in FLOATS, f"NNAPI computes it on floats only, not on {value.type.name}")
@@ -54,42 +54,47 @@ def floats(node: Node, *indices: int) -> tuple[list[Value], Layout]:
 
 
 @rule(*UNARY)
-def unary(node: Node) -> Term:
+def unary(node: Node) -> Tensor:
     x, layout = real_input(node)
     if x.type.code in BYTE_CODES:
         whole = node.cast(x, INT32)
-        return layout.result(node, as_bytes(node, node.apply(UNARY[node.kind], whole), x.type), node.term(0).elem)
+        return layout.result(node, as_bytes(node, node.apply(UNARY[node.kind], whole), x.type), node.tensor(0).elem)
     return layout.result(node, node.apply(UNARY[node.kind], x))
 
 
 @rule(*ARITHMETIC)
-def arithmetic(node: Node) -> Term:
+def arithmetic(node: Node) -> Tensor:
     """Bytes are computed as int32 and cut to bytes again, as they wrap around."""
-    if node.kind != "Div" and coded(node, 0, 1):
-        values, layout = aligned(node, 0, 1, coded=True)
-        return layout.result(node, node.rectified(in_wanted(node, ARITHMETIC[node.kind], *values, node.fused())), FLOAT)
-    values, layout = aligned(node, *_stretched_by_opset(node))
-    bytes = node.term(0).elem in BYTES
+    if node.kind != "Div" and computes_in_codes(node, 0, 1):
+        values, layout = align(node, 0, 1, of_constants=True)
+        return layout.result(
+            node,
+            node.claim_activation(apply_in_codes(node, ARITHMETIC[node.kind], *values, node.activation_operand())),
+            FLOAT,
+        )
+    values, layout = align_operands(node)
+    bytes = node.tensor(0).elem in BYTES
     reals = [node.cast(value, INT32) if bytes else node.graph.real(value) for value in values]
     result = compute(node, ARITHMETIC[node.kind], *reals, fuses=not bytes)
-    return layout.result(node, as_bytes(node, result, values[0].type) if bytes else result, node.term(0).elem)
+    return layout.result(node, as_bytes(node, result, values[0].type) if bytes else result, node.tensor(0).elem)
 
 
-def _stretched_by_opset(node: Node) -> tuple[int, int]:
+def align_operands(node: Node) -> tuple[list[Value], Layout]:
+    """The two inputs, which old opsets also stretch to each other by an attribute."""
     expressible(node.since >= 7 or node.attribute("axis") is None, "it stretches its second input along an axis")
-    return 0, 1
+    return align(node, 0, 1)
 
 
 def compute(node: Node, code: OperationCode, x: Value, y: Value, *, fuses: bool = False) -> Value:
     """ADD, SUB, MUL or DIV; the quotient of integers is rounded towards zero in ONNX, in NNAPI down."""
     if code == OperationCode.DIV and x.type.code == INT32:
-        return truncated_quotient(node, x, y)
+        return divide_towards_zero(node, x, y)
     if not fuses or x.type.code not in FLOATS:
         return node.apply(code, x, y, node.i32(0))
-    return node.rectified(node.apply(code, x, y, node.fused()))
+    return node.claim_activation(node.apply(code, x, y, node.activation_operand()))
 
 
-def truncated_quotient(node: Node, x: Value, y: Value) -> Value:
+def divide_towards_zero(node: Node, x: Value, y: Value) -> Value:
     sizes = [node.apply(OperationCode.ABS, value) for value in (x, y)]
     size = node.apply(OperationCode.DIV, *sizes, node.i32(0))
     signs = [node.apply(OperationCode.LESS, value, node.like(value, 0), type=OperandType(BOOL8)) for value in (x, y)]
@@ -99,7 +104,7 @@ def truncated_quotient(node: Node, x: Value, y: Value) -> Value:
 
 def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
     """The lowest 8 bits of an int32 as bytes that stand for themselves."""
-    turns = node.apply(OperationCode.DIV, _shifted(node, value, type), node.like(value, 256), node.i32(0))
+    turns = node.apply(OperationCode.DIV, _shift(node, value, type), node.like(value, 256), node.i32(0))
     back = node.apply(OperationCode.MUL, turns, node.like(value, 256), node.i32(0))
     within = node.apply(OperationCode.SUB, value, back, node.i32(0))
     if type.code == QUANT8:
@@ -108,7 +113,7 @@ def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
     return node.apply(OperationCode.QUANTIZE, real, type=OperandType(QUANT8_SIGNED, (), 1.0, 0))
 
 
-def _shifted(node: Node, value: Value, type: OperandType) -> Value:
+def _shift(node: Node, value: Value, type: OperandType) -> Value:
     """So that whole turns of 256 begin at the lowest byte."""
     if type.code == QUANT8:
         return value
@@ -116,9 +121,9 @@ def _shifted(node: Node, value: Value, type: OperandType) -> Value:
 
 
 @rule("Pow")
-def power(node: Node) -> Term:
+def power(node: Node) -> Tensor:
     """Integers are raised as float32, exactly up to 2**24."""
-    values, layout = aligned(node, *_stretched_by_opset(node))
+    values, layout = align_operands(node)
     base = node.graph.real(values[0])
     target = base.type.code
     expressible(target not in BYTE_CODES, "NNAPI raises no bytes to a power")
@@ -126,31 +131,31 @@ def power(node: Node) -> Term:
     if target == INT32:
         node.note("powers of int32 are computed as float32, exact up to 2**24")
     raised = node.apply(OperationCode.POW, node.cast(base, code), node.cast(node.graph.real(values[1]), code))
-    return layout.result(node, node.cast(raised, target), node.term(0).elem)
+    return layout.result(node, node.cast(raised, target), node.tensor(0).elem)
 
 
 @rule("Identity", "Dropout")
-def identity(node: Node) -> list[Term | None]:
+def identity(node: Node) -> list[Tensor | None]:
     """Dropout drops nothing where a model is only run."""
     if node.kind == "Dropout":
         training = node.since >= 12 and node.has(2) and bool(node.array(2).any())
         ratio = float(node.array(1)) if node.has(1) else 0.5
         expressible(not training or ratio == 0, "it is to drop elements at random")
-    term = node.term(0)
-    same = replace(term, name=node.name)
+    tensor = node.tensor(0)
+    same = replace(tensor, name=node.name)
     if not node.wants(1):
         return [same]
-    return [same, node.known_result(np.ones(node.closed(0), np.bool_))]
+    return [same, node.constant_result(np.ones(node.static_shape(0), np.bool_))]
 
 
 @rule("Cast")
-def cast(node: Node) -> Term:
+def cast(node: Node) -> Tensor:
     return cast_to(node, int(node.attribute("to")))
 
 
-def cast_to(node: Node, elem: int) -> Term:
+def cast_to(node: Node, elem: int) -> Tensor:
     """Stored numbers in another type."""
-    target, source = node.retyped(elem).code, node.term(0).elem
+    target, source = node.type_for(elem).code, node.tensor(0).elem
     x, layout = real_input(node)
     if elem in NARROWED and source not in NARROWED:
         node.note(f"a cast to {DTYPES[elem].name} gives {OperandType(CODES[elem]).name}")

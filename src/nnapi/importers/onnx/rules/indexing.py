@@ -11,30 +11,32 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, subtract, truth
 from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.onnx.layout import around, moved
+from nnapi.importers.onnx.layout import read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.rules.shape import block
-from nnapi.importers.onnx.terms import INT64, OPEN, Term
+from nnapi.importers.onnx.tensors import INT64, OPEN, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 
 
 @rule("Slice")
-def slice_axes(node: Node) -> Term:
-    term = node.term(0)
-    value, places, turned = moved(node, 0)
-    shape = list(term.dims)
+def slice_axes(node: Node) -> Tensor:
+    tensor = node.tensor(0)
+    value, places, is_nhwc = read_as_stored(node, 0)
+    shape = list(tensor.dims)
     begin, size = [0] * value.rank, [-1] * value.rank
     picked: dict[int, range] = {}
-    for axis, part in _parts(node, term.rank).items():
+    for axis, part in _parts(node, tensor.rank).items():
         if (part.start, part.stop, part.step) == (0, None, 1):
             continue
-        chosen = range(*part.indices(node.closed_along(0, axis)))
+        chosen = range(*part.indices(node.static_size(0, axis)))
         expressible(len(chosen), "its result has no elements")
         shape[axis] = len(chosen)
-        expressible(term.rank <= HIGHEST_RANK or value.shape == term.dims, f"it slices a tensor of rank {term.rank}")
+        expressible(
+            tensor.rank <= HIGHEST_RANK or value.shape == tensor.dims, f"it slices a tensor of rank {tensor.rank}"
+        )
         if chosen.step == 1:
             begin[places[axis]], size[places[axis]] = chosen.start, len(chosen)
         else:
@@ -42,8 +44,8 @@ def slice_axes(node: Node) -> Term:
     if any(each != -1 for each in size):
         value = block(node, value, begin, size)
     for place, chosen in picked.items():
-        value = strided(node, value, place, chosen)
-    return node.result(value, tuple(shape), elem=term.elem, turned=turned)
+        value = slice_with_step(node, value, place, chosen)
+    return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
 def _parts(node: Node, rank: int) -> dict[int, slice]:
@@ -60,7 +62,7 @@ def _parts(node: Node, rank: int) -> dict[int, slice]:
     return parts
 
 
-def strided(node: Node, value: Value, axis: int, chosen: range) -> Value:
+def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value:
     """Every so many elements along an axis."""
     if value.type.code in (INT32, BOOL8) or value.rank > HIGHEST_RANK:
         node.graph.reserve(4 * len(chosen))
@@ -75,22 +77,22 @@ def strided(node: Node, value: Value, axis: int, chosen: range) -> Value:
 
 
 @rule("Gather")
-def gather(node: Node) -> Term:
-    term, indices = node.term(0), node.term(1)
-    axis = node.axis(int(node.attribute("axis", 0)), term.rank)
-    places = counted(node, 1, term.dims[axis])
-    shape = (*term.dims[:axis], *indices.dims, *term.dims[axis + 1 :])
+def gather(node: Node) -> Tensor:
+    tensor, indices = node.tensor(0), node.tensor(1)
+    axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
+    places = normalise_indices(node, 1, tensor.dims[axis])
+    shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
     value = node.codes(0)
-    if max(term.rank, len(shape)) > HIGHEST_RANK:
-        value, axis = around(node, value, node.closed(0), axis), 1
-        places = node.view(places, (math.prod(node.closed(1)),))
-    return node.result(node.apply(OperationCode.GATHER, value, node.i32(axis), places), shape, elem=term.elem)
+    if max(tensor.rank, len(shape)) > HIGHEST_RANK:
+        value, axis = view_around(node, value, node.static_shape(0), axis), 1
+        places = node.view(places, (math.prod(node.static_shape(1)),))
+    return node.result(node.apply(OperationCode.GATHER, value, node.i32(axis), places), shape, elem=tensor.elem)
 
 
-def counted(node: Node, i: int, size: int) -> Value:
+def normalise_indices(node: Node, i: int, size: int) -> Value:
     """Input ``i``, indices of which negative ones count from the end, as NNAPI counts."""
-    term = node.term(i)
-    if term.array is not None:
+    tensor = node.tensor(i)
+    if tensor.array is not None:
         array = node.array(i)
         need(not array.size or array.min() >= 0 or size != OPEN, "indices count from an open end", BadDataError)
         need(
@@ -108,38 +110,38 @@ def counted(node: Node, i: int, size: int) -> Value:
 
 
 @rule("GatherElements")
-def gather_elements(node: Node) -> Term:
+def gather_elements(node: Node) -> Tensor:
     """The place of each element in the input laid flat: that of its own, but along the axis that of its index."""
-    term, shape, own = node.term(0), node.closed(1), node.closed(0)
-    axis = node.axis(int(node.attribute("axis", 0)), term.rank)
+    tensor, shape, own = node.tensor(0), node.static_shape(1), node.static_shape(0)
+    axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
     picked = node.apply(
         OperationCode.GATHER,
         node.view(node.codes(0), (math.prod(own),)),
         node.i32(0),
         node.view(flat_places(node, 1, own, axis), (math.prod(shape),)),
     )
-    return node.result(picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=term.elem)
+    return node.result(picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=tensor.elem)
 
 
 def flat_places(node: Node, i: int, own: Shape, axis: int) -> Value:
     """Indices along an axis, input ``i``, as places in a tensor laid flat."""
-    shape = node.closed(i)
+    shape = node.static_shape(i)
     strides = [math.prod(own[k + 1 :]) for k in range(len(own))]
     node.graph.reserve(8 * math.prod(shape))
     grid = np.indices(shape, np.int32)
     base = sum(grid[k] * strides[k] for k in range(len(own)) if k != axis)
-    along = counted(node, i, own[axis])
+    along = normalise_indices(node, i, own[axis])
     scaled = node.apply(OperationCode.MUL, along, node.like(along, strides[axis]), node.i32(0))
     return add(node, scaled, node.graph.constant(np.broadcast_to(base, shape).astype(np.int32)))
 
 
 @rule("GatherND")
-def gather_nd(node: Node) -> Term:
+def gather_nd(node: Node) -> Tensor:
     """Coordinates of several axes become those of the axes laid flat; the indices must be constant."""
-    term, own = node.term(0), node.closed(0)
+    tensor, own = node.tensor(0), node.static_shape(0)
     indices, batch = node.array(1), int(node.attribute("batch_dims", 0))
     depth = indices.shape[-1]
-    need(0 < depth <= term.rank - batch, f"it has {depth} indices for rank {term.rank}", BadDataError)
+    need(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}", BadDataError)
     span = own[batch : batch + depth]
     flat = np.zeros(indices.shape[:-1], np.int64)
     for k, size in enumerate(span):
@@ -152,11 +154,11 @@ def gather_nd(node: Node) -> Term:
     node.graph.reserve(4 * flat.size)
     picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(flat.reshape(-1)))
     shape = (*indices.shape[:-1], *own[batch + depth :])
-    return node.result(node.view(picked, shape) if len(shape) <= HIGHEST_RANK else picked, shape, elem=term.elem)
+    return node.result(node.view(picked, shape) if len(shape) <= HIGHEST_RANK else picked, shape, elem=tensor.elem)
 
 
 @rule("ArgMax", "ArgMin")
-def arg(node: Node) -> Term:
+def arg(node: Node) -> Tensor:
     """The last of equal ones is the first of those reversed."""
     code = OperationCode.ARGMAX if node.kind == "ArgMax" else OperationCode.ARGMIN
     shape = node.shape(0)
@@ -167,15 +169,15 @@ def arg(node: Node) -> Term:
         x = node.apply(OperationCode.REVERSE, x, node.graph.ints([axis]))
     found = node.apply(code, x, node.i32(axis), type=OperandType(INT32))
     if last:
-        found = subtract(node, node.like(found, node.closed_along(0, axis) - 1), found)
+        found = subtract(node, node.like(found, node.static_size(0, axis) - 1), found)
     keep = bool(node.attribute("keepdims", 1))
     return node.result(found, (*shape[:axis], *(1,) * keep, *shape[axis + 1 :]), elem=INT64)
 
 
 @rule("TopK")
-def top_k(node: Node) -> list[Term]:
+def top_k(node: Node) -> list[Tensor]:
     """The smallest are the largest of what is negated."""
-    term, shape = node.term(0), node.shape(0)
+    tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
     k = (
         int(node.array(1).reshape(()) if node.array(1).size == 1 else 0)
@@ -195,11 +197,11 @@ def top_k(node: Node) -> list[Term]:
         back = np.argsort(order).tolist()
         values, places = transpose(node, values, back), transpose(node, places, back)
     result = (*shape[:axis], k, *shape[axis + 1 :])
-    return [node.result(values, result, elem=term.elem), node.result(places, result, elem=INT64)]
+    return [node.result(values, result, elem=tensor.elem), node.result(places, result, elem=INT64)]
 
 
 @rule("OneHot")
-def one_hot(node: Node) -> Term:
+def one_hot(node: Node) -> Tensor:
     """Where an index equals the place along the new axis; negative ones count from the end, others are nowhere."""
     shape, depth = node.shape(0), int(node.array(1).reshape(()) if node.array(1).ndim == 0 else node.array(1)[0])
     expressible(depth > 0, f"its depth is {depth}")
@@ -207,11 +209,13 @@ def one_hot(node: Node) -> Term:
     node.graph.reserve(4 * depth)
     indices = node.cast(node.input(0), INT32)
     negative = truth(node, OperationCode.LESS, indices, node.like(indices, 0))
-    indices = select(node, negative, add(node, indices, node.like(indices, depth)), indices, node.known(indices))
+    indices = select(
+        node, negative, add(node, indices, node.like(indices, depth)), indices, node.static_shape_of(indices)
+    )
     result = (*shape[:axis], depth, *shape[axis:])
     spread = node.view(indices, (*shape[:axis], 1, *shape[axis:]))
     places = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(len(result))])
     hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(places))
     values = node.array(2)
     off, on = (node.constant(values[i : i + 1]) for i in (0, 1))
-    return node.result(select(node, hot, on, off, result), result, elem=node.term(2).elem)
+    return node.result(select(node, hot, on, off, result), result, elem=node.tensor(2).elem)

@@ -12,33 +12,39 @@ from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, broadcast, multiply, times
 from nnapi.importers.graph import FLOATS, INT32, Value
-from nnapi.importers.onnx.layout import stretched
+from nnapi.importers.onnx.layout import broadcast_shape
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.coded import bias_in_codes, filter_beside, in_wanted, is_coded, rearranged
-from nnapi.importers.onnx.rules.shape import ordered
-from nnapi.importers.onnx.terms import BYTES, OPEN, Term
+from nnapi.importers.onnx.rules.quantized_operands import (
+    apply_in_codes,
+    bias_in_codes,
+    filter_beside,
+    is_coded,
+    rearrange,
+)
+from nnapi.importers.onnx.rules.shape import permute_axes
+from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 
 @rule("MatMul")
-def matmul(node: Node) -> Term:
+def matmul(node: Node) -> Tensor:
     """A constant matrix on the right makes it FULLY_CONNECTED; vectors are matrices of one row or column."""
     a, b = node.shape(0), node.shape(1)
-    expressible(node.term(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
+    expressible(node.tensor(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
     need(a and b, "one of its inputs is a scalar", BadDataError)
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
     need(OPEN in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
-    weights = node.term(1).array
-    batches = stretched([wide_a[:-2], wide_b[:-2]]) if len(wide_a) > 2 or len(wide_b) > 2 else ()
+    weights = node.tensor(1).array
+    batches = broadcast_shape([wide_a[:-2], wide_b[:-2]]) if len(wide_a) > 2 or len(wide_b) > 2 else ()
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
-    flat = connected_codes(node, a, wide_b, turned=False) if len(wide_b) == 2 else None
+    flat = fully_connected_in_codes(node, a, wide_b, transposed=False) if len(wide_b) == 2 else None
     if flat is not None:
         return node.result(_laid(node, flat, shape), shape)
     x, y = node.input(0), node.input(1)
     if weights is not None and len(wide_b) == 2 and x.type.code in FLOATS:
-        flat = connected(node, x, a, weights.reshape(wide_b).T, None)
+        flat = fully_connected(node, x, a, weights.reshape(wide_b).T, None)
         return node.result(_laid(node, flat, shape), shape)
     product = batch_product(node, (x, wide_a), (y, wide_b), batches)
     return node.result(_laid(node, product, shape), shape)
@@ -48,20 +54,20 @@ def _laid(node: Node, value: Value, shape: Shape) -> Value:
     return value if len(shape) > HIGHEST_RANK else node.view(value, shape)
 
 
-def connected_codes(node: Node, a: Shape, b: Shape, *, turned: bool) -> Value | None:
+def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
     """The rows of input 0 times a constant matrix of shape ``b``, all in codes; None where they are not.
 
-    With a scale for each unit it is a convolution of single pixels. ``turned``: the matrix is [units, depth].
+    With a scale for each unit it is a convolution of single pixels. ``transposed``: the matrix is [units, depth].
     """
-    if node.wanted is None or not is_coded(node.term(0)) or OPEN in a:
+    if node.wanted is None or not is_coded(node.tensor(0)) or OPEN in a:
         return None
     x = node.codes(0)
     weights = filter_beside(node, x, 1)
     if weights is None or node.wanted.code != x.type.code or x.array is not None:
         return None
-    matrix = rearranged(weights, b, (0, 1) if turned else (1, 0))
+    matrix = rearrange(weights, b, (0, 1) if transposed else (1, 0))
     channel = matrix.type.channel
-    if weights.type.channel and not node.term(1).codes.type.channel:  # type: ignore[union-attr]
+    if weights.type.channel and not node.tensor(1).codes.type.channel:  # type: ignore[union-attr]
         channel = ChannelQuantization(0, (weights.type.channel.scales[0],) * matrix.shape[0])
         matrix = Value(replace(matrix.type, channel=channel), matrix.name, matrix.array)
     units, depth = matrix.shape
@@ -73,29 +79,33 @@ def connected_codes(node: Node, a: Shape, b: Shape, *, turned: bool) -> Value | 
     rows = math.prod(a[:-1])
     if channel is None:
         flat = node.view(x, (rows, depth))
-        return node.rectified(in_wanted(node, OperationCode.FULLY_CONNECTED, flat, matrix, bias, node.fused()))
+        return node.claim_activation(
+            apply_in_codes(node, OperationCode.FULLY_CONNECTED, flat, matrix, bias, node.activation_operand())
+        )
     type = OperandType(matrix.type.code, (units, 1, 1, depth), channel=channel)
     assert matrix.array is not None
     filter = Value(type, matrix.name, matrix.array.reshape(type.dimensions))
     pixels = node.view(x, (rows, 1, 1, depth))
     scheme, one = node.i32(PaddingCode.PADDING_VALID), node.i32(1)
-    found = in_wanted(node, OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, node.fused())
-    return node.rectified(node.view(found, (rows, units)))
+    found = apply_in_codes(
+        node, OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, node.activation_operand()
+    )
+    return node.claim_activation(node.view(found, (rows, units)))
 
 
 def _no_bias(node: Node, x: Value, weights: Value) -> Value:
     scale = 0.0 if weights.type.channel else float(np.float32(x.type.scale) * np.float32(weights.type.scale))
-    return node.graph.filled(OperandType(INT32, (weights.shape[0],), scale), name=f"{node.name}:bias")
+    return node.graph.full(OperandType(INT32, (weights.shape[0],), scale), name=f"{node.name}:bias")
 
 
-def connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
+def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
     """The rows of a value, of which ``shape`` is the file's, times weights of [units, depth]."""
     units, depth = weights.shape
     rows = OPEN if OPEN in shape[:-1] else math.prod(shape[:-1])
     matrix = node.view(x, (rows, depth)) if x.shape != (rows, depth) else x
     constant = node.constant(np.ascontiguousarray(weights), x)
     if bias is None:
-        bias = node.graph.filled(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+        bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
     return node.apply(OperationCode.FULLY_CONNECTED, matrix, constant, bias, node.i32(0))
 
 
@@ -110,13 +120,13 @@ def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Sha
     for value, shape in ((x, a), (y, b)):
         own, matrix = shape[:-2], shape[-2:]
         if math.prod(own) != count:
-            value = _stretched(node, value, (1,) * (len(batches) - len(own)) + tuple(own), batches, matrix)
+            value = _repeat(node, value, (1,) * (len(batches) - len(own)) + tuple(own), batches, matrix)
         laid = matrix if not batches else (count, *matrix)
         matrices.append(node.view(value, laid))
     return node.apply(OperationCode.BATCH_MATMUL, *matrices, node.flag(False), node.flag(False))
 
 
-def _stretched(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
+def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
     """Matrices repeated for every batch."""
     size = math.prod(matrix)
     if len(batches) + 1 > HIGHEST_RANK:
@@ -126,26 +136,30 @@ def _stretched(node: Node, value: Value, own: Shape, batches: Shape, matrix: Sha
 
 
 @rule("Gemm")
-def gemm(node: Node) -> Term:
+def gemm(node: Node) -> Tensor:
     """alpha A B + beta C."""
     a, b = node.shape(0), node.shape(1)
     need(len(a) == len(b) == 2, "its matrices are not of rank 2", BadDataError)
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
-    turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
-    units, rows = b[0 if turned[1] else 1], a[1 if turned[0] else 0]
-    flat = connected_codes(node, a, b, turned=turned[1]) if alpha == beta == 1 and not turned[0] else None
+    transposed = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    units, rows = b[0 if transposed[1] else 1], a[1 if transposed[0] else 0]
+    flat = (
+        fully_connected_in_codes(node, a, b, transposed=transposed[1])
+        if alpha == beta == 1 and not transposed[0]
+        else None
+    )
     if flat is not None:
         return node.result(flat, (rows, units))
-    x, weights = node.input(0), node.term(1).array
+    x, weights = node.input(0), node.tensor(1).array
     bias = _bias(node, units, beta)
     if x.type.code in FLOATS and weights is not None:
-        matrix = weights if turned[1] else weights.T
-        x = ordered(node, x, (1, 0)) if turned[0] else x
-        shape = (a[1], a[0]) if turned[0] else a
+        matrix = weights if transposed[1] else weights.T
+        x = permute_axes(node, x, (1, 0)) if transposed[0] else x
+        shape = (a[1], a[0]) if transposed[0] else a
         scaled = matrix * np.asarray(alpha, matrix.dtype) if alpha != 1 else matrix
-        product = connected(node, x, shape, scaled, bias)
+        product = fully_connected(node, x, shape, scaled, bias)
     else:
-        product = node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *map(node.flag, turned))
+        product = node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *map(node.flag, transposed))
         product = _times(node, product, alpha)
     if node.has(2) and (bias is None or weights is None or x.type.code not in FLOATS) and beta != 0:
         product = add(node, product, _times(node, node.input(2), beta))
@@ -156,7 +170,7 @@ def _bias(node: Node, units: int, beta: float) -> Value | None:
     """C as the bias of FULLY_CONNECTED: a constant for each unit; None where it is something else."""
     if not node.has(2) or beta == 0:
         return None
-    array = node.term(2).array
+    array = node.tensor(2).array
     if array is None or array.size not in (1, units) or (array.ndim and array.shape[-1] not in (1, units)):
         return None
     if array.ndim == 2 and array.shape[0] != 1:
@@ -174,31 +188,33 @@ def _times(node: Node, value: Value, factor: float) -> Value:
 
 
 @rule("Einsum")
-def einsum(node: Node) -> Term:
+def einsum(node: Node) -> Tensor:
     """Of one or two inputs, each index at most once in each: a product of matrices, its axes in the wanted order."""
-    terms = node.attribute("equation", "").replace(" ", "")
-    expressible("." not in terms and terms, "its equation leaves out axes")
-    left, _, right = terms.partition("->")
+    equation = node.attribute("equation", "").replace(" ", "")
+    expressible("." not in equation and equation, "its equation leaves out axes")
+    left, _, right = equation.partition("->")
     inputs = left.split(",")
-    if "->" not in terms:
+    if "->" not in equation:
         right = "".join(sorted(each for each in set(left) - {","} if left.count(each) == 1))
     need(len(inputs) == node.count, f"{len(inputs)} terms for {node.count} inputs", BadDataError)
     expressible(len(inputs) <= 2, "it multiplies more than two inputs")
     sizes: dict[str, int] = {}
     values = []
     for i, letters in enumerate(inputs):
-        shape = node.closed(i)
+        shape = node.static_shape(i)
         need(len(letters) == len(shape), f"{letters} for {list(shape)}", BadDataError)
         expressible(len(set(letters)) == len(letters), "it takes a diagonal")
         sizes.update(zip(letters, shape, strict=True))
-        values.append(_summed(node, node.input(i), letters, right, [each for k, each in enumerate(inputs) if k != i]))
-    value, letters = values[0] if len(values) == 1 else _contracted(node, values, right, sizes)
-    need(sorted(letters) == sorted(right), f"its equation is {terms}", BadDataError)
+        values.append(
+            _sum_unshared(node, node.input(i), letters, right, [each for k, each in enumerate(inputs) if k != i])
+        )
+    value, letters = values[0] if len(values) == 1 else _contract(node, values, right, sizes)
+    need(sorted(letters) == sorted(right), f"its equation is {equation}", BadDataError)
     shape = tuple(sizes[each] for each in right)
-    return node.result(node.view(ordered(node, value, [letters.index(each) for each in right]), shape), shape)
+    return node.result(node.view(permute_axes(node, value, [letters.index(each) for each in right]), shape), shape)
 
 
-def _summed(node: Node, value: Value, letters: str, right: str, others: Sequence[str]) -> tuple[Value, str]:
+def _sum_unshared(node: Node, value: Value, letters: str, right: str, others: Sequence[str]) -> tuple[Value, str]:
     """A value without the axes that nobody else names."""
     alone = [i for i, each in enumerate(letters) if each not in right and not any(each in other for other in others)]
     if not alone:
@@ -208,9 +224,7 @@ def _summed(node: Node, value: Value, letters: str, right: str, others: Sequence
     return summed, "".join(each for i, each in enumerate(letters) if i not in alone)
 
 
-def _contracted(
-    node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]
-) -> tuple[Value, str]:
+def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]) -> tuple[Value, str]:
     """The product of two values, as one of matrices: batches, rows, columns."""
     (x, a), (y, b) = values
     both = [each for each in a if each in b]
@@ -218,11 +232,13 @@ def _contracted(
     rows, columns = [each for each in a if each not in b], [each for each in b if each not in a]
     expressible(max(len(a), len(b)) <= HIGHEST_RANK, "its rank is too high")
     if not inner and not rows and not columns:
-        return multiply(node, x, ordered(node, y, [b.index(each) for each in a])), a
+        return multiply(node, x, permute_axes(node, y, [b.index(each) for each in a])), a
     lay = [math.prod(sizes[each] for each in group) for group in (batch, rows, inner, columns)]
-    first = node.view(ordered(node, x, [a.index(each) for each in (*batch, *rows, *inner)]), (lay[0], lay[1], lay[2]))
+    first = node.view(
+        permute_axes(node, x, [a.index(each) for each in (*batch, *rows, *inner)]), (lay[0], lay[1], lay[2])
+    )
     second = node.view(
-        ordered(node, y, [b.index(each) for each in (*batch, *inner, *columns)]), (lay[0], lay[2], lay[3])
+        permute_axes(node, y, [b.index(each) for each in (*batch, *inner, *columns)]), (lay[0], lay[2], lay[3])
     )
     product = node.apply(OperationCode.BATCH_MATMUL, first, second, node.flag(False), node.flag(False))
     letters = "".join((*batch, *rows, *columns))

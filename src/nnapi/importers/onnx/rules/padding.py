@@ -9,11 +9,11 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import FLOATS, INT32, Value
-from nnapi.importers.onnx.layout import moved
+from nnapi.importers.onnx.layout import read_as_stored
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.shape import block, joined
-from nnapi.importers.onnx.terms import Term
+from nnapi.importers.onnx.rules.shape import block, join
+from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
@@ -24,21 +24,21 @@ Widths = list[tuple[int, int]]
 
 
 @rule("Pad")
-def pad(node: Node) -> Term:
-    term, mode = node.term(0), node.attribute("mode", "constant")
+def pad(node: Node) -> Tensor:
+    tensor, mode = node.tensor(0), node.attribute("mode", "constant")
     need(mode in MODES, f"its mode is {mode}", BadDataError)
-    expressible(term.rank <= HIGHEST_RANK, f"NNAPI pads no rank {term.rank}")
-    widths = _widths(node, term.rank)
-    shape = tuple(size and size + sum(width) for size, width in zip(term.dims, widths, strict=True))
-    value, places, turned = moved(node, 0)
+    expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI pads no rank {tensor.rank}")
+    widths = _widths(node, tensor.rank)
+    shape = tuple(size and size + sum(width) for size, width in zip(tensor.dims, widths, strict=True))
+    value, places, is_nhwc = read_as_stored(node, 0)
     along = [(0, 0)] * value.rank
     for axis, width in enumerate(widths):
         along[places[axis]] = width
-    value = _cropped(node, value, along)
+    value = _crop(node, value, along)
     along = [(max(low, 0), max(high, 0)) for low, high in along]
     number = _number(node) if mode == "constant" else 0.0
-    result = padded(node, value, along, number) if mode == "constant" else mirrored(node, value, along, mode)
-    return node.result(result, shape, elem=term.elem, turned=turned)
+    result = pad_with(node, value, along, number) if mode == "constant" else pad_by_mode(node, value, along, mode)
+    return node.result(result, shape, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
 def _widths(node: Node, rank: int) -> Widths:
@@ -58,16 +58,18 @@ def _number(node: Node) -> float:
     return float(node.array(2).reshape(())) if node.has(2) else 0.0
 
 
-def _cropped(node: Node, value: Value, along: Widths) -> Value:
+def _crop(node: Node, value: Value, along: Widths) -> Value:
     if all(low >= 0 and high >= 0 for low, high in along):
         return value
     begin = [max(-low, 0) for low, _ in along]
-    size = [have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.known(value), along, strict=True)]
+    size = [
+        have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.static_shape_of(value), along, strict=True)
+    ]
     expressible(min(size) > 0, "its result has no elements")
     return block(node, value, begin, size)
 
 
-def padded(node: Node, value: Value, along: Widths, number: float) -> Value:
+def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
     """A value with a number around it."""
     if not any(map(any, along)):
         return value
@@ -82,19 +84,19 @@ def padded(node: Node, value: Value, along: Widths, number: float) -> Value:
         scalar = node.graph.scalar(OperandCode.INT32, code)
         return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), scalar)
     for axis, (low, high) in enumerate(along):
-        shape = list(node.known(value))
+        shape = list(node.static_shape_of(value))
         parts = []
         for width in (low, high):
             shape[axis] = width
             parts.append(node.spread(OperandType(value.type.code), code, tuple(shape)) if width else None)
-        value = joined(node, [part for part in (parts[0], value, parts[1]) if part is not None], axis)
+        value = join(node, [part for part in (parts[0], value, parts[1]) if part is not None], axis)
     return value
 
 
-def mirrored(node: Node, value: Value, along: Sequence[tuple[int, int]], mode: str) -> Value:
+def pad_by_mode(node: Node, value: Value, along: Sequence[tuple[int, int]], mode: str) -> Value:
     """A value with its own elements around it."""
     reflected = mode == "reflect" and value.type.code != INT32
-    fits = all(max(width) < size for width, size in zip(along, node.known(value), strict=True))
+    fits = all(max(width) < size for width, size in zip(along, node.static_shape_of(value), strict=True))
     if reflected and fits:
         return node.apply(OperationCode.MIRROR_PAD, value, node.graph.ints(along), node.i32(0))
     for axis, width in enumerate(along):

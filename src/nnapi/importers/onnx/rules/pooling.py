@@ -10,14 +10,14 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import times
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.layout import coded_image, from_image, image
+from nnapi.importers.onnx.layout import from_image, image, image_codes
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.coded import coded
 from nnapi.importers.onnx.rules.convolution import Windows, windows
-from nnapi.importers.onnx.rules.indexing import strided
-from nnapi.importers.onnx.rules.padding import padded
-from nnapi.importers.onnx.terms import OPEN, Term
+from nnapi.importers.onnx.rules.indexing import slice_with_step
+from nnapi.importers.onnx.rules.padding import pad_with
+from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
+from nnapi.importers.onnx.tensors import OPEN, Tensor
 from nnapi.importers.refusals import expressible
 
 POOLS = {"AveragePool": OperationCode.AVERAGE_POOL_2D, "MaxPool": OperationCode.MAX_POOL_2D}
@@ -25,21 +25,21 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 
 
 @rule(*POOLS)
-def pool(node: Node) -> Term:
+def pool(node: Node) -> Tensor:
     """NNAPI's average leaves out what is padded, its maximum too."""
     expressible(not node.wants(1), "NNAPI gives no places of what is largest")
-    x, place = coded_image(node, 0), placed(node)
+    x, place = image_codes(node, 0), pool_windows(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
         x, place = _with_zeros(node, x, place)
     expressible(node.kind == "MaxPool" or place.dilation == (1, 1), "NNAPI's average has no dilation")
     if place.dilation != (1, 1):
-        result = _dilated_maximum(node, x, place)
+        result = _max_pool_dilated(node, x, place)
     else:
-        result = pooled(node, POOLS[node.kind], x, place)
-    return from_image(node, result, node.term(0).rank)
+        result = apply_pool(node, POOLS[node.kind], x, place)
+    return from_image(node, result, node.tensor(0).rank)
 
 
-def placed(node: Node) -> Windows:
+def pool_windows(node: Node) -> Windows:
     """The windows of a pool. With ``ceil_mode`` a last one may reach beyond the image, but must begin within."""
     shape = node.shape(0)
     kernel = tuple(node.attribute("kernel_shape") or ())
@@ -58,7 +58,7 @@ def placed(node: Node) -> Windows:
     return Windows(place.size, place.stride, place.dilation, (pads[0], pads[1]))
 
 
-def pooled(node: Node, code: OperationCode, x: Value, place: Windows) -> Value:
+def apply_pool(node: Node, code: OperationCode, x: Value, place: Windows) -> Value:
     (top, bottom), (left, right) = place.pads
     numbers = (left, right, top, bottom, place.stride[1], place.stride[0], place.size[1], place.size[0], 0)
     return node.apply(code, x, *map(node.i32, numbers))
@@ -74,15 +74,15 @@ def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
         own = [(given[i], given[i + axes]) for i in range(axes)]
         own = [(0, 0)] * (2 - axes) + own
     rest = [(0, high - mine[1]) for (_, high), mine in zip(place.pads, own, strict=True)]
-    image = padded(node, x, [(0, 0), *own, (0, 0)], 0.0)
+    image = pad_with(node, x, [(0, 0), *own, (0, 0)], 0.0)
     return image, Windows(place.size, place.stride, place.dilation, (rest[0], rest[1]))
 
 
-def _dilated_maximum(node: Node, x: Value, place: Windows) -> Value:
+def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
     """The largest of the images that begin at each place of the window."""
     lowest = _lowest(x)
-    x = padded(node, x, [(0, 0), *place.pads, (0, 0)], lowest)
-    _, height, width, _ = node.known(x)
+    x = pad_with(node, x, [(0, 0), *place.pads, (0, 0)], lowest)
+    _, height, width, _ = node.static_shape_of(x)
     counts = [
         (size - span) // stride + 1
         for size, span, stride in zip((height, width), place.span, place.stride, strict=True)
@@ -93,7 +93,7 @@ def _dilated_maximum(node: Node, x: Value, place: Windows) -> Value:
             part = x
             for axis, start in ((1, i * place.dilation[0]), (2, j * place.dilation[1])):
                 stride, count = place.stride[axis - 1], counts[axis - 1]
-                part = strided(node, part, axis, range(start, start + (count - 1) * stride + 1, stride))
+                part = slice_with_step(node, part, axis, range(start, start + (count - 1) * stride + 1, stride))
             best = part if best is None else node.apply(OperationCode.MAXIMUM, best, part)
     assert best is not None
     return best
@@ -107,38 +107,38 @@ def _lowest(x: Value) -> float:
 
 
 @rule("LpPool")
-def lp_pool(node: Node) -> Term:
+def lp_pool(node: Node) -> Tensor:
     """The p-th root of the sum of p-th powers, which is the average of as many, zeros included."""
     p = float(node.attribute("p", 2))
-    x, place = image(node, 0), placed(node)
+    x, place = image(node, 0), pool_windows(node)
     expressible(place.dilation == (1, 1), "NNAPI's average has no dilation")
     raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
-    raised = padded(node, raised, [(0, 0), *place.pads, (0, 0)], 0.0)
+    raised = pad_with(node, raised, [(0, 0), *place.pads, (0, 0)], 0.0)
     bare = Windows(place.size, place.stride, place.dilation, ((0, 0), (0, 0)))
-    total = times(node, pooled(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(place.size))
-    return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)), node.term(0).rank)
+    total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(place.size))
+    return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)), node.tensor(0).rank)
 
 
 @rule(*GLOBAL)
-def global_pool(node: Node) -> Term:
+def global_pool(node: Node) -> Tensor:
     """Over all of each channel's image."""
     shape, code = node.shape(0), GLOBAL[node.kind]
     result = (*shape[:2], *(1 for _ in shape[2:]))
     flag = node.i32(1) if code == OperationCode.MEAN else node.flag(True)
     if len(shape) in (3, 4):
-        type = node.wanted if coded(node, 0) else None
+        type = node.wanted if computes_in_codes(node, 0) else None
         found = node.apply(
-            code, coded_image(node, 0) if type else image(node, 0), node.graph.ints([1, 2]), flag, type=type
+            code, image_codes(node, 0) if type else image(node, 0), node.graph.ints([1, 2]), flag, type=type
         )
-        return node.result(found, result, turned=True)
-    laid = node.view(node.input(0), (*node.closed(0)[:2], math.prod(shape[2:])))
+        return node.result(found, result, is_nhwc=True)
+    laid = node.view(node.input(0), (*node.static_shape(0)[:2], math.prod(shape[2:])))
     return node.result(node.apply(code, laid, node.graph.ints([2]), flag), result)
 
 
 @rule("DepthToSpace")
-def depth_to_space(node: Node) -> Term:
+def depth_to_space(node: Node) -> Tensor:
     """Of the two orders of channels NNAPI has DCR; for CRD they are reordered."""
-    x, size = coded_image(node, 0), int(node.attribute("blocksize", 1))
+    x, size = image_codes(node, 0), int(node.attribute("blocksize", 1))
     channels = node.shape(0)[1]
     need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
     if node.attribute("mode", "DCR") == "CRD":
@@ -148,11 +148,11 @@ def depth_to_space(node: Node) -> Term:
 
 
 @rule("SpaceToDepth")
-def space_to_depth(node: Node) -> Term:
+def space_to_depth(node: Node) -> Tensor:
     """Of the two orders of channels NNAPI has DCR."""
-    x, size = coded_image(node, 0), int(node.attribute("blocksize", 1))
+    x, size = image_codes(node, 0), int(node.attribute("blocksize", 1))
     result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
     if node.attribute("mode", "DCR") == "CRD":
-        order = np.arange(node.known(result)[3]).reshape(size * size, -1).T.reshape(-1)
+        order = np.arange(node.static_shape_of(result)[3]).reshape(size * size, -1).T.reshape(-1)
         result = node.apply(OperationCode.GATHER, result, node.i32(3), node.graph.ints(order))
     return from_image(node, result, 4)

@@ -8,13 +8,13 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import divide, multiply, subtract
 from nnapi.importers.graph import FLOAT32, FLOATS, INT32, QUANT8, Value
-from nnapi.importers.onnx.followers import quantised_type
-from nnapi.importers.onnx.layout import moved
+from nnapi.importers.onnx.fusion import type_of_codes
+from nnapi.importers.onnx.layout import read_as_stored
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.arithmetic import rounded
+from nnapi.importers.onnx.rules.arithmetic import nearest_integer
 from nnapi.importers.onnx.rules.elementwise import as_bytes
-from nnapi.importers.onnx.terms import BYTES, CODES, FLOAT, Term, constant
+from nnapi.importers.onnx.tensors import BYTES, CODES, FLOAT, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
@@ -23,34 +23,34 @@ LIMITS = {2: (0, 255), 3: (-128, 127)}
 
 
 @rule("QuantizeLinear")
-def quantize(node: Node) -> Term:
+def quantize(node: Node) -> Tensor:
     """Codes that the operation before gives already are as wanted."""
-    point = node.term(2) if node.has(2) else None
+    point = node.tensor(2) if node.has(2) else None
     elem = point.elem if point else int(node.attribute("output_dtype", 0)) or 2
     expressible(elem in BYTES, "NNAPI quantises to bytes only")
-    type = quantised_type(node.term(1), point)
+    type = type_of_codes(node.tensor(1), point)
     if type is not None and point is None:
         type = OperandType(CODES[elem], (), type.scale, 0)
     if type is None:
-        return _computed_codes(node, elem)
-    value, _, turned = moved(node, 0)
-    return node.result(quantised(node, value, type), node.shape(0), elem=elem, turned=turned)
+        return _compute_codes(node, elem)
+    value, _, is_nhwc = read_as_stored(node, 0)
+    return node.result(quantize_to(node, value, type), node.shape(0), elem=elem, is_nhwc=is_nhwc)
 
 
-def quantised(node: Node, value: Value, type: OperandType) -> Value:
+def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
     """A value as codes of a type: itself where it is of that type."""
     if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
         return value
     return node.apply(OperationCode.QUANTIZE, node.graph.real(value), type=type)
 
 
-def _computed_codes(node: Node, elem: int) -> Term:
+def _compute_codes(node: Node, elem: int) -> Tensor:
     """By arithmetic: scales that are computed, or one for each place along an axis."""
     shape = node.shape(0)
     x = node.input(0)
     expressible(x.type.code in FLOATS, "NNAPI quantises floats only")
     scale, point = (_along(node, i, shape) for i in (1, 2))
-    codes = rounded(node, divide(node, x, node.cast(scale, x.type.code)))
+    codes = nearest_integer(node, divide(node, x, node.cast(scale, x.type.code)))
     if node.has(2):
         codes = node.apply(OperationCode.ADD, codes, node.cast(whole_numbers(node, point), x.type.code), node.i32(0))
     low, high = LIMITS[elem]
@@ -75,7 +75,7 @@ def whole_numbers(node: Node, value: Value) -> Value:
 def _along(node: Node, i: int, shape: Shape) -> Value:
     """A scale or zero point as it stretches to the input."""
     if not node.has(i):
-        return node.graph.omitted()
+        return node.graph.no_value()
     own = node.shape(i)
     expressible(not node.attribute("block_size", 0), "it has a scale for each block")
     value = node.codes(i)
@@ -88,21 +88,21 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
 
 
 @rule("DequantizeLinear")
-def dequantize(node: Node) -> Term:
+def dequantize(node: Node) -> Tensor:
     """The numbers behind codes, which go on as codes for as long as nobody asks for the numbers."""
-    term = node.term(0)
-    point = node.term(2) if node.has(2) else None
-    if term.array is not None:
-        return _constant_numbers(node, term.array, point)
-    type = quantised_type(
-        node.term(1), point or constant("zero", np.zeros((), np.uint8 if term.elem == 2 else np.int8))
+    tensor = node.tensor(0)
+    point = node.tensor(2) if node.has(2) else None
+    if tensor.array is not None:
+        return _constant_numbers(node, tensor.array, point)
+    type = type_of_codes(
+        node.tensor(1), point or constant("zero", np.zeros((), np.uint8 if tensor.elem == 2 else np.int8))
     )
-    value, _, turned = moved(node, 0)
+    value, _, is_nhwc = read_as_stored(node, 0)
     if type is not None and type.code == value.type.code:
         typed = _as_codes(node, value, type)
         if typed is not None:
-            return node.result(typed, node.shape(0), elem=FLOAT, turned=turned)
-    return _computed_numbers(node)
+            return node.result(typed, node.shape(0), elem=FLOAT, is_nhwc=is_nhwc)
+    return _compute_numbers(node)
 
 
 def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
@@ -116,7 +116,7 @@ def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
     return None
 
 
-def _computed_numbers(node: Node) -> Term:
+def _compute_numbers(node: Node) -> Tensor:
     """By arithmetic: (codes - zero point) times scale."""
     shape = node.shape(0)
     expressible(len(shape) <= HIGHEST_RANK, f"its rank is {len(shape)}")
@@ -127,7 +127,7 @@ def _computed_numbers(node: Node) -> Term:
     return node.result(multiply(node, node.cast(codes, scale.type.code), scale), shape)
 
 
-def _constant_numbers(node: Node, codes: Array, point: Term | None) -> Term:
+def _constant_numbers(node: Node, codes: Array, point: Tensor | None) -> Tensor:
     """A constant: its numbers for those who compute with them, and its codes for those who compute with codes."""
     expressible(not node.attribute("block_size", 0) and node.array(1).ndim <= 1, "it has a scale for each block")
     scales, axis = node.array(1), 0
@@ -140,10 +140,10 @@ def _constant_numbers(node: Node, codes: Array, point: Term | None) -> Term:
     whole = codes.astype(np.int64) - points.astype(np.int64).reshape(lying if points.size > 1 else [1] * codes.ndim)
     node.graph.reserve(4 * codes.size)
     numbers = whole.astype(np.float32) * scales.astype(np.float32).reshape(lying)
-    term = constant(node.name, np.asarray(numbers, scales.dtype))
+    tensor = constant(node.name, np.asarray(numbers, scales.dtype))
     if codes.dtype.itemsize == 1 and codes.size:
-        term.codes = _constant_codes(node, codes, scales.reshape(-1), points.reshape(-1), axis)
-    return term
+        tensor.codes = _constant_codes(node, codes, scales.reshape(-1), points.reshape(-1), axis)
+    return tensor
 
 
 def _constant_codes(node: Node, codes: Array, scales: Array, points: Array, axis: int) -> Value | None:

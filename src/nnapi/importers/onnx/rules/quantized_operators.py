@@ -12,36 +12,41 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8
-from nnapi.importers.onnx.followers import quantised_type
+from nnapi.importers.onnx.fusion import type_of_codes
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import Result, rule, rule_for
-from nnapi.importers.onnx.rules.quantization import quantised, whole_numbers
-from nnapi.importers.onnx.terms import FLOAT, Term, constant
-from nnapi.importers.onnx.terms import INT32 as ELEM_INT32
+from nnapi.importers.onnx.rules.quantization import quantize_to, whole_numbers
+from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
+from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
 from nnapi.importers.refusals import expressible
 
 
-def dequantised(node: Node, x: int, scale: int, point: int, axis: int = 1) -> Term:
+def dequantize_input(node: Node, x: int, scale: int, point: int, axis: int = 1) -> Tensor:
     """Input ``x`` with its scale and zero point as DequantizeLinear would give it."""
-    terms = [node.term(x), node.term(scale), node.terms[point] if node.has(point) else None]
-    return node.conversion.computed("DequantizeLinear", terms, node.name, axis=axis)
+    tensors = [node.tensor(x), node.tensor(scale), node.tensors[point] if node.has(point) else None]
+    return node.conversion.apply_operator("DequantizeLinear", tensors, node.name, axis=axis)
 
 
-def in_codes(node: Node, kind: str, terms: Sequence[Term | None], scale: Term, point: Term | None) -> Term:
+def apply_quantized(
+    node: Node, kind: str, tensors: Sequence[Tensor | None], scale: Tensor, point: Tensor | None
+) -> Tensor:
     """An operator on real numbers whose result is wanted in codes."""
-    type = quantised_type(scale, point)
+    type = type_of_codes(scale, point)
     expressible(type is not None, "the scale or zero point of its result is computed, or one for each channel")
     rule = rule_for(kind)
     assert rule is not None
     assert type is not None
-    inner = Node(node.conversion, node.proto, terms, node.conversion.schema(kind), kind=kind)
+    inner = Node(node.conversion, node.proto, tensors, node.conversion.schema(kind), kind=kind)
     inner.wanted = type
     found = rule.function(inner)
-    term = found if isinstance(found, Term) else None
-    assert term is not None
-    assert term.value is not None
+    tensor = found if isinstance(found, Tensor) else None
+    assert tensor is not None
+    assert tensor.value is not None
     return node.result(
-        quantised(node, term.value, type), term.shape, elem=2 if type.code == QUANT8 else 3, turned=term.turned
+        quantize_to(node, tensor.value, type),
+        tensor.shape,
+        elem=2 if type.code == QUANT8 else 3,
+        is_nhwc=tensor.is_nhwc,
     )
 
 
@@ -53,14 +58,14 @@ def qlinear_conv(node: Node) -> Result:
         scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
         numbers = (node.array(8).astype(np.float64) * scales.reshape(-1)).astype(np.float32)
         bias = constant(f"{node.name}:bias", numbers)
-    terms = [dequantised(node, 0, 1, 2), dequantised(node, 3, 4, 5, axis=0), bias]
-    return in_codes(node, "Conv", terms, node.term(6), node.term(7))
+    tensors = [dequantize_input(node, 0, 1, 2), dequantize_input(node, 3, 4, 5, axis=0), bias]
+    return apply_quantized(node, "Conv", tensors, node.tensor(6), node.tensor(7))
 
 
 @rule("QLinearMatMul")
 def qlinear_matmul(node: Node) -> Result:
-    terms: list[Term | None] = [dequantised(node, 0, 1, 2, axis=-2), dequantised(node, 3, 4, 5, axis=-1)]
-    return in_codes(node, "MatMul", terms, node.term(6), node.term(7))
+    tensors: list[Tensor | None] = [dequantize_input(node, 0, 1, 2, axis=-2), dequantize_input(node, 3, 4, 5, axis=-1)]
+    return apply_quantized(node, "MatMul", tensors, node.tensor(6), node.tensor(7))
 
 
 @rule("MatMulInteger")
@@ -73,8 +78,8 @@ def matmul_integer(node: Node) -> Result:
             zero = whole_numbers(node, node.codes(point))
             rows = i == 0 and zero.shape != (1,) and len(node.shape(point)) == 1
             whole = subtract(node, whole, node.view(zero, (*zero.shape, 1)) if rows else zero)
-        values.append(Term(node.name, ELEM_INT32, node.shape(i), value=whole))
-    found = node.conversion.applied("MatMul", values, node)
+        values.append(Tensor(node.name, ELEM_INT32, node.shape(i), value=whole))
+    found = node.conversion.apply_rule("MatMul", values, node)
     found.elem = ELEM_INT32
     return found
 
@@ -83,9 +88,9 @@ def matmul_integer(node: Node) -> Result:
 def conv_integer(node: Node) -> Result:
     """As float32, exact up to 2**24."""
     node.note("sums of int32 are computed as float32, exact up to 2**24")
-    values: list[Term | None] = []
+    values: list[Tensor | None] = []
     for i, point in ((0, 2), (1, 3)):
-        array = node.term(i).array
+        array = node.tensor(i).array
         if array is not None:
             zero = node.array(point).astype(np.float32) if node.has(point) else np.zeros((), np.float32)
             zero = zero.reshape(-1, *(1,) * (array.ndim - 1)) if zero.size > 1 else zero.reshape(())
@@ -95,19 +100,19 @@ def conv_integer(node: Node) -> Result:
         if node.has(point):
             beside = whole_numbers(node, node.codes(point))
             if i == 1 and beside.shape != (1,):
-                beside = node.view(beside, (*beside.shape, *(1,) * (node.term(i).rank - 1)))
+                beside = node.view(beside, (*beside.shape, *(1,) * (node.tensor(i).rank - 1)))
             whole = subtract(node, whole, beside)
-        values.append(Term(node.name, FLOAT, node.shape(i), value=node.cast(whole, FLOAT32)))
-    found = node.conversion.applied("Conv", values, node)
+        values.append(Tensor(node.name, FLOAT, node.shape(i), value=node.cast(whole, FLOAT32)))
+    found = node.conversion.apply_rule("Conv", values, node)
     assert found.value is not None
-    return node.result(node.cast(found.value, INT32), found.shape, elem=ELEM_INT32, turned=found.turned)
+    return node.result(node.cast(found.value, INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
 
 
 @rule("com.microsoft:QLinearAdd", "com.microsoft:QLinearMul")
 def qlinear_pair(node: Node) -> Result:
     kind = node.kind.removeprefix("QLinear")
-    terms = [dequantised(node, 0, 1, 2), dequantised(node, 3, 4, 5)]
-    return in_codes(node, kind, terms, node.term(6), node.terms[7] if node.has(7) else None)
+    tensors = [dequantize_input(node, 0, 1, 2), dequantize_input(node, 3, 4, 5)]
+    return apply_quantized(node, kind, tensors, node.tensor(6), node.tensors[7] if node.has(7) else None)
 
 
 @rule(
@@ -119,28 +124,31 @@ def qlinear_pair(node: Node) -> Result:
 )
 def qlinear_of_one(node: Node) -> Result:
     expressible(not node.attribute("channels_last", 0), "its image is NHWC")
-    terms = [dequantised(node, 0, 1, 2)]
-    return in_codes(
-        node, node.kind.removeprefix("QLinear"), terms, node.term(3), node.terms[4] if node.has(4) else None
+    tensors = [dequantize_input(node, 0, 1, 2)]
+    return apply_quantized(
+        node, node.kind.removeprefix("QLinear"), tensors, node.tensor(3), node.tensors[4] if node.has(4) else None
     )
 
 
 @rule("com.microsoft:QLinearConcat")
 def qlinear_concat(node: Node) -> Result:
     need(node.count % 3 == 2, f"it has {node.count} inputs", BadDataError)
-    terms = [dequantised(node, i, i + 1, i + 2) for i in range(2, node.count, 3)]
-    return in_codes(node, "Concat", terms, node.term(0), node.term(1))
+    tensors = [dequantize_input(node, i, i + 1, i + 2) for i in range(2, node.count, 3)]
+    return apply_quantized(node, "Concat", tensors, node.tensor(0), node.tensor(1))
 
 
 @rule("com.microsoft:QGemm")
 def qgemm(node: Node) -> Result:
     """The bias has the scale of the product; without a scale for the result that is real."""
-    turned = bool(node.attribute("transB", 0))
-    terms: list[Term | None] = [dequantised(node, 0, 1, 2), dequantised(node, 3, 4, 5, axis=0 if turned else 1)]
+    is_nhwc = bool(node.attribute("transB", 0))
+    tensors: list[Tensor | None] = [
+        dequantize_input(node, 0, 1, 2),
+        dequantize_input(node, 3, 4, 5, axis=0 if is_nhwc else 1),
+    ]
     if node.has(6):
         scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
         numbers = node.array(6).astype(np.float64) * scales.reshape(-1) * float(node.attribute("alpha", 1.0))
-        terms.append(constant(f"{node.name}:bias", numbers.astype(np.float32)))
+        tensors.append(constant(f"{node.name}:bias", numbers.astype(np.float32)))
     if node.has(7):
-        return in_codes(node, "Gemm", terms, node.term(7), node.terms[8] if node.has(8) else None)
-    return node.conversion.applied("Gemm", terms, node)
+        return apply_quantized(node, "Gemm", tensors, node.tensor(7), node.tensors[8] if node.has(8) else None)
+    return node.conversion.apply_rule("Gemm", tensors, node)

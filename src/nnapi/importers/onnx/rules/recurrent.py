@@ -13,8 +13,8 @@ from nnapi.importers.arithmetic import add, multiply, subtract
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.shape import cut, joined, ordered
-from nnapi.importers.onnx.terms import Term
+from nnapi.importers.onnx.rules.shape import cut, join, permute_axes
+from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType
 
@@ -33,14 +33,14 @@ Cell = Callable[[Node, int, Sequence[Value], Value], list[Value]]
 
 
 @rule("LSTM")
-def lstm(node: Node) -> Sequence[Term | None]:
+def lstm(node: Node) -> Sequence[Tensor | None]:
     expressible(not node.attribute("input_forget", 0), "its gates are coupled")
     expressible(
-        _functions(node) == ["sigmoid", "tanh", "tanh"] * _directions(node), "NNAPI squashes by other functions"
+        _activations(node) == ["sigmoid", "tanh", "tanh"] * _directions(node), "NNAPI squashes by other functions"
     )
     expressible(node.attribute("clip") is None, "NNAPI clips the state, not what is squashed")
     x = _sequence(node)
-    runs = [_backwards(node, k, x, partial(_lstm_run, node, k)) for k in range(_directions(node))]
+    runs = [_run_direction(node, k, x, partial(_lstm_run, node, k)) for k in range(_directions(node))]
     return _outputs(node, runs)
 
 
@@ -54,7 +54,7 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
     peepholes = np.split(node.array(7)[k], 3) if node.has(7) else None
     gates = [np.split(each, 4) for each in (weights, recurrent, bias)]
     order = (0, 2, 3, 1)
-    none = node.graph.omitted()
+    none = node.graph.no_value()
     peeps: list[Value] = [none] * 3 if peepholes is None else [_constant(node, peepholes[i], x) for i in (0, 2, 1)]
     parts = [[_constant(node, each[i], x) for i in order] for each in gates]
     states = [_state(node, i, k, units, x) for i in (5, 6)]
@@ -65,9 +65,9 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
 
 
 @rule("GRU")
-def gru(node: Node) -> Sequence[Term | None]:
-    expressible(_functions(node)[:2] == ["sigmoid", "tanh"], "it squashes by other functions")
-    return _outputs(node, _written_out(node, 3, _gru_step))
+def gru(node: Node) -> Sequence[Tensor | None]:
+    expressible(_activations(node)[:2] == ["sigmoid", "tanh"], "it squashes by other functions")
+    return _outputs(node, _unroll_steps(node, 3, _gru_step))
 
 
 def _gru_step(node: Node, k: int, gates: Sequence[Value], last: Value) -> list[Value]:
@@ -89,15 +89,15 @@ def _gru_step(node: Node, k: int, gates: Sequence[Value], last: Value) -> list[V
 
 
 @rule("RNN")
-def rnn(node: Node) -> Sequence[Term | None]:
-    return _outputs(node, _written_out(node, 1, _rnn_step))
+def rnn(node: Node) -> Sequence[Tensor | None]:
+    return _outputs(node, _unroll_steps(node, 1, _rnn_step))
 
 
 def _rnn_step(node: Node, k: int, gates: Sequence[Value], last: Value) -> list[Value]:
     recurrent = node.array(2)[k]
     units = recurrent.shape[1]
     bias = node.array(3)[k][units:] if node.has(3) else np.zeros(units, np.float32)
-    function = _functions(node)[k]
+    function = _activations(node)[k]
     expressible(function in FUNCTIONS, f"it squashes by {function}")
     return [node.apply(FUNCTIONS[function], add(node, gates[0], _product(node, last, recurrent, bias)))]
 
@@ -108,11 +108,11 @@ def _product(node: Node, x: Value, weights: Array, bias: Array) -> Value:
     return node.apply(OperationCode.FULLY_CONNECTED, x, *operands)
 
 
-def _written_out(node: Node, gates: int, step: Cell) -> list[list[Value]]:
+def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
     """The outputs of each direction, and the last: the input's part of all gates at once, then step by step."""
     expressible(node.attribute("clip") is None, "it clips what is squashed")
     x, runs = _sequence(node), []
-    steps, batch, depth = node.known(x)
+    steps, batch, depth = node.static_shape_of(x)
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
     for k in range(_directions(node)):
         weights = node.array(1)[k]
@@ -130,9 +130,9 @@ def _written_out(node: Node, gates: int, step: Cell) -> list[list[Value]]:
             for each in zip(*pieces, strict=True):
                 last = step(node, k, [node.view(piece, (batch, units)) for piece in each], last)[0]
                 outputs.append(node.view(last, (1, batch, units)))
-            return [joined(node, outputs, 0), last]
+            return [join(node, outputs, 0), last]
 
-        runs.append(_backwards(node, k, x, run))
+        runs.append(_run_direction(node, k, x, run))
     return runs
 
 
@@ -143,10 +143,10 @@ def _sequence(node: Node) -> Value:
     steps = node.shape(0)[1 if node.attribute("layout", 0) else 0]
     if node.has(4):
         expressible((node.array(4) == steps).all(), f"its sequences are shorter than {steps} steps")
-    return ordered(node, x, (1, 0, 2)) if node.attribute("layout", 0) else x
+    return permute_axes(node, x, (1, 0, 2)) if node.attribute("layout", 0) else x
 
 
-def _backwards(node: Node, k: int, x: Value, run: Callable[[Value], list[Value]]) -> list[Value]:
+def _run_direction(node: Node, k: int, x: Value, run: Callable[[Value], list[Value]]) -> list[Value]:
     """A direction: the second of two, and the only one where it is called reverse, runs from the end."""
     if k == 0 and node.attribute("direction", "forward") != "reverse":
         return run(x)
@@ -159,7 +159,7 @@ def _directions(node: Node) -> int:
     return 2 if node.attribute("direction", "forward") == "bidirectional" else 1
 
 
-def _functions(node: Node) -> list[str]:
+def _activations(node: Node) -> list[str]:
     given = node.attribute("activations") or DEFAULTS[node.kind] * _directions(node)
     return [(each.decode() if isinstance(each, bytes) else str(each)).lower() for each in given]
 
@@ -178,14 +178,14 @@ def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
     return node.view(cut(node, given, axis, [1] * given.shape[axis])[k], (batch, units))
 
 
-def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Term | None]:
+def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | None]:
     """Y, with an axis of directions behind that of time, and the last states, directions first."""
-    steps, batch, units = node.known(runs[0][0])
+    steps, batch, units = node.static_shape_of(runs[0][0])
     first = bool(node.attribute("layout", 0))
     along = [node.view(run[0], (steps, 1, batch, units)) for run in runs]
-    found = joined(node, along, 1)
-    terms: list[Term | None] = [node.result(ordered(node, found, (2, 0, 1, 3)) if first else found)]
+    found = join(node, along, 1)
+    tensors: list[Tensor | None] = [node.result(permute_axes(node, found, (2, 0, 1, 3)) if first else found)]
     for i in range(1, len(runs[0])):
         shape = (batch, 1, units) if first else (1, batch, units)
-        terms.append(node.result(joined(node, [node.view(run[i], shape) for run in runs], int(first))))
-    return terms
+        tensors.append(node.result(join(node, [node.view(run[i], shape) for run in runs], int(first))))
+    return tensors

@@ -10,10 +10,10 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, multiply, subtract
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.onnx.layout import around, collapsed, moved
+from nnapi.importers.onnx.layout import collapse, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.terms import BYTES, Term
+from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
@@ -29,14 +29,14 @@ IN_CODES = ("ReduceMax", "ReduceMean", "ReduceMin")
 OF_BOOLEANS = {"ReduceMax": OperationCode.REDUCE_ANY, "ReduceMin": OperationCode.REDUCE_ALL}
 
 
-def reduced(node: Node, code: OperationCode, x: Value, axes: Sequence[int]) -> Value:
+def reduce_axes(node: Node, code: OperationCode, x: Value, axes: Sequence[int]) -> Value:
     """A reduction that keeps its axes."""
     keep = node.i32(1) if code == OperationCode.MEAN else node.flag(True)
     return node.apply(code, x, node.graph.ints(list(axes)), keep)
 
 
 def _sum(node: Node, x: Value, axes: Sequence[int]) -> Value:
-    return reduced(node, OperationCode.REDUCE_SUM, x, axes)
+    return reduce_axes(node, OperationCode.REDUCE_SUM, x, axes)
 
 
 def _sum_square(node: Node, x: Value, axes: Sequence[int]) -> Value:
@@ -57,7 +57,7 @@ def _log_sum(node: Node, x: Value, axes: Sequence[int]) -> Value:
 
 def _log_sum_exp(node: Node, x: Value, axes: Sequence[int]) -> Value:
     """With the largest taken out, so that nothing grows beyond all bounds."""
-    top = reduced(node, OperationCode.REDUCE_MAX, x, axes)
+    top = reduce_axes(node, OperationCode.REDUCE_MAX, x, axes)
     return add(node, _log_sum(node, node.apply(OperationCode.EXP, subtract(node, x, top)), axes), top)
 
 
@@ -71,9 +71,9 @@ COMPOSED: dict[str, Callable[[Node, Value, Sequence[int]], Value]] = {
 
 
 @rule(*CODES, *COMPOSED)
-def reduce(node: Node) -> Term:
+def reduce(node: Node) -> Tensor:
     """Integers are reduced as float32, which is exact up to 2**24."""
-    term, shape = node.term(0), node.shape(0)
+    tensor, shape = node.tensor(0), node.shape(0)
     given = node.integers(1, "axes")
     keep = bool(node.attribute("keepdims", 1))
     if not given and node.attribute("noop_with_empty_axes", 0):
@@ -81,49 +81,49 @@ def reduce(node: Node) -> Term:
     else:
         axes = {node.axis(axis, len(shape)) for axis in given} if given else set(range(len(shape)))
     result = tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
-    value, places, turned = _in_order(node, axes, keep)
+    value, places, is_nhwc = _input_for_axes(node, axes, keep)
     if len(shape) > HIGHEST_RANK:
-        laid, where = collapsed(node.closed(0), [axis in axes for axis in range(len(shape))])
+        laid, where = collapse(node.static_shape(0), [axis in axes for axis in range(len(shape))])
         expressible(len(laid) <= HIGHEST_RANK, "it reduces along too many axes that are no neighbours")
         value, places = node.view(value, laid), dict(enumerate(where))
-    found = _computed(node, value, sorted({places[axis] for axis in axes}))
-    stays = turned and keep
-    if turned and not keep:
+    found = _reduce(node, value, sorted({places[axis] for axis in axes}))
+    stays = is_nhwc and keep
+    if is_nhwc and not keep:
         rest = tuple(size for i, size in enumerate(found.shape) if i not in {places[axis] for axis in axes})
         found = node.view(found, _without_ones(rest, result))
-    return node.result(found, result, elem=term.elem, turned=stays)
+    return node.result(found, result, elem=tensor.elem, is_nhwc=stays)
 
 
 def _without_ones(rest: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
     return result if len(rest) != len(result) else rest
 
 
-def _in_order(node: Node, axes: set[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
+def _input_for_axes(node: Node, axes: set[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
     """The input as it lies, or ordered as in the file where the axes that stay would lie otherwise."""
-    value, places, turned = moved(node, 0)
-    left = [places[axis] for axis in range(node.term(0).rank) if axis not in axes]
-    if turned and not keep and left != sorted(left):
-        return node.codes(0), {axis: axis for axis in range(node.term(0).rank)}, False
-    return value, places, turned
+    value, places, is_nhwc = read_as_stored(node, 0)
+    left = [places[axis] for axis in range(node.tensor(0).rank) if axis not in axes]
+    if is_nhwc and not keep and left != sorted(left):
+        return node.codes(0), {axis: axis for axis in range(node.tensor(0).rank)}, False
+    return value, places, is_nhwc
 
 
-def _computed(node: Node, x: Value, axes: Sequence[int]) -> Value:
+def _reduce(node: Node, x: Value, axes: Sequence[int]) -> Value:
     kind = node.kind
     if x.type.code == BOOL8:
         expressible(kind in OF_BOOLEANS, "NNAPI reduces booleans to any or all")
-        return reduced(node, OF_BOOLEANS[kind], x, axes) if axes else x
-    if node.term(0).elem in BYTES:
+        return reduce_axes(node, OF_BOOLEANS[kind], x, axes) if axes else x
+    if node.tensor(0).elem in BYTES:
         expressible(kind in ("ReduceMax", "ReduceMin"), "NNAPI adds no bytes that stand for themselves")
-        return reduced(node, CODES[kind], x, axes) if axes else x
+        return reduce_axes(node, CODES[kind], x, axes) if axes else x
     x = node.graph.real(x) if kind not in IN_CODES or not axes else x
     if not axes:
         return _of_each(node, x)
     if x.type.code != INT32:
-        return COMPOSED[kind](node, x, axes) if kind in COMPOSED else reduced(node, CODES[kind], x, axes)
+        return COMPOSED[kind](node, x, axes) if kind in COMPOSED else reduce_axes(node, CODES[kind], x, axes)
     expressible(kind != "ReduceMean", "NNAPI has no mean of integers")
     node.note("reductions of int32 are computed as float32, exact up to 2**24")
     real = node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32))
-    found = COMPOSED[kind](node, real, axes) if kind in COMPOSED else reduced(node, CODES[kind], real, axes)
+    found = COMPOSED[kind](node, real, axes) if kind in COMPOSED else reduce_axes(node, CODES[kind], real, axes)
     return node.apply(OperationCode.CAST, found, type=OperandType(INT32))
 
 
@@ -137,15 +137,15 @@ def _of_each(node: Node, x: Value) -> Value:
 
 
 @rule("CumSum")
-def cumsum(node: Node) -> Term:
+def cumsum(node: Node) -> Tensor:
     """A product with a triangle of ones."""
-    term, shape = node.term(0), node.closed(0)
+    tensor, shape = node.tensor(0), node.static_shape(0)
     axis = node.axis(int(node.array(1).reshape(-1)[0]), len(shape))
     n = shape[axis]
     x = node.input(0)
     whole = x.type.code == INT32
     node.graph.reserve(4 * n * n)
-    laid = around(node, x, shape, axis)
+    laid = view_around(node, x, shape, axis)
     if whole:
         node.note("sums of int32 are computed as float32, exact up to 2**24")
         laid = node.apply(OperationCode.CAST, laid, type=OperandType(FLOAT32))
@@ -155,4 +155,4 @@ def cumsum(node: Node) -> Term:
     matrix = node.constant(np.broadcast_to(triangle, (outer, n, n)), laid)
     summed = node.apply(OperationCode.BATCH_MATMUL, matrix, laid, node.flag(False), node.flag(False))
     summed = node.apply(OperationCode.CAST, summed, type=OperandType(INT32)) if whole else summed
-    return node.result(summed if len(shape) > HIGHEST_RANK else node.view(summed, shape), shape, elem=term.elem)
+    return node.result(summed if len(shape) > HIGHEST_RANK else node.view(summed, shape), shape, elem=tensor.elem)

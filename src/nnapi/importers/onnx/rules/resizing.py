@@ -12,10 +12,10 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.folding import fold
-from nnapi.importers.onnx.layout import coded_image, moved
+from nnapi.importers.onnx.layout import image_codes, read_as_stored
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.terms import Term, constant
+from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
@@ -29,24 +29,26 @@ LARGEST = 4096
 
 
 @rule("Resize", "Upsample")
-def resize(node: Node) -> Term:
-    term = node.term(0)
-    shape = node.closed(0)
-    expressible(term.rank <= HIGHEST_RANK, f"NNAPI resizes images of two dimensions, the input is of rank {term.rank}")
+def resize(node: Node) -> Tensor:
+    tensor = node.tensor(0)
+    shape = node.static_shape(0)
+    expressible(
+        tensor.rank <= HIGHEST_RANK, f"NNAPI resizes images of two dimensions, the input is of rank {tensor.rank}"
+    )
     expressible(node.attribute("antialias", 0) == 0 or node.kind == "Resize", "it smooths")
     outside = node.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize"
     expressible(not (outside and _reaches_outside(node)), "its region reaches beyond the image")
-    found = {axis: _map(node, axis) for axis in range(term.rank)}
+    found = {axis: _map(node, axis) for axis in range(tensor.rank)}
     maps = {axis: each for axis, each in found.items() if each is not None}
-    value, places, turned = moved(node, 0)
+    value, places, is_nhwc = read_as_stored(node, 0)
     result = list(shape)
     for axis, each in maps.items():
         result[axis] = len(each)
     placed = {places[axis]: each for axis, each in maps.items()}
-    if not turned and term.rank == 4 and set(maps) <= {2, 3}:
-        value, placed, turned = coded_image(node, 0), {axis - 1: each for axis, each in maps.items()}, True
-    value = _resized(node, value, placed, turned)
-    return node.result(value, tuple(result), elem=term.elem, turned=turned)
+    if not is_nhwc and tensor.rank == 4 and set(maps) <= {2, 3}:
+        value, placed, is_nhwc = image_codes(node, 0), {axis - 1: each for axis, each in maps.items()}, True
+    value = _apply_maps(node, value, placed, is_nhwc)
+    return node.result(value, tuple(result), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
 def _map(node: Node, axis: int) -> Array | None:
@@ -82,14 +84,14 @@ def _column(node: Node, inputs: Mapping[str, Array], x: Array, axis: int, rank: 
     """An array resized along one axis alone, as the node resizes it."""
     proto = type(node.proto)()
     proto.CopyFrom(node.proto)
-    arrays = [x, *(_alone(inputs.get(each), each, axis, rank, x.shape) for each in ("roi", "scales", "sizes"))]
+    arrays = [x, *(_for_one_axis(inputs.get(each), each, axis, rank, x.shape) for each in ("roi", "scales", "sizes"))]
     names = [f"in{i}" if array is not None else "" for i, array in enumerate(arrays)]
-    _as_newest(proto, names)
-    terms = [None if array is None else constant("x", array) for array in arrays]
-    return np.asarray(fold(proto, max(node.conversion.opsets.get("", 19), 19), terms)[0])
+    _update_to_newest(proto, names)
+    tensors = [None if array is None else constant("x", array) for array in arrays]
+    return np.asarray(fold(proto, max(node.conversion.opsets.get("", 19), 19), tensors)[0])
 
 
-def _as_newest(proto: onnx.NodeProto, names: Sequence[str]) -> None:
+def _update_to_newest(proto: onnx.NodeProto, names: Sequence[str]) -> None:
     """The node as the newest opset says it: all axes given, old names changed."""
     old = proto.op_type == "Upsample"
     kept = [each for each in proto.attribute if each.name not in ("axes", "scales", "keep_aspect_ratio_policy")]
@@ -106,7 +108,7 @@ def _as_newest(proto: onnx.NodeProto, names: Sequence[str]) -> None:
     proto.input.extend(names)
 
 
-def _alone(array: Array | None, kind: str, axis: int, rank: int, own: tuple[int, ...]) -> Array | None:
+def _for_one_axis(array: Array | None, kind: str, axis: int, rank: int, own: tuple[int, ...]) -> Array | None:
     """An argument for one axis: the others keep their size."""
     if array is None:
         return None
@@ -121,7 +123,7 @@ def _alone(array: Array | None, kind: str, axis: int, rank: int, own: tuple[int,
 
 def _arguments(node: Node) -> dict[str, Array]:
     """roi, scales and sizes for all axes, as far as they are given."""
-    rank = node.term(0).rank
+    rank = node.tensor(0).rank
     axes = [node.axis(axis, rank) for axis in node.attribute("axes") or range(rank)]
     found: dict[str, Array] = {}
     if node.kind == "Upsample":
@@ -143,11 +145,11 @@ def _arguments(node: Node) -> dict[str, Array]:
             whole[axes] = array
         found[name] = whole
     if "sizes" in found:
-        found["sizes"] = _kept_ratio(node, found["sizes"], axes)
+        found["sizes"] = _keep_ratio(node, found["sizes"], axes)
     return found
 
 
-def _kept_ratio(node: Node, sizes: Array, axes: list[int]) -> Array:
+def _keep_ratio(node: Node, sizes: Array, axes: list[int]) -> Array:
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes
@@ -159,13 +161,13 @@ def _kept_ratio(node: Node, sizes: Array, axes: list[int]) -> Array:
     return sizes
 
 
-def _resized(node: Node, value: Value, maps: Mapping[int, Array], turned: bool) -> Value:
-    if turned and set(maps) <= {1, 2} and maps:
+def _apply_maps(node: Node, value: Value, maps: Mapping[int, Array], is_nhwc: bool) -> Value:
+    if is_nhwc and set(maps) <= {1, 2} and maps:
         direct = _direct(node, value, maps)
         if direct is not None:
             return direct
     for axis, each in maps.items():
-        value = _mapped(node, value, axis, each)
+        value = _apply_map(node, value, axis, each)
     return value
 
 
@@ -212,12 +214,12 @@ def _bilinear(have: int, want: int, align: bool, half: bool) -> Array:
     return mixed
 
 
-def _mapped(node: Node, value: Value, axis: int, map: Array) -> Value:
+def _apply_map(node: Node, value: Value, axis: int, map: Array) -> Value:
     """A linear map along an axis: a gather where each result is one element, else a product."""
     if ((map == 0) | (map == 1)).all() and (map.sum(1) == 1).all():
         return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(map.argmax(1)))
     value = node.graph.real(value)
-    shape = node.known(value)
+    shape = node.static_shape_of(value)
     outer, inner = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
     laid = node.view(value, (outer, shape[axis], inner))
     matrix = node.constant(np.broadcast_to(map, (outer, *map.shape)), value)

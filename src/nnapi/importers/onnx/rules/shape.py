@@ -12,91 +12,93 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.movement import concatenate, transpose
-from nnapi.importers.onnx.layout import TO_FIRST, around, collapsed, moved
+from nnapi.importers.onnx.layout import TO_FIRST, collapse, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
-from nnapi.importers.onnx.terms import DTYPES, OPEN, Term
+from nnapi.importers.onnx.tensors import DTYPES, OPEN, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 
 
-def reshaped(node: Node, shape: Shape) -> Term:
+def reshape_input(node: Node, shape: Shape) -> Tensor:
     """Input 0 under other dimensions in the file."""
-    term, value = node.term(0), node.codes(0)
-    if len(shape) <= HIGHEST_RANK and not term.is_known and value.shape != shape:
+    tensor, value = node.tensor(0), node.codes(0)
+    if len(shape) <= HIGHEST_RANK and not tensor.is_known and value.shape != shape:
         value = node.view(value, shape)
-    return node.result(value, shape, elem=term.elem)
+    return node.result(value, shape, elem=tensor.elem)
 
 
 @rule("Reshape")
-def reshape(node: Node) -> Term:
+def reshape(node: Node) -> Tensor:
     """0 keeps a dimension of the input; -1 is what the others leave, or a dimension that only a run knows."""
-    term, wanted = node.term(0), node.term(1).array
-    expressible(wanted is not None, f"{node.term(1).name} is computed, NNAPI needs a constant")
+    tensor, wanted = node.tensor(0), node.tensor(1).array
+    expressible(wanted is not None, f"{node.tensor(1).name} is computed, NNAPI needs a constant")
     assert wanted is not None
     shape = [int(each) for each in wanted.reshape(-1)]
     if not node.attribute("allowzero", 0):
-        need(all(each or i < term.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank", BadDataError)
-        shape = [each or (term.dims[i] or -1) for i, each in enumerate(shape)]
+        need(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank", BadDataError)
+        shape = [each or (tensor.dims[i] or -1) for i, each in enumerate(shape)]
     expressible(0 not in shape, "its result has no elements")
-    if term.is_known and shape.count(-1) == 1:
+    if tensor.is_known and shape.count(-1) == 1:
         rest = -math.prod(shape)
-        count = math.prod(term.dims)
-        need(rest > 0 and count % rest == 0, f"{list(term.dims)} does not reshape to {shape}", BadDataError)
+        count = math.prod(tensor.dims)
+        need(rest > 0 and count % rest == 0, f"{list(tensor.dims)} does not reshape to {shape}", BadDataError)
         shape[shape.index(-1)] = count // rest
-    return reshaped(node, tuple(max(each, OPEN) for each in shape))
+    return reshape_input(node, tuple(max(each, OPEN) for each in shape))
 
 
 @rule("Flatten")
-def flatten(node: Node) -> Term:
+def flatten(node: Node) -> Tensor:
     shape, axis = node.shape(0), int(node.attribute("axis", 1))
     axis += len(shape) if axis < 0 else 0
     outer, inner = shape[:axis], shape[axis:]
-    return reshaped(node, (OPEN if OPEN in outer else math.prod(outer), OPEN if OPEN in inner else math.prod(inner)))
+    return reshape_input(
+        node, (OPEN if OPEN in outer else math.prod(outer), OPEN if OPEN in inner else math.prod(inner))
+    )
 
 
 @rule("Squeeze")
-def squeeze(node: Node) -> Term:
+def squeeze(node: Node) -> Tensor:
     shape, axes = node.shape(0), node.integers(1, "axes")
     if axes is None:
         dropped = {axis for axis, size in enumerate(shape) if size == 1}
     else:
         dropped = {node.axis(axis, len(shape)) for axis in axes}
     need(all(shape[axis] in (1, OPEN) for axis in dropped), f"it drops axes of {list(shape)}", BadDataError)
-    return reshaped(node, tuple(size for axis, size in enumerate(shape) if axis not in dropped))
+    return reshape_input(node, tuple(size for axis, size in enumerate(shape) if axis not in dropped))
 
 
 @rule("Unsqueeze")
-def unsqueeze(node: Node) -> Term:
+def unsqueeze(node: Node) -> Tensor:
     shape, axes = list(node.shape(0)), node.integers(1, "axes") or []
     rank = len(shape) + len(axes)
     for axis in sorted(node.axis(axis, rank) for axis in axes):
         shape.insert(axis, 1)
-    return reshaped(node, tuple(shape))
+    return reshape_input(node, tuple(shape))
 
 
 @rule("Transpose")
-def transpose_axes(node: Node) -> Term:
+def transpose_axes(node: Node) -> Tensor:
     """What turns NHWC into NCHW costs nothing: the result is kept as the image that it was."""
-    term = node.term(0)
-    shape = term.dims
+    tensor = node.tensor(0)
+    shape = tensor.dims
     order = node.attribute("perm") or list(range(len(shape)))[::-1]
     need(sorted(order) == list(range(len(shape))), f"{order} is no order of {len(shape)} axes", BadDataError)
     result = tuple(shape[axis] for axis in order)
-    value, places, turned = moved(node, 0)
-    if tuple(order) == TO_FIRST and not turned:
-        return node.result(value, result, elem=term.elem, turned=True)
-    if turned and len(shape) == 4:
-        return node.result(ordered(node, value, [places[axis] for axis in order]), result, elem=term.elem)
+    value, places, is_nhwc = read_as_stored(node, 0)
+    if tuple(order) == TO_FIRST and not is_nhwc:
+        return node.result(value, result, elem=tensor.elem, is_nhwc=True)
+    if is_nhwc and len(shape) == 4:
+        return node.result(permute_axes(node, value, [places[axis] for axis in order]), result, elem=tensor.elem)
     value = node.codes(0)
-    return node.result(permuted(node, value, shape, order), result, elem=term.elem)
+    return node.result(permute_any_rank(node, value, shape, order), result, elem=tensor.elem)
 
 
-def permuted(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Value:
+def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Value:
     """A value of any rank with its axes in another order: those that stay neighbours are moved as one."""
     if len(shape) <= HIGHEST_RANK:
-        return ordered(node, value, order)
+        return permute_axes(node, value, order)
     kept = [axis for axis in order if shape[axis] != 1]
     runs: list[list[int]] = []
     for axis in kept:
@@ -109,14 +111,14 @@ def permuted(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Va
     by_start = {run[0]: math.prod(shape[axis] for axis in run) for run in runs}
     laid = node.view(value, [by_start[start] for start in starts])
     if len(runs) <= HIGHEST_RANK:
-        return ordered(node, laid, [starts.index(run[0]) for run in runs])
+        return permute_axes(node, laid, [starts.index(run[0]) for run in runs])
     count = math.prod(shape)
     node.graph.reserve(4 * count)
     places = np.arange(count, dtype=np.int32).reshape(shape).transpose(order).reshape(-1)
     return node.apply(OperationCode.GATHER, node.view(value, (count,)), node.i32(0), node.graph.ints(places))
 
 
-def ordered(node: Node, value: Value, order: Sequence[int]) -> Value:
+def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
     """A value of NNAPI's rank with its axes in another order, which may be the same."""
     if list(order) == sorted(order):
         return value
@@ -127,25 +129,25 @@ def ordered(node: Node, value: Value, order: Sequence[int]) -> Value:
 
 
 @rule("Concat")
-def concat(node: Node) -> Term:
-    terms = [node.term(i) for i in range(node.count)]
-    shape = list(terms[0].dims)
+def concat(node: Node) -> Tensor:
+    tensors = [node.tensor(i) for i in range(node.count)]
+    shape = list(tensors[0].dims)
     axis = node.axis(int(node.attribute("axis", 1)), len(shape))
-    widths = [term.dims[axis] for term in terms]
+    widths = [tensor.dims[axis] for tensor in tensors]
     shape[axis] = OPEN if OPEN in widths else sum(widths)
-    elem = terms[0].elem
-    if all(term.turned for term in terms):
-        values = [term.value for term in terms if term.value is not None]
-        place = moved(node, 0)[1][axis]
-        return node.result(joined(node, values, place), tuple(shape), elem=elem, turned=True)
+    elem = tensors[0].elem
+    if all(tensor.is_nhwc for tensor in tensors):
+        values = [tensor.value for tensor in tensors if tensor.value is not None]
+        place = read_as_stored(node, 0)[1][axis]
+        return node.result(join(node, values, place), tuple(shape), elem=elem, is_nhwc=True)
     values = [node.codes(i) for i in range(node.count)]
     if len(shape) > HIGHEST_RANK:
-        values = [around(node, value, term.dims, axis) for value, term in zip(values, terms, strict=True)]
+        values = [view_around(node, value, tensor.dims, axis) for value, tensor in zip(values, tensors, strict=True)]
         axis = 1
-    return node.result(joined(node, values, axis), tuple(shape), elem=elem)
+    return node.result(join(node, values, axis), tuple(shape), elem=elem)
 
 
-def joined(node: Node, values: Sequence[Value], axis: int) -> Value:
+def join(node: Node, values: Sequence[Value], axis: int) -> Value:
     """Values along an axis, codes of different scales as real numbers."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
@@ -160,10 +162,10 @@ def joined(node: Node, values: Sequence[Value], axis: int) -> Value:
 
 
 @rule("Split")
-def split_axis(node: Node) -> list[Term]:
-    term = node.term(0)
-    axis = node.axis(int(node.attribute("axis", 0)), term.rank)
-    count, dimension = len(node.proto.output), node.closed_along(0, axis)
+def split_axis(node: Node) -> list[Tensor]:
+    tensor = node.tensor(0)
+    axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
+    count, dimension = len(node.proto.output), node.static_size(0, axis)
     sizes = list(node.integers(1, "split") or [-(-dimension // count)] * count)
     sizes[-1] -= sum(sizes) - dimension if node.integers(1, "split") is None else 0
     need(
@@ -172,15 +174,16 @@ def split_axis(node: Node) -> list[Term]:
         BadDataError,
     )
     expressible(min(sizes) > 0, "one of its results has no elements")
-    value, places, turned = moved(node, 0)
-    shapes = [(*term.dims[:axis], size, *term.dims[axis + 1 :]) for size in sizes]
-    if term.rank > HIGHEST_RANK:
-        value, place = around(node, value, term.dims, axis), 1
+    value, places, is_nhwc = read_as_stored(node, 0)
+    shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
+    if tensor.rank > HIGHEST_RANK:
+        value, place = view_around(node, value, tensor.dims, axis), 1
     else:
         place = places[axis]
     pieces = cut(node, value, place, sizes)
     return [
-        node.result(piece, shape, elem=term.elem, turned=turned) for piece, shape in zip(pieces, shapes, strict=True)
+        node.result(piece, shape, elem=tensor.elem, is_nhwc=is_nhwc)
+        for piece, shape in zip(pieces, shapes, strict=True)
     ]
 
 
@@ -211,67 +214,67 @@ def block(node: Node, value: Value, begin: Sequence[int], size: Sequence[int]) -
 
 
 @rule("Expand")
-def expand(node: Node) -> Term:
-    term, wanted = node.term(0), tuple(int(each) for each in node.array(1).reshape(-1))
+def expand(node: Node) -> Tensor:
+    tensor, wanted = node.tensor(0), tuple(int(each) for each in node.array(1).reshape(-1))
     expressible(0 not in wanted, "its result has no elements")
-    shape = tuple(np.broadcast_shapes(node.closed(0), wanted))
-    return node.result(expanded(node, node.codes(0), term.dims, shape), shape, elem=term.elem)
+    shape = tuple(np.broadcast_shapes(node.static_shape(0), wanted))
+    return node.result(expand_to(node, node.codes(0), tensor.dims, shape), shape, elem=tensor.elem)
 
 
-def expanded(node: Node, value: Value, own: Shape, shape: Shape) -> Value:
+def expand_to(node: Node, value: Value, own: Shape, shape: Shape) -> Value:
     """A value repeated until it has a shape."""
     padded = (1,) * (len(shape) - len(own)) + own
     if len(shape) <= HIGHEST_RANK:
         return broadcast(node, node.view(value, padded), shape or (1,))
     kinds = [have == want for have, want in zip(padded, shape, strict=True)]
-    laid, _ = collapsed(padded, kinds)
-    whole, _ = collapsed(shape, kinds)
+    laid, _ = collapse(padded, kinds)
+    whole, _ = collapse(shape, kinds)
     return broadcast(node, node.view(value, laid), whole)
 
 
 @rule("Tile")
-def tile(node: Node) -> Term:
-    term, counts = node.term(0), [int(each) for each in node.array(1).reshape(-1)]
-    need(len(counts) == term.rank, f"{len(counts)} repeats for rank {term.rank}", BadDataError)
+def tile(node: Node) -> Tensor:
+    tensor, counts = node.tensor(0), [int(each) for each in node.array(1).reshape(-1)]
+    need(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}", BadDataError)
     expressible(all(count > 0 for count in counts), "its result has no elements")
-    shape = tuple(size * count for size, count in zip(term.dims, counts, strict=True))
-    if term.rank <= HIGHEST_RANK:
+    shape = tuple(size * count for size, count in zip(tensor.dims, counts, strict=True))
+    if tensor.rank <= HIGHEST_RANK:
         return node.result(
-            node.apply(OperationCode.TILE, node.codes(0), node.graph.ints(counts)), shape, elem=term.elem
+            node.apply(OperationCode.TILE, node.codes(0), node.graph.ints(counts)), shape, elem=tensor.elem
         )
-    laid, places = collapsed(node.closed(0), [(i, count) if count > 1 else 1 for i, count in enumerate(counts)])
+    laid, places = collapse(node.static_shape(0), [(i, count) if count > 1 else 1 for i, count in enumerate(counts)])
     repeats = [1] * len(laid)
     for place, count in zip(places, counts, strict=True):
         repeats[place] *= count
     expressible(len(laid) <= HIGHEST_RANK, "it repeats along too many axes")
     tiled = node.apply(OperationCode.TILE, node.view(node.codes(0), laid), node.graph.ints(repeats))
-    return node.result(tiled, shape, elem=term.elem)
+    return node.result(tiled, shape, elem=tensor.elem)
 
 
 @rule("ConstantOfShape")
-def constant_of_shape(node: Node) -> Term:
+def constant_of_shape(node: Node) -> Tensor:
     shape = tuple(int(each) for each in node.array(0).reshape(-1))
     expressible(0 not in shape, "its result has no elements")
     value = node.attribute("value")
-    number = node.conversion.whole.file.array(value)[0] if value is not None else np.zeros(1, np.float32)
+    number = node.conversion.state.file.array(value)[0] if value is not None else np.zeros(1, np.float32)
     node.graph.reserve(8 * math.prod(shape))
-    return node.known_result(np.full(shape, number.reshape(-1)[0]))
+    return node.constant_result(np.full(shape, number.reshape(-1)[0]))
 
 
 @rule("EyeLike")
-def eye_like(node: Node) -> Term:
-    rows, columns = node.closed(0)
-    elem = int(node.attribute("dtype", node.term(0).elem))
+def eye_like(node: Node) -> Tensor:
+    rows, columns = node.static_shape(0)
+    elem = int(node.attribute("dtype", node.tensor(0).elem))
     expressible(elem in DTYPES, f"it is of type {elem}, which NNAPI does not have")
     node.graph.reserve(8 * rows * columns)
-    return node.known_result(np.eye(rows, columns, int(node.attribute("k", 0)), DTYPES[elem]))
+    return node.constant_result(np.eye(rows, columns, int(node.attribute("k", 0)), DTYPES[elem]))
 
 
 @rule("Trilu")
-def trilu(node: Node) -> Term:
+def trilu(node: Node) -> Tensor:
     """One triangle of the last two axes; the other is zero."""
-    term = node.term(0)
-    shape = node.closed(0)
+    tensor = node.tensor(0)
+    shape = node.static_shape(0)
     k = int(node.array(1).reshape(())) if node.has(1) else 0
     rows, columns = shape[-2:]
     node.graph.reserve(2 * rows * columns)
@@ -280,13 +283,13 @@ def trilu(node: Node) -> Term:
     x = node.view(node.codes(0), (math.prod(shape[:-2]), rows, columns))
     kept = node.graph.constant(mask.reshape(1, rows, columns))
     zero = node.like_any(x, x.type.zero_point)
-    return node.result(select(node, kept, x, zero, x.shape), shape, elem=term.elem)
+    return node.result(select(node, kept, x, zero, x.shape), shape, elem=tensor.elem)
 
 
 @rule("ReverseSequence")
-def reverse_sequence(node: Node) -> Term:
+def reverse_sequence(node: Node) -> Tensor:
     """The beginning of each row, as long as its length says, is read backwards: the place of each element is listed."""
-    shape, lengths = node.closed(0), node.array(1).reshape(-1)
+    shape, lengths = node.static_shape(0), node.array(1).reshape(-1)
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")
     need(len(lengths) == shape[batch], f"{len(lengths)} lengths for {shape[batch]} rows", BadDataError)
@@ -297,4 +300,6 @@ def reverse_sequence(node: Node) -> Term:
         line[:length] = line[:length][::-1].copy()
     rows = node.view(node.codes(0), (shape[0] * shape[1], math.prod(shape[2:])))
     picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(places.reshape(-1)))
-    return node.result(picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=node.term(0).elem)
+    return node.result(
+        picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=node.tensor(0).elem
+    )

@@ -58,7 +58,7 @@ def round_half_even(node: TfliteNode) -> None:
     low = _floor(node, x)
     rest = subtract(node, x, low)
     even = times(node, _floor(node, times(node, plus(node, low, 1), 0.5)), 2)
-    half = broadcast(node, node.like(x, 0.5), node.known(x))
+    half = broadcast(node, node.like(x, 0.5), node.static_shape_of(x))
     nearest = choose(node, truth(node, OperationCode.GREATER, rest, half), plus(node, low, 1), low)
     node.deliver(choose(node, truth(node, OperationCode.EQUAL, rest, half), even, nearest))
 
@@ -67,7 +67,7 @@ def round_half_even(node: TfliteNode) -> None:
 def sign(node: TfliteNode) -> None:
     """1 above zero, -1 below it, 0 at it."""
     x = node.graph.real(node.input(0))
-    shape, zero = node.known(x), node.like(x, 0)
+    shape, zero = node.static_shape_of(x), node.like(x, 0)
     below, none, above = (broadcast(node, node.like(x, number), shape) for number in (-1, 0, 1))
     low = choose(node, truth(node, OperationCode.LESS, x, zero), below, none)
     node.deliver(choose(node, truth(node, OperationCode.GREATER, x, zero), above, low))
@@ -96,7 +96,7 @@ def gelu(node: TfliteNode) -> None:
 def cumsum(node: TfliteNode) -> None:
     """A product with a triangle of ones."""
     o, x = node.options, node.graph.real(node.input(0))
-    shape = node.known(x)
+    shape = node.static_shape_of(x)
     axis = node.axis(node.number(1), x.rank)
     n = shape[axis]
     node.graph.reserve(x.type.dtype.itemsize * n * n)

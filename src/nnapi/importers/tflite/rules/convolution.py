@@ -84,8 +84,8 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
     expressible(scheme in PADDING.values(), f"its padding scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
     x, filter = read_weights(node, 0, 1)
     expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
-    batches, height, width, _ = node.known(x)
-    units, tall, wide, _ = node.known(filter)
+    batches, height, width, _ = node.static_shape_of(x)
+    units, tall, wide, _ = node.static_shape_of(filter)
     overlap = (0, 0) if scheme == PaddingCode.PADDING_SAME else (max(tall - down, 0), max(wide - across, 0))
     shape = np.array([batches, height * down + overlap[0], width * across + overlap[1], units], np.int32)
     node.emit(
@@ -108,7 +108,7 @@ def fully_connected(node: TfliteNode) -> None:
     x, weights = read_weights(node, 0, 1)
     if weights.rank != 2:
         raise Refused(f"its weights are of rank {weights.rank}")
-    units, depth = node.known(weights)
+    units, depth = node.static_shape_of(weights)
     bias = bias_of(node, 2, x, weights, units)
     act = node.activation(o.activation)
     out = node.output
@@ -130,7 +130,7 @@ def fully_connected(node: TfliteNode) -> None:
 def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
     """FULLY_CONNECTED with a scale for each unit, as a convolution of single pixels."""
     units, depth = weights.shape
-    filter = retyped(weights, weights.type.with_dimensions((units, 1, 1, depth)))
+    filter = with_type(weights, weights.type.with_dimensions((units, 1, 1, depth)))
     batch = math.prod(x.shape) // depth
     pixels = node.reshape(x, (batch, 1, 1, depth))
     out = node.temporary(node.output.type.with_dimensions((batch, 1, 1, units)), "pixels")
@@ -155,7 +155,7 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
     scale = 0.0 if weights.type.channel or not is_quantized else x.type.scale * weights.type.scale
     if not node.has(i):
         type = OperandType(INT32 if is_quantized else x.type.code, (channels,), scale)
-        return node.graph.filled(type, name=f"{node.output.name}:bias")
+        return node.graph.full(type, name=f"{node.output.name}:bias")
     bias = node.input(i)
     if not is_quantized:
         return bias
@@ -163,10 +163,10 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
     if len(tensor.scales) > 1 and tensor.axis >= max(len(tensor.shape), 1):
         node.note("the scales of a bias follow from input and weights: those along an axis that it lacks are ignored")
     expressible(bias.array is not None, "its bias is computed, of codes NNAPI needs a constant one")
-    return retyped(bias, OperandType(bias.type.code, bias.shape, scale))
+    return with_type(bias, OperandType(bias.type.code, bias.shape, scale))
 
 
-def retyped(value: Value, type: OperandType) -> Value:
+def with_type(value: Value, type: OperandType) -> Value:
     """The same constant under another type of the same storage."""
     if value.array is None:
         raise Refused(f"{value.name} is computed, NNAPI needs a constant")

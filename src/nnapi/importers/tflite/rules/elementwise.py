@@ -84,12 +84,12 @@ def fusing(node: TfliteNode) -> None:
     x, y = node.inputs
     if code == OperationCode.DIV and x.type.code == INT32:
         node.activation(node.options.activation)
-        truncated_quotient(node, x, y)
+        divide_towards_zero(node, x, y)
     else:
         node.emit(code, x, y, node.activation(node.options.activation))
 
 
-def truncated_quotient(node: TfliteNode, x: Value, y: Value) -> None:
+def divide_towards_zero(node: TfliteNode, x: Value, y: Value) -> None:
     """TFLite's quotient of integers is rounded towards zero, NNAPI's down."""
     size = divide(
         node, node.apply(OperationCode.ABS, x, shape=x.shape), node.apply(OperationCode.ABS, y, shape=y.shape)
@@ -109,7 +109,7 @@ def fusing_nothing(node: TfliteNode) -> None:
     x, y = node.inputs
     code = FUSING[names.get(node.kind, "DIV")]
     if code == OperationCode.DIV and x.type.code == INT32:
-        truncated_quotient(node, x, y)
+        divide_towards_zero(node, x, y)
     else:
         node.emit(code, x, y, node.i32(0))
 
@@ -165,7 +165,7 @@ def leaky_relu(node: TfliteNode) -> None:
     zero_point = 0 if slope >= 0 else 1
     type = OperandType(x.type.code, (1,), abs(slope) or 1.0, zero_point)
     code = zero_point + (int(np.sign(slope)))
-    node.emit(OperationCode.PRELU, x, node.graph.filled(type, code))
+    node.emit(OperationCode.PRELU, x, node.graph.full(type, code))
 
 
 @rule("SOFTMAX")
@@ -211,7 +211,7 @@ def select(node: TfliteNode) -> None:
     condition, x, y = node.inputs
     shapes = {condition.shape, x.shape, y.shape}
     if len(shapes) > 1:
-        known = [node.known(value) for value in (condition, x, y)]
+        known = [node.static_shape_of(value) for value in (condition, x, y)]
         if node.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # one condition for each row
             condition = node.reshape(condition, (*condition.shape, *(1 for _ in x.shape[1:])))
             known[0] = condition.shape
@@ -219,7 +219,7 @@ def select(node: TfliteNode) -> None:
         condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
     if x.type.code == BOOL8:
         chosen = choose(node, condition, node.graph.bytes(x), node.graph.bytes(y))
-        node.emit(OperationCode.NOT_EQUAL, chosen, node.graph.filled(OperandType(QUANT8, (1,), 1.0, 0)))
+        node.emit(OperationCode.NOT_EQUAL, chosen, node.graph.full(OperandType(QUANT8, (1,), 1.0, 0)))
         return
     node.emit(OperationCode.SELECT, condition, x, y)
 

@@ -114,7 +114,7 @@ def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | 
     arguments = (x, *(node.graph.ints(numbers) for numbers in bounds), *map(node.i32, masks))
     if to is not None:
         return node.emit(OperationCode.STRIDED_SLICE, *arguments, to=to)
-    node.known(x)
+    node.static_shape_of(x)
     return node.apply(OperationCode.STRIDED_SLICE, *arguments, shape=())
 
 
@@ -160,7 +160,7 @@ def gather(node: TfliteNode) -> None:
         gather_in_batches(node, x, indices, axis, batch)
     elif node.is_scalar(1):
         picked = node.apply(OperationCode.GATHER, x, node.i32(axis), indices, shape=())
-        node.reshape(picked, without_axis(picked.shape or node.known(x), axis), to=node.output)
+        node.reshape(picked, without_axis(picked.shape or node.static_shape_of(x), axis), to=node.output)
     else:
         node.emit(OperationCode.GATHER, x, node.i32(axis), indices)
 
@@ -168,8 +168,8 @@ def gather(node: TfliteNode) -> None:
 def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
     """Indices of each batch, moved on by where its rows begin when all batches are laid one after another."""
     expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
-    count, dimension = math.prod(node.known(x)[:batch]), x.shape[axis]
-    expressible(node.known(indices)[:batch] == x.shape[:batch], "its batches differ")
+    count, dimension = math.prod(node.static_shape_of(x)[:batch]), x.shape[axis]
+    expressible(node.static_shape_of(indices)[:batch] == x.shape[:batch], "its batches differ")
     node.graph.reserve(4 * count)
     begins = np.arange(count, dtype=np.int32).reshape(count, 1) * dimension
     rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
@@ -184,7 +184,7 @@ def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, bat
 def gather_nd(node: TfliteNode) -> None:
     """Indices of several axes become those of the axes laid flat."""
     x, indices = node.input(0), node.input(1)
-    *outer, depth = node.known(indices)
+    *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
     expressible(all(x.shape[1:depth]), f"{x.name} has open dimensions {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
@@ -214,7 +214,7 @@ def reverse_sequence(node: TfliteNode) -> None:
     """The beginning of each row, as long as its length says, is read backwards."""
     o, x, lengths = node.options, node.input(0), node.input(1)
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
-    batch, dimension, *rest = node.known(x)
+    batch, dimension, *rest = node.static_shape_of(x)
     node.graph.reserve(4 * dimension + 4 * batch)
     places = node.graph.ints(np.arange(dimension).reshape(1, dimension))
     ends = node.reshape(lengths, (batch, 1))
@@ -223,7 +223,7 @@ def reverse_sequence(node: TfliteNode) -> None:
         OperationCode.SUB, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)), none, shape=shape
     )
     past = node.apply(OperationCode.LESS, mirrored, node.like(mirrored, 0), shape=shape, type=OperandType(BOOL8))
-    own = node.apply(OperationCode.ADD, places, node.graph.filled(OperandType(INT32, (batch, 1))), none, shape=shape)
+    own = node.apply(OperationCode.ADD, places, node.graph.full(OperandType(INT32, (batch, 1))), none, shape=shape)
     chosen = node.apply(OperationCode.SELECT, past, own, mirrored, shape=shape, type=OperandType(INT32))
     begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
     flat = node.reshape(node.apply(OperationCode.ADD, chosen, begins, none, shape=shape), (batch * dimension,))

@@ -72,7 +72,7 @@ def space_to_batch(node: TfliteNode) -> None:
         node.emit(OperationCode.SPACE_TO_BATCH_ND, x, node.input(1), node.input(2))
         return
     expressible(x.rank == 3 and len(block) == 1, f"NNAPI has it for images, the input is of rank {x.rank}")
-    n, h, c = node.known(x)
+    n, h, c = node.static_shape_of(x)
     image = node.reshape(x, (n, h, 1, c))
     paddings = node.graph.ints([pads, [0, 0]])
     sizes = node.graph.ints([*block, 1])
@@ -88,7 +88,7 @@ def batch_to_space(node: TfliteNode) -> None:
         node.emit(OperationCode.BATCH_TO_SPACE_ND, x, node.input(1))
         return
     expressible(x.rank in (3, 4) and len(block) == x.rank - 2, f"NNAPI has it for images, the input has rank {x.rank}")
-    node.known(x)
+    node.static_shape_of(x)
     image = x if x.rank == 4 else node.reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2]))
     sizes = block if x.rank == 4 else [*block, 1]
     cuts = crops if x.rank == 4 else [*crops, 0, 0]

@@ -43,13 +43,13 @@ def cast(node: TfliteNode) -> None:
     if source == target:
         node.bind(0, x)
     elif source == BOOL8:
-        one, zero = (node.graph.filled(_name_type(target, x), number) for number in (1, 0))
+        one, zero = (node.graph.full(_name_type(target, x), number) for number in (1, 0))
         node.emit(OperationCode.SELECT, x, one, zero)
     elif target == BOOL8:
         node.emit(
             OperationCode.NOT_EQUAL,
             x,
-            node.graph.filled(OperandType(source, (1,), x.type.scale, x.type.zero_point), x.type.zero_point),
+            node.graph.full(OperandType(source, (1,), x.type.scale, x.type.zero_point), x.type.zero_point),
         )
     elif target == QUANT8_SIGNED:
         whole = x if source == INT32 else node.apply(OperationCode.CAST, x, type=OperandType(INT32))

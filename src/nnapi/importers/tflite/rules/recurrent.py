@@ -14,7 +14,7 @@ from nnapi.importers.movement import split
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.convolution import retyped
+from nnapi.importers.tflite.rules.convolution import with_type
 from nnapi.model.operand import OperandType, Shape
 
 QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT16_SYMM
@@ -97,7 +97,7 @@ def bidirectional_lstm(node: TfliteNode) -> None:
     cell = _cell(node, range(48))
     x = cell[0]
     flags = (node.flag(o.merge_outputs), node.flag(o.time_major))
-    norms = [node.graph.omitted(x.type.code) for _ in range(8)]
+    norms = [node.graph.no_value(x.type.code) for _ in range(8)]
     targets = node.outputs[:1] if o.merge_outputs else node.outputs
     node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM, *cell, *_scalars(node, x), *flags, *norms, to=targets)
 
@@ -117,7 +117,7 @@ def rnn(node: TfliteNode) -> None:
 
 def _tanh_step(node: TfliteNode, x: Value, weights: Value, recurrent: Value, bias: Value, state: Value) -> Value:
     none, code = node.i32(0), OperationCode.FULLY_CONNECTED
-    zeros = node.graph.filled(bias.type)
+    zeros = node.graph.full(bias.type)
     seen = node.apply(code, x, weights, bias, none, shape=state.shape)
     remembered = node.apply(code, state, recurrent, zeros, none, shape=state.shape)
     total = node.apply(OperationCode.ADD, seen, remembered, none, shape=state.shape)
@@ -134,7 +134,7 @@ def sequence_rnn(node: TfliteNode) -> None:
         return
     time_axis = 0 if o.time_major else 1
     x, weights, recurrent, bias, state = cell
-    steps = node.known(x)[time_axis]
+    steps = node.static_shape_of(x)[time_axis]
     expressible(steps <= MOST_STEPS, f"NNAPI's cell has no TANH, and its {steps} steps are too many to write out")
     outputs = []
     for step in _steps(node, x, time_axis):
@@ -174,12 +174,12 @@ def _cell(node: TfliteNode, positions: Sequence[int]) -> list[Value]:
     values = []
     for i in positions:
         if not node.has(i):
-            values.append(node.graph.omitted())
+            values.append(node.graph.no_value())
             continue
         value, tensor = node.input(i), node.tensor(i)
         if value.type.code == INT32 and tensor.scales:
             expressible(len(tensor.scales) == 1, f"{tensor} has a scale per channel")
-            value = retyped(value, OperandType(INT32, value.shape, tensor.scales[0]))
+            value = with_type(value, OperandType(INT32, value.shape, tensor.scales[0]))
         if value.is_quantized:
             node.note("quantised recurrent cells are computed in real numbers")
         values.append(node.graph.real(value))
@@ -235,11 +235,11 @@ def _integer_operand(node: TfliteNode, i: int) -> Value:
     codes = {9: QUANT16_SYMM, 10: QUANT16_SYMM, 11: QUANT16_SYMM, **dict.fromkeys(BIASES, INT32)}
     code = codes.get(i, QUANT16_SYMM if i >= 20 else QUANT8_SYMM)
     if not node.has(i):
-        return node.graph.omitted(code)
+        return node.graph.no_value(code)
     value, tensor = node.input(i), node.tensor(i)
     scale = tensor.scales[0] if tensor.scales else 0.0
     expressible(not any(tensor.zero_points), f"{tensor} has a zero point")
-    return retyped(value, OperandType(code, value.shape, scale))
+    return with_type(value, OperandType(code, value.shape, scale))
 
 
 def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:

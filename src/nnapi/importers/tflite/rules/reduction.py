@@ -46,13 +46,13 @@ def bucketize(node: TfliteNode) -> None:
     """How many of the boundaries are not above each element."""
     x, boundaries = node.input(0), node.options.boundaries
     expressible(boundaries, "it has no boundaries")
-    shape = node.known(x)
+    shape = node.static_shape_of(x)
     real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32), shape=shape)
     spread = node.reshape(real, (*shape, 1))
     wide = (*shape, len(boundaries))
     limits = node.graph.constant(np.asarray(boundaries, np.float32))
     reached = node.apply(OperationCode.GREATER_EQUAL, spread, limits, shape=wide, type=OperandType(BOOL8))
-    one, zero = (node.graph.filled(OperandType(FLOAT32, wide), number) for number in (1, 0))
+    one, zero = (node.graph.full(OperandType(FLOAT32, wide), number) for number in (1, 0))
     counted = node.apply(OperationCode.SELECT, reached, one, zero, shape=wide, type=OperandType(FLOAT32))
     axis = node.graph.ints([x.rank])
     total = node.apply(
@@ -68,6 +68,6 @@ def batch_matmul(node: TfliteNode) -> None:
     if x.is_float and y.is_quantized:
         y = node.graph.real(y)
     if x.shape[:-2] != y.shape[:-2]:
-        batches = np.broadcast_shapes(node.known(x)[:-2], node.known(y)[:-2])
+        batches = np.broadcast_shapes(node.static_shape_of(x)[:-2], node.static_shape_of(y)[:-2])
         x, y = (broadcast(node, value, (*batches, *value.shape[-2:])) for value in (x, y))
     node.emit(OperationCode.BATCH_MATMUL, x, y, node.flag(node.options.adj_x), node.flag(node.options.adj_y))

@@ -29,7 +29,7 @@ def sparse_to_dense(node: TfliteNode) -> None:
     indices, shape = node.input(0), node.numbers(1)
     values, default = node.input(2), node.input(3)
     depth = indices.shape[-1] if indices.rank > 1 else 1
-    rows = node.reshape(indices, (math.prod(node.known(indices)) // depth, depth))
+    rows = node.reshape(indices, (math.prod(node.static_shape_of(indices)) // depth, depth))
     count = rows.shape[0]
     difference = node.apply(OperationCode.SUB, values, default, node.i32(0), shape=values.shape)
     if values.shape != (count,):
@@ -40,7 +40,7 @@ def sparse_to_dense(node: TfliteNode) -> None:
 @rule("UNSORTED_SEGMENT_SUM")
 def unsorted_segment_sum(node: TfliteNode) -> None:
     data, ids, count = node.graph.real(node.input(0)), node.input(1), node.number(2)
-    places = node.reshape(ids, (*node.known(ids), 1))
+    places = node.reshape(ids, (*node.static_shape_of(ids), 1))
     node.deliver(_add_at(node, places, data, [count, *data.shape[ids.rank :]]))
 
 
@@ -53,7 +53,7 @@ def segment_sum(node: TfliteNode) -> None:
 
 def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
     """Zeros of ``shape`` with the updates added at their indices, the last axis of which are coordinates."""
-    *outer, depth = node.known(indices)
+    *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
     places, count = math.prod(shape[:depth]), math.prod(outer)
     width = math.prod(shape[depth:])
@@ -73,17 +73,17 @@ def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) 
 def dynamic_update_slice(node: TfliteNode) -> None:
     """Along each axis the update is stretched to where it goes; a mask then chooses between it and the input."""
     x, update, start = node.input(0), node.input(1), node.input(2)
-    shape = node.known(x)
+    shape = node.static_shape_of(x)
     expressible(update.rank == x.rank, f"its update has rank {update.rank}, its input {x.rank}")
     mask: Value | None = None
-    for axis, (dimension, width) in enumerate(zip(shape, node.known(update), strict=True)):
+    for axis, (dimension, width) in enumerate(zip(shape, node.static_shape_of(update), strict=True)):
         if width == dimension:
             continue
         node.graph.reserve(4 * dimension)
         begin = node.apply(OperationCode.SLICE, start, node.graph.ints([axis]), node.graph.ints([1]), shape=(1,))
-        begin = _between(node, begin, 0, dimension - width)
+        begin = _clamp(node, begin, 0, dimension - width)
         places = subtract(node, node.graph.ints(np.arange(dimension)), begin)
-        source = _between(node, places, 0, width - 1)
+        source = _clamp(node, places, 0, width - 1)
         stretched = (*update.shape[:axis], dimension, *update.shape[axis + 1 :])
         update = node.apply(OperationCode.GATHER, update, node.i32(axis), source, shape=stretched)
         inside = truth(node, OperationCode.EQUAL, places, source)
@@ -97,7 +97,7 @@ def dynamic_update_slice(node: TfliteNode) -> None:
     node.deliver(choose(node, truth(node, OperationCode.LOGICAL_AND, mask, whole), update, x))
 
 
-def _between(node: TfliteNode, value: Value, low: int, high: int) -> Value:
+def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:
     """Integers held between two bounds."""
     assert value.type.code == INT32
     raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low), shape=value.shape)

@@ -68,7 +68,7 @@ def concatenation(node: TfliteNode) -> None:
     values = node.inputs
     axis = node.axis(node.options.axis, values[0].rank)
     if act := node.options.activation:
-        node.fused_after(act)
+        node.activate_after(act)
     concatenate(node, values, axis, to=node.output)
 
 
@@ -105,7 +105,7 @@ def split_unevenly(node: TfliteNode) -> None:
     axis = node.axis(node.number(2), x.rank)
     need(len(sizes) == len(node.outputs), f"{len(sizes)} sizes for {len(node.outputs)} outputs", BadDataError)
     if -1 in sizes:
-        rest = node.known(x)[axis] - sum(sizes) - 1
+        rest = node.static_shape_of(x)[axis] - sum(sizes) - 1
         sizes = [rest if size == -1 else size for size in sizes]
     begin, size = [0] * x.rank, [-1] * x.rank
     for out, width in zip(node.outputs, sizes, strict=True):
@@ -162,12 +162,12 @@ def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
     """NNAPI pads no int32: constants are joined to both ends."""
     pads = np.array(node.numbers(1)).reshape(-1, 2)
     for axis, (before, after) in enumerate(pads.tolist()):
-        shape = list(node.known(x))
+        shape = list(node.static_shape_of(x))
         ends = []
         for width in (before, after):
             shape[axis] = width
             type = OperandType(INT32, tuple(shape))
-            ends.append([node.graph.filled(type, number)] if width else [])
+            ends.append([node.graph.full(type, number)] if width else [])
         if before or after:
             x = concatenate(node, [*ends[0], x, *ends[1]], axis)
     node.deliver(x)
@@ -209,8 +209,8 @@ def fill(node: TfliteNode) -> None:
 
 @rule("ZEROS_LIKE")
 def zeros_like(node: TfliteNode) -> None:
-    type = node.output.type.with_dimensions(node.known(node.input(0)))
-    node.deliver(node.graph.filled(type, type.zero_point, node.output.name))
+    type = node.output.type.with_dimensions(node.static_shape_of(node.input(0)))
+    node.deliver(node.graph.full(type, type.zero_point, node.output.name))
 
 
 @rule("RANGE")
@@ -247,7 +247,7 @@ def one_hot(node: TfliteNode) -> None:
         expressible(switched == (True, True), "its booleans are not true where hot and false elsewhere")
         node.deliver(hot)
         return
-    choices = [broadcast(node, value, node.known(hot)) for value in (on, off)]
+    choices = [broadcast(node, value, node.static_shape_of(hot)) for value in (on, off)]
     node.emit(OperationCode.SELECT, hot, *choices)
 
 
@@ -255,7 +255,7 @@ def one_hot(node: TfliteNode) -> None:
 def matrix_diag(node: TfliteNode) -> None:
     """Each row times a unit matrix."""
     x = node.graph.real(node.input(0))
-    n = node.known(x)[-1]
+    n = node.static_shape_of(x)[-1]
     rows = node.reshape(x, (*x.shape[:-1], 1, n))
     node.graph.reserve(4 * n * n)
     node.deliver(multiply(node, rows, node.graph.constant(np.eye(n, dtype=x.type.dtype))))
@@ -265,7 +265,7 @@ def matrix_diag(node: TfliteNode) -> None:
 def matrix_set_diag(node: TfliteNode) -> None:
     """A matrix where the unit matrix has zeros, the diagonal where it has ones."""
     x, diagonal = node.reals()
-    *batch, rows, columns = node.known(x)
+    *batch, rows, columns = node.static_shape_of(x)
     node.graph.reserve(5 * rows * columns)
     eye = np.eye(rows, columns, dtype=np.bool_)
     shape = (*batch, rows, columns)
@@ -274,7 +274,7 @@ def matrix_set_diag(node: TfliteNode) -> None:
     along = node.reshape(diagonal, (*batch, min(rows, columns), 1))
     lines = multiply_into(node, along, node.graph.constant(spread), (*batch, min(rows, columns), columns))
     if rows > columns:
-        missing = node.graph.filled(x.type.with_dimensions((*batch, rows - columns, columns)))
+        missing = node.graph.full(x.type.with_dimensions((*batch, rows - columns, columns)))
         lines = concatenate(node, [lines, missing], len(batch))
     mask = broadcast(node, node.graph.constant(eye), shape)
     node.deliver(choose(node, mask, lines, x))

@@ -40,9 +40,9 @@ def stablehlo_slice(node: TfliteNode) -> None:
 
 @rule("STABLEHLO_BROADCAST_IN_DIM")
 def stablehlo_broadcast(node: TfliteNode) -> None:
-    x, shape = node.input(0), node.known(node.output)
+    x, shape = node.input(0), node.static_shape_of(node.output)
     own = [1] * len(shape)
-    for axis, dimension in zip(node.options.broadcast_dimensions, node.known(x), strict=False):
+    for axis, dimension in zip(node.options.broadcast_dimensions, node.static_shape_of(x), strict=False):
         own[node.axis(axis, len(shape))] = dimension
     node.deliver(broadcast(node, node.reshape(x, own), shape))
 
@@ -50,7 +50,7 @@ def stablehlo_broadcast(node: TfliteNode) -> None:
 @rule("STABLEHLO_IOTA")
 def stablehlo_iota(node: TfliteNode) -> None:
     out = node.output
-    shape, axis = node.known(out), node.axis(node.options.iota_dimension, out.rank)
+    shape, axis = node.static_shape_of(out), node.axis(node.options.iota_dimension, out.rank)
     node.graph.reserve(8 * shape[axis])
     line = np.arange(shape[axis]).astype(out.type.dtype).reshape([-1 if i == axis else 1 for i in range(out.rank)])
     node.deliver(broadcast(node, node.graph.constant(line), shape))

@@ -14,7 +14,7 @@ Shapes = Mapping[str, Sequence[int]]
 """Dimensions that somebody gives to inputs, by name."""
 
 
-class Shared:
+class ImportState:
     """The file, what was refused and noted, and what may still be made of it."""
 
     def __init__(self, file: File, name: str, shapes: Shapes) -> None:

@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnapi.importers.onnx.folding import can_fold, fold, plain
+from nnapi.importers.onnx.folding import as_supported_array, can_fold, fold
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.terms import Term, constant
+from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 
 if TYPE_CHECKING:
     import onnx
 
 
-def known_results(
-    file: File, proto: onnx.NodeProto, opset: int, terms: Sequence[Term | None]
-) -> list[Term | None] | None:
+def compute_constants(
+    file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
+) -> list[Tensor | None] | None:
     """The results that are known before a run: those of constants, and dimensions."""
     name = next(iter(proto.output), "")
-    if proto.op_type in ("Shape", "Size") and terms[0] is not None and terms[0].array is None:
-        shape = np.array([each or -1 for each in terms[0].dims], np.int64)
+    if proto.op_type in ("Shape", "Size") and tensors[0] is not None and tensors[0].array is None:
+        shape = np.array([each or -1 for each in tensors[0].dims], np.int64)
         if proto.op_type == "Size":
-            expressible(terms[0].is_known, "it depends on dimensions that only a run knows")
+            expressible(tensors[0].is_known, "it depends on dimensions that only a run knows")
             return [constant(name, np.array(int(np.prod(shape, dtype=np.int64)), np.int64))]
         begin, end = (_attribute(proto, key) for key in ("start", "end"))
         part = shape[slice(begin, end)]
         return [constant(name, part, is_open=bool((part < 0).any()))]
     if proto.op_type == "Constant":
         return [_constant(file, proto, opset, name)]
-    if not can_fold(proto.op_type, terms):
+    if not can_fold(proto.op_type, tensors):
         return None
-    is_open = any(term is not None and term.is_open for term in terms)
-    results: list[Term | None] = []
-    for output, found in zip(proto.output, fold(proto, opset, terms), strict=True):
-        array = plain(found)
+    is_open = any(tensor is not None and tensor.is_open for tensor in tensors)
+    results: list[Tensor | None] = []
+    for output, found in zip(proto.output, fold(proto, opset, tensors), strict=True):
+        array = as_supported_array(found)
         if output and array is None:
             raise Refused(f"its constant result {output} is of a type that NNAPI does not have")
         open_here = is_open and array is not None and bool((array < 0).any())
@@ -44,10 +44,10 @@ def known_results(
     return results
 
 
-def _constant(file: File, proto: onnx.NodeProto, opset: int, name: str) -> Term:
+def _constant(file: File, proto: onnx.NodeProto, opset: int, name: str) -> Tensor:
     value = next((each for each in proto.attribute if each.name == "value"), None)
     if value is None:
-        array = plain(fold(proto, opset, [])[0])
+        array = as_supported_array(fold(proto, opset, [])[0])
         expressible(array is not None, "it is of a type that NNAPI does not have")
         assert array is not None
         return constant(name, array)

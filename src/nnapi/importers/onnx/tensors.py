@@ -75,11 +75,11 @@ OPEN = 0
 
 
 @dataclass(eq=False, slots=True)
-class Term:
+class Tensor:
     """A tensor. ``array`` is a constant in the file's type, ``value`` what the graph has for it (of a constant it is
     made when asked for). ``shape`` is the file's; the value may lay the same elements under other dimensions.
 
-    ``turned``: the value is an NHWC image of what the file calls NCHW. ``is_open``: the array holds dimensions of a
+    ``is_nhwc``: the value is an NHWC image of what the file calls NCHW. ``is_open``: the array holds dimensions of a
     tensor, and -1 for those that only a run knows. ``is_refused``: it stands for what could not be expressed.
     ``codes``: of a constant of real numbers, those that stand for them in the file.
     """
@@ -90,7 +90,7 @@ class Term:
     array: Array | None = None
     value: Value | None = None
     in_file: bool = False
-    turned: bool = False
+    is_nhwc: bool = False
     is_open: bool = False
     is_refused: bool = False
     codes: Value | None = None
@@ -112,11 +112,11 @@ class Term:
         return self.array is not None or (self.shape is not None and OPEN not in self.shape)
 
 
-def constant(name: str, array: Array, *, in_file: bool = False, is_open: bool = False) -> Term:
-    """A constant term."""
+def constant(name: str, array: Array, *, in_file: bool = False, is_open: bool = False) -> Tensor:
+    """A constant tensor."""
     elem = ELEM_OF.get(array.dtype, 0)
     expressible(elem, f"{name} is of type {array.dtype}, which NNAPI does not have")
-    return Term(name, elem, array.shape, array, in_file=in_file, is_open=is_open)
+    return Tensor(name, elem, array.shape, array, in_file=in_file, is_open=is_open)
 
 
 def code_of(elem: int, name: str) -> O:
@@ -133,7 +133,7 @@ def operand_type(elem: int, shape: Shape, name: str) -> OperandType:
     return OperandType(code_of(elem, name), shape or (1,), 1.0 if elem in BYTES else 0.0)
 
 
-def stored(array: Array, type: OperandType, name: str) -> Array:
+def as_stored(array: Array, type: OperandType, name: str) -> Array:
     """A constant as its operand type stores it; Refused where that cannot hold its numbers."""
     if array.dtype == type.dtype:
         return array
@@ -147,7 +147,7 @@ def stored(array: Array, type: OperandType, name: str) -> Array:
         return array.astype(type.dtype)
 
 
-def fixed(name: str, shape: Shape | None, wanted: Shape) -> Shape:
+def fix_shape(name: str, shape: Shape | None, wanted: Shape) -> Shape:
     """The dimensions that somebody gives to an input, which must be those of the file where it says them."""
     fits = shape is None or (
         len(shape) == len(wanted) and all(have in (OPEN, want) for have, want in zip(shape, wanted, strict=True))

@@ -7,30 +7,30 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.terms import FLOAT, Term
+from nnapi.importers.onnx.tensors import FLOAT, Tensor
 from nnapi.model.operand import ChannelQuantization, OperandType
 
 SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 
 
-def is_coded(term: Term) -> bool:
+def is_coded(tensor: Tensor) -> bool:
     """Whether a tensor of real numbers is there as codes of one scale."""
-    value = term.codes if term.codes is not None else term.value
-    return term.elem == FLOAT and value is not None and value.type.code in (QUANT8, SIGNED)
+    value = tensor.codes if tensor.codes is not None else tensor.value
+    return tensor.elem == FLOAT and value is not None and value.type.code in (QUANT8, SIGNED)
 
 
-def coded(node: Node, *indices: int) -> bool:
+def computes_in_codes(node: Node, *indices: int) -> bool:
     """Whether a result is wanted in codes, and inputs are there in codes of the same kind."""
-    terms = [node.term(i) for i in indices]
-    if node.wanted is None or not all(is_coded(term) for term in terms):
+    tensors = [node.tensor(i) for i in indices]
+    if node.wanted is None or not all(is_coded(tensor) for tensor in tensors):
         return False
-    return {node.coded(i).type.code for i in indices} == {node.wanted.code}
+    return {node.codes(i, of_constants=True).type.code for i in indices} == {node.wanted.code}
 
 
 def filter_beside(node: Node, x: Value, i: int) -> Value | None:
     """A constant filter, input ``i``, in codes that NNAPI takes beside those of ``x``; None where there are none."""
-    codes = node.term(i).codes
+    codes = node.tensor(i).codes
     if codes is None or codes.array is None:
         return None
     type, shape = codes.type, codes.type.dimensions
@@ -44,7 +44,7 @@ def filter_beside(node: Node, x: Value, i: int) -> Value | None:
     return Value(OperandType(x.type.code, shape, type.scale, type.zero_point + by), codes.name, array)
 
 
-def rearranged(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
+def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
     """A constant filter under other dimensions, its axes then in another order."""
     assert value.array is not None
     array = np.ascontiguousarray(value.array.reshape(shape).transpose(order))
@@ -63,8 +63,8 @@ def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int, facto
         INT32, (units,), 0.0 if channel else float(np.float32(x.type.scale) * np.float32(filter.type.scale))
     )
     if not node.has(i):
-        return node.graph.filled(type, name=f"{node.name}:bias")
-    array = node.term(i).array
+        return node.graph.full(type, name=f"{node.name}:bias")
+    array = node.tensor(i).array
     if array is None or array.size not in (1, units):
         return None
     numbers = np.rint(np.broadcast_to(array.reshape(-1), (units,)).astype(np.float64) * factor / scales)
@@ -72,7 +72,7 @@ def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int, facto
     return node.graph.constant(np.clip(numbers, limits.min, limits.max).astype(np.int32), type)
 
 
-def in_wanted(node: Node, code: OperationCode, *inputs: Value) -> Value:
+def apply_in_codes(node: Node, code: OperationCode, *inputs: Value) -> Value:
     """An operation whose result is of the wanted codes; in real numbers where NNAPI computes no such codes."""
     assert node.wanted is not None
     return node.apply(code, *inputs, type=node.wanted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.importers.onnx.terms import BYTES, CODES, Term
+from nnapi.importers.onnx.tensors import BYTES, CODES, Tensor
 from nnapi.model.operand import OperandType
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU
 """The fused activation for bounds of Clip."""
 
 
-class Follower(NamedTuple):
+class Fusion(NamedTuple):
     """The fused activation after a node, and the type of the codes that its result is quantised to, None without."""
 
     activation: FuseCode
     codes: OperandType | None
 
 
-NONE = Follower(FuseCode.FUSED_NONE, None)
+NONE = Fusion(FuseCode.FUSED_NONE, None)
 
 
 class Readers:
@@ -36,40 +36,40 @@ class Readers:
         for node in nodes:
             for name in node.input:
                 self._readers.setdefault(name, []).append(node)
-            for name in _captured(node):
+            for name in _names_in_subgraphs(node):
                 self._readers.setdefault(name, []).append(None)
 
-    def follower(self, name: str, terms: Mapping[str, Term]) -> Follower:
+    def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
         """What follows the only reader of a name, and the only reader of what that gives."""
         node = self._only(name)
-        activation = FuseCode.FUSED_NONE if node is None else _activation(node, terms)
+        activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
         if node is not None and activation != FuseCode.FUSED_NONE:
             node = self._only(node.output[0])
-        return Follower(activation, None if node is None else _codes(node, terms))
+        return Fusion(activation, None if node is None else _codes(node, tensors))
 
     def _only(self, name: str) -> onnx.NodeProto | None:
         readers = self._readers.get(name, [])
         return readers[0] if len(readers) == 1 else None
 
 
-def _captured(node: onnx.NodeProto) -> set[str]:
+def _names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
     """The names that the subgraphs of a node read."""
     found: set[str] = set()
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
             for each in graph.node:
-                found |= set(each.input) | _captured(each)
+                found |= set(each.input) | _names_in_subgraphs(each)
             found |= {output.name for output in graph.output}
     return found
 
 
-def _activation(node: onnx.NodeProto, terms: Mapping[str, Term]) -> FuseCode:
+def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode:
     if node.op_type == "Relu":
         return FuseCode.FUSED_RELU
     if node.op_type != "Clip" or node.domain:
         return FuseCode.FUSED_NONE
     attributes = {each.name: each.f for each in node.attribute}
-    arrays = [terms[name].array if name in terms else None for name in node.input[1:3]]
+    arrays = [tensors[name].array if name in tensors else None for name in node.input[1:3]]
     if len(arrays) == 2 and all(array is not None and array.size == 1 for array in arrays):
         low, high = (float(array.reshape(())) for array in arrays if array is not None)
     elif "min" in attributes and "max" in attributes:
@@ -79,18 +79,18 @@ def _activation(node: onnx.NodeProto, terms: Mapping[str, Term]) -> FuseCode:
     return RECTIFIERS.get((low, high), FuseCode.FUSED_NONE)
 
 
-def _codes(node: onnx.NodeProto, terms: Mapping[str, Term]) -> OperandType | None:
+def _codes(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:
     """The type of what QuantizeLinear gives, where NNAPI has it."""
     if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
         return None
-    scale = terms.get(node.input[1])
-    point = terms.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    scale = tensors.get(node.input[1])
+    point = tensors.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     if len(node.input) > 2 and node.input[2] and point is None:
         return None
-    return quantised_type(scale, point)
+    return type_of_codes(scale, point)
 
 
-def quantised_type(scale: Term | None, point: Term | None) -> OperandType | None:
+def type_of_codes(scale: Tensor | None, point: Tensor | None) -> OperandType | None:
     """The type of codes of one constant scale and zero point, None where NNAPI has none."""
     if scale is None or scale.array is None or scale.array.size != 1 or scale.array.dtype.kind != "f":
         return None

@@ -11,20 +11,20 @@ from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.writer import LONG, QUANTIZATION, RECORD, REFERENCE, TENSOR, Writer, layout_of
 
 NAMED = {
-    (quantised, is_open): layout_of(
+    (is_quantized, is_open): layout_of(
         schema.Tensor,
         **TENSOR,
         name=REFERENCE,
-        **({"quantization": REFERENCE} if quantised else {}),
+        **({"quantization": REFERENCE} if is_quantized else {}),
         **({"shape_signature": REFERENCE} if is_open else {}),
     )
-    for quantised in (False, True)
+    for is_quantized in (False, True)
     for is_open in (False, True)
 }
 """Layouts of tensors with names, by whether they are quantised and whether their shape is open."""
 
 
-def named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
+def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
     """Append the tensors of a graph with names and open shapes; gives their places."""
     buffers, places = 0, []
     for tensor in tensors:
