@@ -11,6 +11,7 @@ import nnapi
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError
 from nnapi.testing.tflite_writer import T, const, f32, i32, s8, single, u8
+from tests.disk_cases import full_disk
 from tests.importers.tflite.against_litert import Case, litert, random_array
 
 
@@ -94,6 +95,18 @@ def test_everything_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
     ):
         nnapi.export(model, tmp_path / "half.tflite")
     assert not (tmp_path / "half.tflite").exists()
+
+
+def test_what_fails_while_it_is_written_leaves_the_old_file(tmp_path: Path) -> None:
+    model, path = nnapi.load(single("ABS", [f32(2)], f32(2))), tmp_path / "out.tflite"
+    nnapi.export(model, path)
+    before = path.read_bytes()
+    with full_disk(), pytest.raises(OSError, match="too large"):
+        nnapi.export(model, path)
+    assert path.read_bytes() == before
+    with full_disk(), pytest.raises(OSError, match="too large"):
+        nnapi.export(model, tmp_path / "new.tflite")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_suffix_says_the_format(tmp_path: Path) -> None:

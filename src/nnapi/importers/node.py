@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.graph import FLOAT32, INT32, SAME_SCALE, Graph, Value
+from nnapi.importers.graph import FLOAT32, INT32, Graph, Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.shapes import axis_of
@@ -44,10 +44,6 @@ class Node(ABC):
     @abstractmethod
     def input(self, i: int) -> Value:
         """Input ``i``; Refused where it is not given."""
-
-    @abstractmethod
-    def bind(self, i: int, value: Value) -> None:
-        """Let output ``i`` be a value that exists already."""
 
     @abstractmethod
     def note(self, message: str) -> None:
@@ -160,19 +156,6 @@ class Node(ABC):
         if not value.type.is_known:
             raise Refused(f"{value.name} has open dimensions {list(value.shape)}")
         return value.shape
-
-    def deliver(self, value: Value, i: int = 0) -> None:
-        """Let output ``i`` be a value: itself where it has the output's type, else converted to it."""
-        target = self.outputs[i]
-        same = (value.type.code, value.type.zero_point) == (target.type.code, target.type.zero_point)
-        if same and abs(value.type.scale - target.type.scale) <= SAME_SCALE * target.type.scale:
-            if value.name.startswith(f"{self.outputs[0].name}:"):
-                value.name = target.name
-            self.bind(i, value)
-        elif target.type.is_quantized:
-            self.graph.quantize(self.graph.real(value), target)
-        else:
-            self.graph.emit(OperationCode.CAST, [value], [target])
 
     def reals(self) -> list[Value]:
         """All inputs, codes as the real numbers that they stand for."""

@@ -11,7 +11,6 @@ from nnapi.formats.tflite import IDENTIFIER, schema
 from nnapi.formats.tflite.graph import DTYPES
 from nnapi.formats.tflite.table import Source
 from nnapi.importers.tflite.reader import Options
-from nnapi.importers.tflite.rules import FAMILIES, HOMES, RULES, rule_for
 from tests.formats.tflite.published_schema import getter, plain, published, setters, slots
 
 PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5}
@@ -108,15 +107,6 @@ def test_elements_padding_and_identifier() -> None:
         assert DTYPES[name] == np.dtype(schema.TYPES[number].lower())
     assert tflite.Model.ModelBufferHasIdentifier(b"\0" * 4 + IDENTIFIER, 0)
     assert (schema.SAME, schema.VALID) == (tflite.Padding.SAME, tflite.Padding.VALID)
-
-
-def test_every_rule_stands_where_it_is_looked_for() -> None:
-    for kind in HOMES:
-        rule = rule_for(kind)
-        assert rule is not None
-        assert rule.__module__.rpartition(".")[2] == HOMES[kind]
-    assert set(RULES) == set(HOMES)
-    assert sum(len(kinds.split()) for kinds in FAMILIES.values()) == len(HOMES)
 
 
 def test_parameters_that_the_schema_does_not_have_are_a_mistake() -> None:

@@ -12,7 +12,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError
 from nnapi.importers import load
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
-from nnapi.importers.tflite.rules import rule_for
+from nnapi.importers.tflite.rules import RULES
 from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime
 from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, s8, single, u8, write
@@ -84,7 +84,7 @@ def test_reasons(content: bytes, reason: str, tmp_path: Path) -> None:
 BUILT_IN = [kind for kind in vars(tflite.BuiltinOperator) if kind.isupper() and kind not in ("CUSTOM", "DELEGATE")]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in BUILT_IN if rule_for(kind) is None])
+@pytest.mark.parametrize("kind", [kind for kind in BUILT_IN if RULES.find(kind) is None])
 def test_what_has_no_rule_has_a_reason(kind: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperationsError) as caught:
         loaded(single(kind, [f32(2)], f32(2)), tmp_path)
@@ -92,7 +92,7 @@ def test_what_has_no_rule_has_a_reason(kind: str, tmp_path: Path) -> None:
 
 
 def test_reasons_are_of_operations_without_rule() -> None:
-    assert all(kind in BUILT_IN and rule_for(kind) is None for kind in REASONS)
+    assert all(kind in BUILT_IN and RULES.find(kind) is None for kind in REASONS)
 
 
 def test_tensors_keep_their_names_types_and_dimensions(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """Files that are replaced whole: also where the disk is full, the writer fails, or was killed."""
 
 import os
-import resource
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +15,8 @@ from nnapi.runtime.costs.cost_tables import Costs, Table
 from nnapi.runtime.store.directories import RecordKind
 from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replace_file
 from nnapi.runtime.store.records import keep_record
+from tests.disk_cases import full_disk
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """Files can be made, but nothing can be written to them."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def costs(path: Path) -> None:

@@ -16,7 +16,7 @@ from nnapi.importers.onnx.import_state import MOST_NODES, ImportState
 from nnapi.importers.onnx.layout import to_nchw
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_of
 from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4
-from nnapi.importers.onnx.rules import HOMES, Result, kind_of, reason_without_rule, rule_for
+from nnapi.importers.onnx.rules import RULES, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.tensors import (
     CODES,
     ELEMS,
@@ -199,7 +199,7 @@ class Conversion:
     def _look_at(self, proto: onnx.NodeProto) -> None:
         """Refuse a node that has no rule, though what it reads was refused before."""
         domain = "" if proto.domain in DEFAULT else proto.domain
-        known = (proto.domain, proto.op_type) in self.state.functions or kind_of(domain, proto.op_type) in HOMES
+        known = (proto.domain, proto.op_type) in self.state.functions or kind_of(domain, proto.op_type) in RULES
         schema = None if known else _schema(proto.op_type, self.opsets.get(domain, 1), domain)
         if not known and not (schema and (schema.has_function or schema.has_context_dependent_function)):
             raise Refused(reason_without_rule(proto.op_type, domain))
@@ -215,9 +215,9 @@ class Conversion:
             known = compute_constants(self.state.file, proto, opset, tensors)
             if known is not None:
                 return known
-        rule = rule_for(kind_of(domain, proto.op_type))
+        rule = RULES.find(kind_of(domain, proto.op_type))
         if rule is not None:
-            found = rule.function(Node(self, proto, tensors, schema))
+            found = rule(Node(self, proto, tensors, schema))
             return [found] if isinstance(found, Value | Tensor) else found
         body = functions.body_of(proto, schema, opset, self.opsets, tensors)
         if body is None:
@@ -234,9 +234,9 @@ class Conversion:
 
     def apply_rule(self, kind: str, tensors: Sequence[Tensor | None], node: Node) -> Tensor:
         """What the rule of another operator makes of tensors, with the attributes of a node."""
-        rule = rule_for(kind)
+        rule = RULES.find(kind)
         assert rule is not None
-        found = rule.function(Node(self, node.proto, tensors, self.schema(kind), kind=kind))
+        found = rule(Node(self, node.proto, tensors, self.schema(kind), kind=kind))
         result = found if isinstance(found, Value | Tensor) else found[0]
         assert result is not None
         return self._tensor(node.proto, node.name, result)

@@ -189,9 +189,6 @@ class Node(AnyNode):
         """A result that is known now."""
         return constant(self.name, array)
 
-    def bind(self, i: int, value: Value) -> None:
-        raise NotImplementedError("rules of ONNX give their results back")
-
     def note(self, message: str) -> None:
         self.conversion.note(message)
 

@@ -18,7 +18,7 @@ from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsErro
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.references import CONTROL_FLOW, list_subgraphs
-from nnapi.importers.tflite.rules import reason_without_rule, rule_for
+from nnapi.importers.tflite.rules import RULES
 from nnapi.importers.tflite.tensors import in_blocks, operand_type, read_constant
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
@@ -158,10 +158,10 @@ class Conversion:
 
     def convert(self, operator: Operator) -> None:
         """Apply the operator's rule; whatever goes wrong becomes a refusal that names the operator."""
-        rule = rule_for(operator.kind)
+        rule = RULES.find(operator.kind)
         try:
             if rule is None:
-                raise Refused(reason_without_rule(operator.kind))
+                raise Refused(RULES.reason(operator.kind))
             node = TfliteNode(self, operator)
             rule(node)
             for index, value in zip(operator.outputs, node.outputs, strict=True):

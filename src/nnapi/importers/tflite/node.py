@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from nnapi.codes import OperationCode
-from nnapi.importers.graph import INT32, Graph, Value
+from nnapi.importers.graph import INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.reader import OMITTED, Operator, Options, Subgraph, Tensor
@@ -89,6 +89,19 @@ class TfliteNode(Node):
     def bind(self, i: int, value: Value) -> None:
         """Let output ``i`` be a value that exists already."""
         self.scope.bind(self.operator.outputs[i], value)
+
+    def deliver(self, value: Value, i: int = 0) -> None:
+        """Let output ``i`` be a value: itself where it has the output's type, else converted to it."""
+        target = self.outputs[i]
+        same = (value.type.code, value.type.zero_point) == (target.type.code, target.type.zero_point)
+        if same and abs(value.type.scale - target.type.scale) <= SAME_SCALE * target.type.scale:
+            if value.name.startswith(f"{self.outputs[0].name}:"):
+                value.name = target.name
+            self.bind(i, value)
+        elif target.type.is_quantized:
+            self.graph.quantize(self.graph.real(value), target)
+        else:
+            self.graph.emit(OperationCode.CAST, [value], [target])
 
     def note(self, message: str) -> None:
         """Record something about the import that the user of the model should know."""

@@ -11,6 +11,7 @@ from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.filters import make_constant_filter, read_computed_filter
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
@@ -19,7 +20,7 @@ LONGEST_STEP = 2**15 - 1
 """The largest stride of a transposed convolution that the engine takes."""
 
 
-@lower(Op.CONV_2D)
+@lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
 def conv_2d(
     context: Context,
     input: Tensor,
@@ -28,36 +29,11 @@ def conv_2d(
     padding: Padding,
     stride: Pair,
     dilation: Pair,
-) -> Tensor:
-    x, scheme, stride, dilation = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
-    return _sum(
-        context,
-        "CONV_2D",
-        x,
-        "filter",
-        0,
-        context.result(),
-        padding=scheme,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h=dilation[0],
-        dilation_w=dilation[1],
-    )
-
-
-@lower(Op.GROUPED_CONV_2D)
-def grouped_conv_2d(
-    context: Context,
-    input: Tensor,
-    filter: OperandType,
-    bias: OperandType,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    num_groups: int,
+    num_groups: int = 1,
 ) -> Tensor:
     """The engine sees the groups by the filter's depth."""
-    return conv_2d(context, input, filter, bias, padding, stride, dilation)
+    x, options = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
+    return _sum(context, "CONV_2D", x, "filter", 0, context.result(), **options)
 
 
 @lower(Op.DEPTHWISE_CONV_2D)
@@ -71,21 +47,8 @@ def depthwise_conv_2d(
     dilation: Pair,
     multiplier: int,
 ) -> Tensor:
-    x, scheme, stride, dilation = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
-    return _sum(
-        context,
-        "DEPTHWISE_CONV_2D",
-        x,
-        "filter",
-        3,
-        context.result(),
-        padding=scheme,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h=dilation[0],
-        dilation_w=dilation[1],
-        multiplier=multiplier,
-    )
+    x, options = in_scheme(context, input, padding, filter.shape[1:3], stride, dilation)
+    return _sum(context, "DEPTHWISE_CONV_2D", x, "filter", 3, context.result(), **options, multiplier=multiplier)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
@@ -111,7 +74,7 @@ def transpose_conv_2d(
         scheme = VALID
         bordered = [e + sum(pair) for e, pair in zip(dimensions, padding, strict=True)]
         whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
-    _sum(context, "TRANSPOSE_CONV", input, "filter", 0, whole, padding=scheme, stride_h=stride[0], stride_w=stride[1])
+    _sum(context, "TRANSPOSE_CONV", input, "filter", 0, whole, **stride_options(scheme, stride))
     if whole is out:
         return out
     begin = (0, padding[0][0], padding[1][0], 0)
@@ -143,15 +106,14 @@ def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
 
 def in_scheme(
     context: Context, x: Tensor, padding: Padding, size: Sequence[int], stride: Pair, dilation: Pair
-) -> tuple[Tensor, int, Pair, Pair]:
-    """The input, padded where it must be, the engine's scheme for the rest, and the strides and dilations for it."""
+) -> tuple[Tensor, dict[str, Any]]:
+    """The input, padded where it must be, and the options that say the rest to the engine."""
     require(not too_wide(padding), too_wide(padding))
     stride, dilation = limit_steps((x.shape[1], x.shape[2]), (size[0], size[1]), stride, padding, dilation)
-    if padding == NO_PADDING:
-        return x, VALID, stride, dilation
-    if tuple(padding) == same(x, size, stride, dilation):
-        return x, SAME, stride, dilation
-    return context.pad(x, [(0, 0), *padding, (0, 0)]), VALID, stride, dilation
+    is_same = padding != NO_PADDING and tuple(padding) == same(x, size, stride, dilation)
+    if padding != NO_PADDING and not is_same:
+        x = context.pad(x, [(0, 0), *padding, (0, 0)])
+    return x, convolution_options(SAME if is_same else VALID, stride, dilation)
 
 
 def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) -> Padding:

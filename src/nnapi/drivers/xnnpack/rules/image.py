@@ -13,33 +13,14 @@ from nnapi.model.operand import Array
 from nnapi.ops.shapes import Pair, axis_of
 
 
-@lower(Op.RESIZE_BILINEAR)
-def resize_bilinear(
-    context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
-) -> Tensor:
-    return context.emit(
-        "RESIZE_BILINEAR",
-        [input, constant(size)],
-        context.result(),
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-    )
-
-
-@lower(Op.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest(
-    context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
-) -> Tensor:
-    is_plain = not (align_corners or half_pixel_centers)
-    if is_plain and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
+@lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
+def resize(context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    kind = context.operation_name
+    is_stepped = kind == "RESIZE_NEAREST_NEIGHBOR" and not (align_corners or half_pixel_centers)
+    if is_stepped and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
         return _gather(context, input, size)
-    return context.emit(
-        "RESIZE_NEAREST_NEIGHBOR",
-        [input, constant(size)],
-        context.result(),
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-    )
+    flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return context.emit(kind, [input, constant(size)], context.result(), **flags)
 
 
 def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:

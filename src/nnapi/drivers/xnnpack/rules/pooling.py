@@ -14,6 +14,7 @@ from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.drivers.xnnpack.rules.convolution import same
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.ops.shapes import Padding, Pair
 
@@ -112,14 +113,5 @@ def _pool(
     size: Pair,
     activation: FuseCode | None = None,
 ) -> Tensor:
-    return context.emit(
-        kind,
-        [x],
-        out,
-        padding=scheme,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        filter_h=size[0],
-        filter_w=size[1],
-        activation=context.activation if activation is None else activation,
-    )
+    activation = context.activation if activation is None else activation
+    return context.emit(kind, [x], out, **pooling_options(scheme, stride, size), activation=activation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
+from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Padding, Pair, same_padding
@@ -52,23 +54,13 @@ def pool(context: Context, input: Tensor, padding: Padding, stride: Pair, size: 
         dtype = DTYPES[input.type]
         lowest = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
         input, scheme = _pad(context, input, padding, float(lowest)), VALID
-    return context.emit(
-        context.kind,
-        [input],
-        padding=scheme,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        filter_h=size[0],
-        filter_w=size[1],
-        activation=context.activation,
-    )
+    return context.emit(context.kind, [input], **pooling_options(scheme, stride, size), activation=context.activation)
 
 
 @lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
 def resize(context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
-    flags = bool(align_corners), bool(half_pixel_centers)
-    sizes = constant(list(size))
-    return context.emit(context.kind, [input, sizes], align_corners=flags[0], half_pixel_centers=flags[1])
+    flags: dict[str, Any] = {"align_corners": bool(align_corners), "half_pixel_centers": bool(half_pixel_centers)}
+    return context.emit(context.kind, [input, constant(size)], **flags)
 
 
 @lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)

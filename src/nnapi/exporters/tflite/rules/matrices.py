@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.exporters.tflite.rules.images import in_scheme
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import VALID
 from nnapi.ops.shapes import Padding, Pair
 
@@ -18,25 +21,8 @@ def _bias(input: Tensor, filter: Tensor, bias: Tensor) -> Tensor:
     return bias
 
 
-@lower(Op.CONV_2D)
+@lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
 def conv_2d(
-    context: Context, input: Tensor, filter: Tensor, bias: Tensor, padding: Padding, stride: Pair, dilation: Pair
-) -> Tensor:
-    x, scheme = in_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
-    return context.emit(
-        "CONV_2D",
-        [x, filter, _bias(input, filter, bias)],
-        padding=scheme,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h=dilation[0],
-        dilation_w=dilation[1],
-        activation=context.activation,
-    )
-
-
-@lower(Op.GROUPED_CONV_2D)
-def grouped_conv_2d(
     context: Context,
     input: Tensor,
     filter: Tensor,
@@ -44,10 +30,10 @@ def grouped_conv_2d(
     padding: Padding,
     stride: Pair,
     dilation: Pair,
-    num_groups: int,
+    num_groups: int = 1,
 ) -> Tensor:
     """TFLite sees the groups by the filter's depth."""
-    return conv_2d(context, input, filter, bias, padding, stride, dilation)
+    return _convolve(context, "CONV_2D", input, filter, bias, padding, stride, dilation)
 
 
 @lower(Op.DEPTHWISE_CONV_2D)
@@ -61,18 +47,24 @@ def depthwise_conv_2d(
     dilation: Pair,
     multiplier: int,
 ) -> Tensor:
+    parameters = (padding, stride, dilation)
+    return _convolve(context, "DEPTHWISE_CONV_2D", input, filter, bias, *parameters, multiplier=multiplier)
+
+
+def _convolve(
+    context: Context,
+    kind: str,
+    input: Tensor,
+    filter: Tensor,
+    bias: Tensor,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    **options: Any,
+) -> Tensor:
     x, scheme = in_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
-    return context.emit(
-        "DEPTHWISE_CONV_2D",
-        [x, filter, _bias(input, filter, bias)],
-        padding=scheme,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h=dilation[0],
-        dilation_w=dilation[1],
-        multiplier=multiplier,
-        activation=context.activation,
-    )
+    options |= convolution_options(scheme, stride, dilation)
+    return context.emit(kind, [x, filter, _bias(input, filter, bias)], **options, activation=context.activation)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
@@ -93,9 +85,7 @@ def transpose_conv_2d(
         "TRANSPOSE_CONV",
         [constant(whole), filter, input, _bias(input, filter, bias)],
         made,
-        padding=VALID,
-        stride_h=stride[0],
-        stride_w=stride[1],
+        **stride_options(VALID, stride),
         activation=context.activation,
     )
     if made is out:

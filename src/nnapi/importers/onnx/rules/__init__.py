@@ -9,53 +9,17 @@ that ONNX defines by others are replaced by those (``functions``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.rule_table import RuleTable
 
 if TYPE_CHECKING:
     from nnapi.importers.onnx.node import Node
 
 Result: TypeAlias = "Value | Tensor"
-Apply: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """``fuses``: the rule asks the node for an activation and a quantisation that follow it in the file."""
-
-    function: Apply
-    fuses: bool = False
-
-
-RULES: dict[str, Rule] = {}
-
-
-def rule(*kinds: str, fuses: bool = False) -> Callable[[Apply], Apply]:
-    """Register the decorated function as the rule of these operators."""
-
-    def register(function: Apply) -> Apply:
-        for kind in kinds:
-            assert kind not in RULES, kind
-            RULES[kind] = Rule(function, fuses)
-        return function
-
-    return register
-
-
-def rule_for(kind: str) -> Rule | None:
-    """The rule of an operator of the default domain, None where there is none."""
-    return _imported(kind) if kind in HOMES else None
-
-
-@cache
-def _imported(kind: str) -> Rule:
-    import_module(f"{__name__}.{HOMES[kind]}")  # waits where another thread is at it
-    return RULES[kind]
+Rule: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
 
 
 def kind_of(domain: str, kind: str) -> str:
@@ -65,11 +29,7 @@ def kind_of(domain: str, kind: str) -> str:
 
 def reason_without_rule(kind: str, domain: str) -> str:
     """Why an operator has no rule."""
-    from nnapi.importers.onnx.rules.inexpressible import REASONS
-
-    if domain:
-        return f"operators of the domain {domain} are not read"
-    return REASONS.get(kind, "NNAPI has no such operation")
+    return f"operators of the domain {domain} are not read" if domain else RULES.reason(kind)
 
 
 FAMILIES = {
@@ -97,7 +57,7 @@ FAMILIES = {
     "shape": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
     "ReverseSequence",
 }
-"""The operators that have a rule, by the module in which it stands."""
+"""The operators that have a rule, by the module in which it stands; outside the default domain its name is in front."""
 
-HOMES = {kind: module for module, kinds in FAMILIES.items() for kind in kinds.split()}
-"""The module of each of them."""
+RULES: RuleTable[Rule] = RuleTable(__name__, FAMILIES)
+rule = RULES.rule

@@ -14,7 +14,7 @@ from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8
 from nnapi.importers.onnx.fusion import type_of_codes
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import Result, rule, rule_for
+from nnapi.importers.onnx.rules import RULES, Result, rule
 from nnapi.importers.onnx.rules.quantization import quantize_to, whole_numbers
 from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
 from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
@@ -33,12 +33,12 @@ def apply_quantized(
     """An operator on real numbers whose result is wanted in codes."""
     type = type_of_codes(scale, point)
     expressible(type is not None, "the scale or zero point of its result is computed, or one for each channel")
-    rule = rule_for(kind)
-    assert rule is not None
+    apply = RULES.find(kind)
+    assert apply is not None
     assert type is not None
     inner = Node(node.conversion, node.proto, tensors, node.conversion.schema(kind), kind=kind)
     inner.wanted = type
-    found = rule.function(inner)
+    found = apply(inner)
     tensor = found if isinstance(found, Tensor) else None
     assert tensor is not None
     assert tensor.value is not None

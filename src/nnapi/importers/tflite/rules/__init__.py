@@ -8,44 +8,9 @@ is imported, which happens when a file first has one of its operations.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 
+from nnapi.importers.rule_table import RuleTable
 from nnapi.importers.tflite.node import TfliteNode
-
-Rule = Callable[[TfliteNode], object]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*kinds: str) -> Callable[[Rule], Rule]:
-    """Register the decorated function as the rule of these operations."""
-
-    def register(function: Rule) -> Rule:
-        for kind in kinds:
-            assert kind not in RULES, kind
-            RULES[kind] = function
-        return function
-
-    return register
-
-
-def rule_for(kind: str) -> Rule | None:
-    """The rule of an operation by its TFLite name, None where there is none."""
-    return _import(kind) if kind in HOMES else None
-
-
-@cache
-def _import(kind: str) -> Rule:
-    import_module(f"{__name__}.{HOMES[kind]}")  # waits where another thread is at it
-    return RULES[kind]
-
-
-def reason_without_rule(kind: str) -> str:
-    """Why an operation has no rule."""
-    from nnapi.importers.tflite.rules.inexpressible import REASONS
-
-    return REASONS.get(kind, "NNAPI has no such operation")
-
 
 FAMILIES = {
     "arithmetic": "FLOOR_DIV FLOOR_MOD CEIL ROUND SIGN COS STABLEHLO_COSINE GELU CUMSUM",
@@ -76,5 +41,5 @@ FAMILIES = {
 }
 """The operations that have a rule, by the module in which it stands."""
 
-HOMES = {kind: module for module, kinds in FAMILIES.items() for kind in kinds.split()}
-"""The module of each of them."""
+RULES: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, FAMILIES)
+rule = RULES.rule

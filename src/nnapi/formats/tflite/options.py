@@ -1,0 +1,20 @@
+"""Options of operators by their names in the schema. Pairs are (down, across), paddings the numbers of schemes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Pair = tuple[int, int]
+
+
+def stride_options(padding: int, stride: Pair) -> dict[str, Any]:
+    """Those of TRANSPOSE_CONV, which others have too."""
+    return {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+
+
+def convolution_options(padding: int, stride: Pair, dilation: Pair) -> dict[str, Any]:
+    return {**stride_options(padding, stride), "dilation_h": dilation[0], "dilation_w": dilation[1]}
+
+
+def pooling_options(padding: int, stride: Pair, size: Pair) -> dict[str, Any]:
+    return {**stride_options(padding, stride), "filter_h": size[0], "filter_w": size[1]}

@@ -1,0 +1,50 @@
+"""The rules of a format by their operations. A module of rules is imported when a file first needs one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class RuleTable(Generic[Rule]):
+    """The rules in the modules of a package; ``families`` lists, by module, the operations whose rules stand in it.
+
+    The package's module ``inexpressible`` has ``REASONS`` why others have none.
+    """
+
+    def __init__(self, package: str, families: Mapping[str, str]) -> None:
+        self.package = package
+        self.modules = {kind: module for module, kinds in families.items() for kind in kinds.split()}
+        self.registered: dict[str, Rule] = {}
+        self._found: dict[str, Rule] = {}
+
+    def __contains__(self, kind: str) -> bool:
+        return kind in self.modules
+
+    def rule(self, *kinds: str) -> Callable[[Rule], Rule]:
+        """Register the decorated function as the rule of these operations."""
+
+        def register(function: Rule) -> Rule:
+            for kind in kinds:
+                assert kind not in self.registered, kind
+                self.registered[kind] = function
+            return function
+
+        return register
+
+    def find(self, kind: str) -> Rule | None:
+        """The rule of an operation, None where there is none. Its module is imported to the end by then, whichever
+        thread does it."""
+        found = self._found.get(kind)
+        if found is None and kind in self.modules:
+            import_module(f"{self.package}.{self.modules[kind]}")  # waits where another thread is at it
+            found = self._found[kind] = self.registered[kind]
+        return found
+
+    def reason(self, kind: str) -> str:
+        """Why an operation has no rule."""
+        reasons: Mapping[str, str] = import_module(f"{self.package}.inexpressible").REASONS
+        return reasons.get(kind, "NNAPI has no such operation")
