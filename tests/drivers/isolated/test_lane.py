@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from nnapi.drivers.isolated import lane as lane_module
+from nnapi.drivers.isolated.adaptive_spin import MISSES
 from nnapi.drivers.isolated.lane import ANSWER, ASLEEP, REQUEST, SIZE, Lane, bell
 from nnapi.drivers.isolated.protocol import shared_file
 
@@ -90,3 +91,37 @@ def test_no_processor_to_spare(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(lane_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(lambda: 5)}))
     assert lanes[0].wait(ANSWER, 0, 10**12) == ()
     assert looked == [1]
+
+
+def test_who_looks_in_vain_sleeps_at_once(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the other side has no processor: then the clock is not even asked any more."""
+    clock = iter(range(0, 10**9, lane_module.SPIN))
+    asked: list[int] = []
+
+    def now() -> int:
+        asked.append(next(clock))
+        return asked[-1]
+
+    monkeypatch.setattr(Lane, "_sleep", lambda self, *args: ())
+    monkeypatch.setattr(lane_module, "ALONE", False)
+    monkeypatch.setattr(lane_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(now)}))
+    for _ in range(MISSES):
+        assert lanes[0].wait(ANSWER, 0) == ()
+    assert len(asked) == 2 * MISSES
+    assert lanes[0].wait(ANSWER, 0) == ()
+    assert len(asked) == 2 * MISSES
+    monkeypatch.undo()
+    lanes[1].tell(ANSWER, 1)
+    assert lanes[0].wait(ANSWER, 0) == (), "what is there is seen all the same"
+
+
+def test_looks_at_who_slept_count_apart(lanes: Lanes) -> None:
+    application, driver = lanes
+    application.tell(REQUEST, 1)
+    awake = application._spin
+    driver.words[ASLEEP["driver"]] = 77  # whatever the other side writes
+    application.tell(REQUEST, 2)
+    assert application._spin is not awake
+    driver.words[ASLEEP["driver"]] = 0
+    application.tell(REQUEST, 3)
+    assert application._spin is awake

@@ -16,7 +16,7 @@ from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.isolated import values
 from nnapi.drivers.isolated.client_lane import Binding, ClientLane
 from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.lane import ANSWER, BINDING, DONE, LONG_SPIN, REQUEST, SIZE, SPIN, STATUS, bell
+from nnapi.drivers.isolated.lane import ANSWER, BINDING, DONE, LONG_SPIN, NANOSECONDS, REQUEST, SIZE, SPIN, STATUS, bell
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send, shared_file
 from nnapi.drivers.isolated.service import Peer
@@ -103,11 +103,6 @@ class Connection:
                 self._lanes.remove(lane)
         lane.is_lost = True
         lane.close()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether more than one call is under way, so that looking at the page would keep others from computing."""
-        return len(self._active) > 1
 
     def _new_lane(self) -> ClientLane:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -199,14 +194,15 @@ class Connection:
 
     def run(self, lane: ClientLane, binding: Binding, is_burst: bool) -> bool:
         """Run what is bound; whether it went well."""
-        words = lane.words
+        words, active = lane.words, self._active
         lane.runs = number = lane.runs + 1
         words[BINDING] = binding.number
-        self._active.append(None)
+        active.append(None)
         try:
             lane.tell(REQUEST, number)
-            spin = LONG_SPIN if is_burst else 0 if self.is_busy else SPIN
-            others = lane.wait(ANSWER, number - 1, spin, self._patience_ends())
+            # An answer is looked for when it can be there. While others compute too, that would keep them from it.
+            spin = LONG_SPIN if is_burst else 0 if len(active) > 1 else min(SPIN + words[NANOSECONDS], LONG_SPIN)
+            others = lane.wait(ANSWER, number - 1, spin, None if self._patience is None else self._patience_ends())
             if others is None:
                 raise self.end(f"it did not answer for {self._patience:g} s")
             if others:
@@ -216,7 +212,7 @@ class Connection:
             self.drop(lane)
             raise
         finally:
-            self._active.pop()
+            active.pop()
 
     def _patience_ends(self) -> float | None:
         return None if self._patience is None else time.monotonic() + self._patience

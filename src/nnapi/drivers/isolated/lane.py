@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import mmap
 import os
+import platform
 import select
 import socket
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+
+from nnapi.drivers.isolated.adaptive_spin import AdaptiveSpin
 
 SIZE = mmap.PAGESIZE
 REQUEST, BINDING = 0, 1
@@ -35,6 +38,8 @@ LOOKS = 64
 LONGEST = 1e9
 """Milliseconds that the system can be asked to wait for: eleven days, which nobody does."""
 
+IS_WEAK = platform.machine() not in ("x86_64", "AMD64", "i686")
+"""Whether this processor lets writes to memory overtake one another, and reads."""
 ALONE = len(os.sched_getaffinity(0)) < 2
 
 
@@ -58,6 +63,9 @@ class Lane:
         fence = threading.Lock()
         fence.acquire()
         self._release, self._acquire = fence.release, fence.acquire
+        self._spin_for_awake, self._spin_for_woken = AdaptiveSpin(), AdaptiveSpin()
+        """For waits after the other side was told something: who slept has to get a processor first."""
+        self._spin = self._spin_for_awake
         self._is_closed = False
 
     def watch(self, descriptor: int) -> None:
@@ -66,35 +74,49 @@ class Lane:
 
     def tell(self, place: int, value: int) -> None:
         """Change a number of the page when everything written before can be seen, and wake the other side."""
-        self._fence()
-        self.words[place] = value
-        self._fence()
-        if self.words[self._other_asleep]:
+        words, release, acquire = self.words, self._release, self._acquire
+        if IS_WEAK:
+            release()
+            acquire()
+        words[place] = value
+        release()
+        acquire()
+        if words[self._other_asleep]:
+            self._spin = self._spin_for_woken
             os.eventfd_write(self._other_bell, 1)
+        else:
+            self._spin = self._spin_for_awake
 
     def _fence(self) -> None:
-        """Let no access to memory cross this line: processors but Intel's and AMD's would. A lock that is given back
-        and taken again is the barrier that Python has."""
+        """Let no access to memory cross this line. A lock that is given back and taken again is the barrier that
+        Python has."""
         self._release()
         self._acquire()
 
     def wait(self, place: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
         """Return when the number is no longer the ``old`` one: nothing. Else the descriptors that are ready, or None at
         the ``end`` (seconds of the monotonic clock)."""
-        words, poll = self.words, self._poll.poll
-        spun = time.monotonic_ns() + (0 if ALONE else spin)
+        if self.words[place] == old and not (spin and not ALONE and self._look(place, old, spin)):
+            return self._sleep(place, old, end)
+        if IS_WEAK:
+            self._fence()
+        return ()
+
+    def _look(self, place: int, old: int, spin: int) -> bool:
+        """Whether the number changes within so many nanoseconds, as far as it is worth looking."""
+        if not self._spin.is_due():
+            return False
+        words, clock = self.words, time.monotonic_ns
+        end = clock() + spin
         while True:
             for _ in range(LOOKS):
                 if words[place] != old:
-                    self._fence()
-                    return ()
-            if time.monotonic_ns() >= spun:
-                break
-            if spin > SPIN and (ready := poll(0)):  # which also lets other threads of this process run
-                others = self._others(ready)
-                if others:
-                    return others
-        return self._sleep(place, old, end)
+                    self._spin.note(True)
+                    return True
+            # Polling also lets other threads of this process run.
+            if clock() >= end or (spin > SPIN and self._poll.poll(0)):
+                self._spin.note(False)
+                return False
 
     def _sleep(self, place: int, old: int, end: float | None) -> Sequence[int] | None:
         words = self.words

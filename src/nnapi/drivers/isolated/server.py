@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nnapi.codes import CONTROL_FLOW, PriorityCode
 from nnapi.drivers.base import (
     CacheEntry,
@@ -52,6 +50,9 @@ Gate = Callable[[PriorityCode, int | None], AbstractContextManager[None]]
 """Whose turn it is to run: by priority, and no later than a deadline."""
 Find = Callable[[Body], Driver]
 """Gives the driver that a connection's first message asks for."""
+
+WRITTEN = 8
+"""Bytes of the next inputs that are written in a nanosecond at least, where they go from one processor to another."""
 
 
 def ungated(priority: PriorityCode, deadline: int | None) -> AbstractContextManager[None]:
@@ -233,16 +234,15 @@ class LaneServer:
     def _run_bound(self, number: int) -> None:
         if spans.active:
             self._session.recording.pause()
-        words = self._lane.words
-        begin = time.monotonic_ns()
+        words, clock = self._lane.words, time.monotonic_ns
+        begin = clock()
         try:
-            binding = self._bindings[number]
-            self._spin = binding.spin
-            binding.run()
+            _, run, self._spin = self._bindings[number]
+            run()
             words[STATUS] = DONE
         except Exception:
             words[STATUS] = FAILED  # the application asks again, by a message, and is told
-        words[NANOSECONDS] = time.monotonic_ns() - begin
+        words[NANOSECONDS] = clock() - begin
 
     def _answer(self, message: Message) -> tuple[Body, list[int]]:
         body = message.body
@@ -345,17 +345,22 @@ class LaneServer:
             return {"binding": None}
         inputs, outputs = arena.views(held.model, input_places, output_places)
         gate, priority = self._session.gate, held.priority
+        wanted = [(view, view.shape, view.dtype) for view in outputs]
 
         def run() -> None:
-            with gate(priority, None):
+            if gate is ungated:  # which costs a microsecond less
                 found = infer(inputs)
-                for view, array in zip(outputs, found, strict=True):
-                    if array.shape != view.shape:
-                        raise BadDataError(f"an output of shape {array.shape}")
-                    np.copyto(view, array, "no")
+            else:
+                with gate(priority, None):
+                    found = infer(inputs)
+            for array, (view, shape, dtype) in zip(found, wanted, strict=True):
+                if array.shape != shape or array.dtype != dtype:
+                    raise BadDataError(f"an output is {array.dtype} of shape {array.shape}")
+                view[...] = array
 
         place = next(self._numbers)
-        self._bindings[place] = Binding(number, run, LONG_SPIN if held.is_burst else SPIN)
+        writing = sum(view.nbytes for view in inputs) // WRITTEN
+        self._bindings[place] = Binding(number, run, LONG_SPIN if held.is_burst else min(SPIN + writing, LONG_SPIN))
         return {"binding": place}
 
 
