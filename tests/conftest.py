@@ -27,9 +27,9 @@ os.environ["NNAPI_CACHE_DIR"] = _kept.name  # what is kept of files and measurem
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:
     """The public conformance examples, which come with the package."""
-    from nnapi.testing.corpus import published  # not before the environment above is set
+    from nnapi.testing.corpus import open_published  # not before the environment above is set
 
-    return published()
+    return open_published()
 
 
 @pytest.fixture(scope="session")

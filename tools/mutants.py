@@ -142,7 +142,7 @@ def conformance(path: Path) -> int:
     from nnapi.codes import OperationCode
     from nnapi.runtime.device import Device
     from nnapi.testing.conformance import Status, run
-    from nnapi.testing.corpus import published
+    from nnapi.testing.corpus import open_published
 
     module = ".".join(path.relative_to("src").with_suffix("").parts)
     drivers = [point for point in entry_points(group="nnapi.drivers") if module.startswith(f"{point.module}.")]
@@ -151,7 +151,7 @@ def conformance(path: Path) -> int:
         found = drivers[0].load()()
         devices = [Device(found[0] if isinstance(found, list) else found)]
     mentioned = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", path.read_text())) & OperationCode.__members__.keys()
-    corpus = published()
+    corpus = open_published()
     entries = corpus.select(lambda entry: not mentioned or not mentioned.isdisjoint(entry.ops))
     chosen = set(random.Random(0).sample(entries, min(MOST_EXAMPLES, len(entries))))
     results = run(corpus, devices, ["plain"], chosen.__contains__, strict=not drivers)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnapi.capi.client import ADDRESS, ChannelStruct, OperandTypeStruct, call, made, uint32s
+from nnapi.capi.client import ADDRESS, ChannelStruct, OperandTypeStruct, call, make_handle, uint32s
 from nnapi.codes import OperandCode, OperationCode
 from tests.capi.capi_world import SIZE, P, World
 
@@ -54,7 +54,7 @@ def role(kind: str) -> Case:
     breaks: dict[int, Break] = {6: scalar_after_dimensions} if kind == "Input" else {}
     return Case(
         lambda world: {
-            "desc": made(f"{P}MemoryDesc_create"),
+            "desc": make_handle(f"{P}MemoryDesc_create"),
             "compilation": world.compilation(),
             "index": 0,
             "frequency": 1.0,
@@ -185,7 +185,7 @@ def in_burst(change: Break) -> Break:
 
     def changed(world: World, given: Arguments) -> None:
         change(world, given)
-        given["burst"] = made(f"{P}Burst_create", world.compilation_of[given["execution"]])
+        given["burst"] = make_handle(f"{P}Burst_create", world.compilation_of[given["execution"]])
 
     return changed
 
@@ -195,14 +195,14 @@ def burst_case(computing: Case) -> Case:
 
     def arguments(world: World) -> Arguments:
         compilation = world.compilation()
-        return {"execution": world.execution(compilation), "burst": made(f"{P}Burst_create", compilation)}
+        return {"execution": world.execution(compilation), "burst": make_handle(f"{P}Burst_create", compilation)}
 
     later = {number + 2: in_burst(change) for number, change in computing.breaks.items()}
-    return Case(arguments, {1: put(burst=lambda world: made(f"{P}Burst_create", world.compilation()))} | later)
+    return Case(arguments, {1: put(burst=lambda world: make_handle(f"{P}Burst_create", world.compilation()))} | later)
 
 
 def unmapped_constant(world: World) -> int:
-    model = made(f"{P}Model_create")
+    model = make_handle(f"{P}Model_create")
     for type in (world.type(), world.type(), world.type(OperandCode.INT32, ()), world.type()):
         call(f"{P}Model_addOperand", model, type)
     activation(model)
@@ -223,7 +223,7 @@ def graph(change: Callable[[World, int], Any]) -> Break:
     """A model made wrong before finish."""
 
     def made_wrong(world: World, given: Arguments) -> None:
-        model = made(f"{P}Model_create")
+        model = make_handle(f"{P}Model_create")
         for type in (world.type(), world.type(), world.type(OperandCode.INT32, ()), world.type()):
             call(f"{P}Model_addOperand", model, type)
         change(world, model)
@@ -284,7 +284,7 @@ def unused(world: World) -> int:
 
 
 def made_right(world: World) -> int:
-    model = made(f"{P}Model_create")
+    model = make_handle(f"{P}Model_create")
     for type in (world.type(), world.type(), world.type(OperandCode.INT32, ()), world.type()):
         call(f"{P}Model_addOperand", model, type)
     activation(model)
@@ -321,7 +321,7 @@ CASES: dict[str, Case] = {
         lambda world: {"desc": world.desc()},
         {
             1: put(desc=lambda world: world.desc(finish=True)),
-            2: put(desc=lambda world: made(f"{P}MemoryDesc_create")),
+            2: put(desc=lambda world: make_handle(f"{P}MemoryDesc_create")),
         },
     ),
     "Memory_createFromDesc": Case(
@@ -595,6 +595,6 @@ CASES: dict[str, Case] = {
     "Event_wait": Case(lambda world: {"event": world.event()}),
     "Event_createFromSyncFenceFd": Case(lambda world: {"sync_fence_fd": 1}, {1: put(sync_fence_fd=0)}),
     "Event_getSyncFenceFd": Case(
-        lambda world: {"event": made(f"{P}Event_createFromSyncFenceFd", 1)}, {1: put(event=World.event)}
+        lambda world: {"event": make_handle(f"{P}Event_createFromSyncFenceFd", 1)}, {1: put(event=World.event)}
     ),
 }

@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import Any
 
-from nnapi.capi.client import ADDRESS, OperandTypeStruct, call, library, made, uint32s
+from nnapi.capi.client import ADDRESS, OperandTypeStruct, call, library, make_handle, uint32s
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import OperandType
 
@@ -38,7 +38,7 @@ class World:
 
     def model(self, dimensions: tuple[int, ...] = (2,), *, finish: bool = False, add: bool = True) -> int:
         """x (0) + y (1), without activation (2), gives z (3); a filter (4) and a reference to a model (5) besides."""
-        model = made(f"{P}Model_create")
+        model = make_handle(f"{P}Model_create")
         scalar, filter = OperandCode.INT32, OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
         types = [self.type(dimensions=dimensions)] * 2 + [self.type(scalar, ()), self.type(dimensions=dimensions)]
         if not finish:
@@ -60,17 +60,17 @@ class World:
 
     def invalid(self) -> int:
         """A model whose finish has failed."""
-        model = made(f"{P}Model_create")
+        model = make_handle(f"{P}Model_create")
         assert library().ANeuralNetworksModel_finish(model)
         return model
 
     def devices(self, *indices: int | None) -> Any:
-        handles = [None if index is None else made(f"{P}_getDevice", index) for index in indices]
+        handles = [None if index is None else make_handle(f"{P}_getDevice", index) for index in indices]
         return self.keep((ADDRESS * len(handles))(*[handle or 0 for handle in handles]))
 
     def single(self, code: OperationCode, inputs: list[Any], output: Any) -> int:
         """A model of one operation, everything an input of it."""
-        model = made(f"{P}Model_create")
+        model = make_handle(f"{P}Model_create")
         for type in (*inputs, output):
             call(f"{P}Model_addOperand", model, type)
         indices, last = uint32s(range(len(inputs))), uint32s([len(inputs)])
@@ -90,9 +90,9 @@ class World:
         model = model or self.model(dimensions, finish=True)
         last = self.count() - 1
         if explicit:
-            made_ = made(f"{P}Compilation_createForDevices", model, self.devices(last), 1)
+            made_ = make_handle(f"{P}Compilation_createForDevices", model, self.devices(last), 1)
         else:
-            made_ = made(f"{P}Compilation_create", model)
+            made_ = make_handle(f"{P}Compilation_create", model)
         if finish:
             call(f"{P}Compilation_finish", made_)
         return made_
@@ -106,7 +106,7 @@ class World:
         self, compilation: int = 0, *, bind: bool = True, run: bool = False, size: int = SIZE, **options: Any
     ) -> int:
         compilation = compilation or self.compilation(**options)
-        execution = made(f"{P}Execution_create", compilation)
+        execution = make_handle(f"{P}Execution_create", compilation)
         self.compilation_of[execution] = compilation
         if bind or run:
             type = self.type() if options.get("dimensions") else None
@@ -147,12 +147,12 @@ class World:
         fd = os.memfd_create("rules")
         os.ftruncate(fd, SIZE)
         try:
-            return made(f"{P}Memory_createFromFd", size, protect, fd, 0)
+            return make_handle(f"{P}Memory_createFromFd", size, protect, fd, 0)
         finally:
             os.close(fd)
 
     def desc(self, compilation: int = 0, *, finish: bool = False, role: str = "Input", index: int = 0) -> int:
-        desc = made(f"{P}MemoryDesc_create")
+        desc = make_handle(f"{P}MemoryDesc_create")
         call(f"{P}MemoryDesc_add{role}Role", desc, compilation or self.compilation(), index, 1.0)
         if finish:
             call(f"{P}MemoryDesc_finish", desc)
@@ -160,17 +160,17 @@ class World:
 
     def opaque(self, compilation: int = 0, role: str = "Input") -> int:
         """A memory without data."""
-        return made(f"{P}Memory_createFromDesc", self.desc(compilation, finish=True, role=role))
+        return make_handle(f"{P}Memory_createFromDesc", self.desc(compilation, finish=True, role=role))
 
     def event(self) -> int:
-        event = made(f"{P}Execution_startCompute", self.execution())
+        event = make_handle(f"{P}Execution_startCompute", self.execution())
         call(f"{P}Event_wait", event)
         return event
 
     def broken_fence(self) -> int:
         """An event over the end of a pipe that nobody can write to any more."""
         reading, writing = os.pipe()
-        event = made(f"{P}Event_createFromSyncFenceFd", writing)
+        event = make_handle(f"{P}Event_createFromSyncFenceFd", writing)
         os.close(writing)
         os.close(reading)
         return event

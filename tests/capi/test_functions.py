@@ -129,5 +129,5 @@ def test_handles_are_never_given_twice() -> None:
 
 def test_device_handle_is_lasting() -> None:
     handles, device = Handles("Device"), object()
-    assert handles.lasting(device) == handles.lasting(device)
+    assert handles.add_once(device) == handles.add_once(device)
     assert len(handles) == 1

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.info import Reason, first_level, forcing, lower_level
+from nnapi.cli.info import Reason, find_reasons, first_level, lower_level
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.single import scalar, single
@@ -34,13 +34,13 @@ def softmax(dtype: str, axis: int | None = None) -> nnapi.Model:
 def test_types_force_a_level() -> None:
     model = softmax("float16")
     assert model.feature_level == 3
-    assert forcing(model, 3)[0] == Reason("SOFTMAX", (0,), "input is TENSOR_FLOAT16")
+    assert find_reasons(model, 3)[0] == Reason("SOFTMAX", (0,), "input is TENSOR_FLOAT16")
     assert lower_level(model) == 1
 
 
 def test_arguments_force_a_level() -> None:
     model = softmax("float32", axis=0)
-    (reason,) = forcing(model, 3)
+    (reason,) = find_reasons(model, 3)
     assert (reason.operation, reason.numbers) == ("SOFTMAX", (0,))
     assert reason.facet.startswith("axis is ")
 
@@ -49,7 +49,7 @@ def test_operations_force_a_level_by_being_there() -> None:
     type = nnapi.tensor("float32", (2,))
     values = type, np.zeros(2, np.float32)
     model = single(OperationCode.MAXIMUM, [values, values], [type])
-    assert forcing(model, 3) == [Reason("MAXIMUM", (0,), "exists from there on")]
+    assert find_reasons(model, 3) == [Reason("MAXIMUM", (0,), "exists from there on")]
 
 
 def test_operands_force_a_level() -> None:
@@ -59,7 +59,7 @@ def test_operands_force_a_level() -> None:
     model.add_operation(OperationCode.RELU, [0], [1])
     model.identify_inputs_and_outputs([0], [1])
     model.finish()
-    reasons = forcing(model, model.feature_level)
+    reasons = find_reasons(model, model.feature_level)
     assert [reason.operation for reason in reasons] == ["", ""]
     assert all("unknown rank" in reason.facet for reason in reasons)
 

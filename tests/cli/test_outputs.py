@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.outputs import Rank, class_count, percent, producer, ranking, summaries
+from nnapi.cli.outputs import Rank, class_count, percent, producer, rank, summaries
 from nnapi.codes import OEM_OPERATION, OperandCode, OperationCode
 from nnapi.model.operand import OperandType
 from nnapi.testing.single import scalar, single
@@ -79,14 +79,14 @@ def test_an_operation_that_is_not_declared_means_itself() -> None:
 
 
 def test_probabilities_are_dequantised() -> None:
-    ranks = ranking(probabilities(), np.array([[[64, 128, 32]]], np.uint8), ["a", "b, bee", "c"], 2)
+    ranks = rank(probabilities(), np.array([[[64, 128, 32]]], np.uint8), ["a", "b, bee", "c"], 2)
     assert ranks == [Rank(1, "b, bee", 0.5), Rank(0, "a", 0.25)]
     assert [str(rank) for rank in ranks] == ["b (50 %)", "a (25 %)"]
 
 
 def test_scores_are_shared_by_softmax() -> None:
     output = np.log(np.array([[1, 6, 3]], np.float32))
-    first, second, third = ranking(scores(1, 3), output, None, 5)
+    first, second, third = rank(scores(1, 3), output, None, 5)
     assert [first.index, second.index, third.index] == [1, 2, 0]
     assert [first.share, second.share, third.share] == pytest.approx([0.6, 0.3, 0.1])
     assert first.score == pytest.approx(math.log(6))
@@ -94,19 +94,19 @@ def test_scores_are_shared_by_softmax() -> None:
 
 
 def test_large_scores_do_not_overflow() -> None:
-    first, *_ = ranking(scores(1, 3), np.array([[-1e4, 1e4, 0]], np.float32), None, 1)
+    first, *_ = rank(scores(1, 3), np.array([[-1e4, 1e4, 0]], np.float32), None, 1)
     assert (first.index, first.share) == (1, 1.0)
 
 
 def test_log_probabilities() -> None:
     beta, axis = scalar(FLOAT32, 1.0), scalar(INT32, 1)
     model = single(OperationCode.LOG_SOFTMAX, [zeros(1, 3, 1), beta, axis], [floats(1, 3, 1)])
-    first, *_ = ranking(model, np.log(np.array([0.2, 0.7, 0.1], np.float32)), None, 1)
+    first, *_ = rank(model, np.log(np.array([0.2, 0.7, 0.1], np.float32)), None, 1)
     assert (first.score, first.share) == (None, pytest.approx(0.7))
 
 
 def test_equal_classes_keep_their_order() -> None:
-    assert [rank.index for rank in ranking(scores(1, 3), np.array([[2, 5, 5]], np.float32), None, 3)] == [1, 2, 0]
+    assert [rank.index for rank in rank(scores(1, 3), np.array([[2, 5, 5]], np.float32), None, 3)] == [1, 2, 0]
 
 
 def test_summary() -> None:

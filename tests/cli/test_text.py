@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from nnapi.cli.text import counted, duration, print_json, size
+from nnapi.cli.text import duration, print_json, say_count, size
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_duration(seconds: float, words: str) -> None:
 
 
 def test_counted() -> None:
-    assert [counted(number, "input") for number in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
+    assert [say_count(number, "input") for number in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
 
 
 def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:

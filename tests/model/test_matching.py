@@ -4,7 +4,7 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError
-from nnapi.model.matching import Fitted
+from nnapi.model.matching import KnownMatch
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.model.operation import MOST_REMEMBERED, REGISTRY
@@ -68,24 +68,24 @@ def test_what_is_remembered_is_bounded() -> None:
     CONCATENATION.match([*long, ACT], [Y])
     for count in range(1, MOST_REMEMBERED + 20):
         CONCATENATION.match([*[X] * count, ACT], [Y])
-    assert len(CONCATENATION._fits) <= MOST_REMEMBERED
+    assert len(CONCATENATION._matches) <= MOST_REMEMBERED
 
 
 def test_a_known_match_spares_the_test_where_the_types_are_the_same() -> None:
     model = add_model()
-    known = Fitted(ADD.match([X, X, ACT], [Y]), ADD.code, [X, X, ACT], [Y], [None] * 3)
-    model.add_fitted_operation(known, [0, 1, 2], [3])
+    known = KnownMatch(ADD.match([X, X, ACT], [Y]), ADD.code, [X, X, ACT], [Y], [None] * 3)
+    model.add_matched_operation(known, [0, 1, 2], [3])
     assert model.operations[0].match is known.match
 
 
 def test_a_known_match_of_something_else_is_not_believed() -> None:
     whole = tensor("int32", (2, 3))
-    known = Fitted(ADD.match([whole, whole, ACT], [whole]), ADD.code, [whole, whole, ACT], [whole], [None] * 3)
+    known = KnownMatch(ADD.match([whole, whole, ACT], [whole]), ADD.code, [whole, whole, ACT], [whole], [None] * 3)
     model = add_model()
-    model.add_fitted_operation(known, [0, 1, 2], [3])
+    model.add_matched_operation(known, [0, 1, 2], [3])
     assert model.operations[0].match is not known.match
     with pytest.raises(BadDataError, match=r"ADD \(#1\): takes 3 inputs, got 2"):
-        model.add_fitted_operation(known, [0, 1], [3])
+        model.add_matched_operation(known, [0, 1], [3])
 
 
 def test_operands_that_change_after_the_operation_was_added_are_noticed() -> None:

@@ -16,10 +16,10 @@ from nnapi.report.engines import (
     OpenVINO,
     UnsuitableError,
     command,
-    described,
-    revived,
+    describe,
+    load_saved,
+    revive,
     save,
-    saved,
 )
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
@@ -37,7 +37,7 @@ def usable(engine: Engine) -> Engine:
 
 @pytest.mark.parametrize("engine", [*ALL, Nnapi("a:b", ("x", "y"))], ids=lambda engine: engine.name)
 def test_there_and_back(engine: Engine) -> None:
-    assert revived(described(engine)) == engine
+    assert revive(describe(engine)) == engine
 
 
 def test_names() -> None:
@@ -95,7 +95,7 @@ def script(tmp_path: Path, engine: Engine, array: np.ndarray) -> dict[str, objec
 def test_arrays_are_kept_as_they_are(tmp_path: Path) -> None:
     arrays = [SCAN, np.float32(3).reshape(()), np.zeros((2, 0), np.int64)]
     save(tmp_path / "in.npy", arrays)  # type: ignore[arg-type]
-    for kept, array in zip(saved(tmp_path / "in.npy"), arrays, strict=True):
+    for kept, array in zip(load_saved(tmp_path / "in.npy"), arrays, strict=True):
         assert kept.dtype == array.dtype  # type: ignore[attr-defined]
         np.testing.assert_array_equal(kept, array)
 

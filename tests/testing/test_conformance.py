@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import UnavailableDeviceError
-from nnapi.testing.conformance import Result, Status, check, named, run
+from nnapi.testing.conformance import Result, Status, check, match_name, run
 from nnapi.testing.corpus import Corpus, Entry, write
 from nnapi.testing.variants import Setting, Skip, Variant
 from tests.testing.testing_cases import EVERYTHING, REFERENCE, add, relu, spoilt
@@ -53,13 +53,13 @@ def test_results_come_one_by_one(corpus: Corpus) -> None:
 
 
 def test_a_filter_chooses_examples(corpus: Corpus) -> None:
-    assert said(list(run(corpus, [REFERENCE], ["plain"], named("relu")))) == [("relu", "plain", "passed")]
+    assert said(list(run(corpus, [REFERENCE], ["plain"], match_name("relu")))) == [("relu", "plain", "passed")]
 
 
 def test_devices_may_be_named_given_or_left_to_the_runtime(corpus: Corpus) -> None:
     for devices in (["nnapi-reference"], [REFERENCE], None):
-        assert said(list(run(corpus, devices, ["plain"], named("relu")))) == [("relu", "plain", "passed")]
-    assert said(list(run(corpus, [spoilt(50)], ["plain"], named("relu")))) == [("relu", "plain", "failed")]
+        assert said(list(run(corpus, devices, ["plain"], match_name("relu")))) == [("relu", "plain", "passed")]
+    assert said(list(run(corpus, [spoilt(50)], ["plain"], match_name("relu")))) == [("relu", "plain", "failed")]
 
 
 def test_processes_give_the_same_results(corpus: Corpus) -> None:
@@ -94,7 +94,7 @@ def test_patterns(pattern: str, found: set[str]) -> None:
         Entry("", "relu", ("RELU",)),
         Entry("", "sub", ("ADD",)),
     ]
-    assert {entry.name for entry in entries if named(pattern)(entry)} == found
+    assert {entry.name for entry in entries if match_name(pattern)(entry)} == found
 
 
 def outcome(error: Exception) -> Result:

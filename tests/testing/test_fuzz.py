@@ -17,7 +17,7 @@ from nnapi.testing.fuzz import (
     Agreement,
     NoCall,
     compare_devices,
-    computed,
+    compute_expected,
     differential,
     random_attempt,
     random_call,
@@ -57,7 +57,7 @@ def test_an_operation_computes_or_refuses_with_a_message(operation: Operation) -
 
 def refused(example: Example) -> NnapiError | None:
     try:
-        computed(example, REFERENCE)
+        compute_expected(example, REFERENCE)
     except NnapiError as error:
         return error
     return None
@@ -71,7 +71,7 @@ def test_random_calls_are_accepted_by_the_shape_function(operation: Operation) -
         assert [call.code for call in model.operations] == [operation.code]
         if refused(example):
             continue  # the data may still be wrong
-        shapes = [array.shape for array in computed(example, REFERENCE).outputs.values()]
+        shapes = [array.shape for array in compute_expected(example, REFERENCE).outputs.values()]
         declared = [model.operands[index].type.dimensions for index in model.outputs]
         assert [len(shape) for shape in shapes] == [len(dimensions) for dimensions in declared]
         assert all(
@@ -156,6 +156,6 @@ def test_shared_nans_agree() -> None:
 
 def test_computed_fills_in_what_comes_out() -> None:
     unknown = nnapi.testing.example.dynamic(add(outputs={}))
-    filled = computed(unknown, REFERENCE)
+    filled = compute_expected(unknown, REFERENCE)
     assert filled.outputs[3].tolist() == [11, 22]
     assert filled.main.operands[3].dimensions == (2,)

@@ -13,7 +13,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
 from nnapi.testing import non_finite
-from nnapi.testing.non_finite import Seen, cells, float_operations, found, made_by
+from nnapi.testing.non_finite import Seen, cells, describe_makers, float_operations, found
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "non-finite.md"
 SAMPLE = [
@@ -100,7 +100,7 @@ def test_the_page_says_what_the_reference_does(name: str) -> None:
 @pytest.mark.parametrize("one", ["xnnpack-cpu", "openvino-cpu"])
 def test_the_page_says_what_engines_do(one: str, name: str) -> None:
     """Where the page was made by this engine on a processor like this one; elsewhere it need not be true."""
-    own = made_by({one: engine(one)})
+    own = describe_makers({one: engine(one)})
     engine_said, _, processor = own.removeprefix("Here ").partition(", on ")
     if engine_said not in PAGE.read_text() or f"on {processor}." not in PAGE.read_text():
         pytest.skip(f"the page was made on another processor or by another engine than {own}")
@@ -135,5 +135,5 @@ def test_a_device_that_is_not_there_leaves_its_cells_empty(monkeypatch: pytest.M
         raise NnapiError(name)
 
     monkeypatch.setattr(non_finite, "device", none)
-    assert set(non_finite.installed().values()) == {None}
+    assert set(non_finite.find_devices().values()) == {None}
     assert cells(operation("ADD"), None) == ["", ""]

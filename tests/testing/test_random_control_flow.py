@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.fuzz import computed
+from nnapi.testing.fuzz import compute_expected
 from nnapi.testing.random_control_flow import MOST_TURNS, random_control_flow
 from tests.testing.testing_cases import REFERENCE
 
@@ -19,7 +19,7 @@ def test_if_computes_one_branch(seed: int) -> None:
     example = random_control_flow(REGISTRY[OperationCode.IF], np.random.default_rng(seed))
     condition, x, y = example.inputs.values()
     branch = example.referenced[0 if condition[0] else 1]
-    (result,) = computed(example, REFERENCE).outputs.values()
+    (result,) = compute_expected(example, REFERENCE).outputs.values()
     assert result.tolist() == MEANING[branch.operations[0].type](x, y).tolist()
 
 
@@ -27,7 +27,7 @@ def test_if_computes_one_branch(seed: int) -> None:
 def test_while_adds_as_often_as_it_counts(seed: int) -> None:
     example = random_control_flow(REGISTRY[OperationCode.WHILE], np.random.default_rng(seed))
     _, x, step = example.inputs.values()
-    count, total = computed(example, REFERENCE).outputs.values()
+    count, total = compute_expected(example, REFERENCE).outputs.values()
     assert 0 <= count[0] <= MOST_TURNS
     assert total.tolist() == (x + count[0] * step).tolist()
 

@@ -100,8 +100,8 @@ def test_a_section_that_has_not_ended_is_not_divided() -> None:
 
 def test_trial_runs_leave_no_trace() -> None:
     with trace.recording() as recorder, ADD:
-        with trace.muted():
-            with trace.muted(), MUL:
+        with trace.mute():
+            with trace.mute(), MUL:
                 pass
             with MUL:
                 pass

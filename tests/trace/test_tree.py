@@ -1,7 +1,7 @@
 """Trees of sections."""
 
 from nnapi.trace.labels import Layer, Phase
-from nnapi.trace.tree import Node, counted, preorder, rearrange
+from nnapi.trace.tree import Node, count, preorder, rearrange
 
 
 def node(name: str, layer: Layer | None, phase: Phase | None, *children: Node, end: float = 1.0) -> Node:
@@ -43,7 +43,7 @@ def test_deep_trees() -> None:
     for number in range(20_000):
         place = place.add(ignored(str(number)) if number % 2 else leaf(str(number)))
     rearrange(tree)
-    found = list(counted(tree))
+    found = list(count(tree))
     assert len(found) == 10_000
     assert sum(one.is_counted for one in found) == 1
 

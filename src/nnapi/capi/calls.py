@@ -12,7 +12,7 @@ ANeuralNetworksMemory_copy it reads:
             copy_memory(src, dst)
             return 0
         except BaseException as error:
-            return failed('ANeuralNetworksMemory_copy', error)
+            return report_failure('ANeuralNetworksMemory_copy', error)
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def _source(function: Function) -> Iterator[str]:
     for code, value in function.otherwise.items():
         assert function.output
         yield f"        if {function.output.name} and code_of(error) == {code}: {_store(function.output, value)}"
-    failed = f"failed({function.name!r}, error)"
+    report = f"report_failure({function.name!r}, error)"
     if function.returns_code:
-        yield f"        return {failed}"
+        yield f"        return {report}"
     else:
-        yield f"        {failed}"
+        yield f"        {report}"
         yield f"        return {function.failure}"
 
 
 def _body(function: Function) -> Iterator[str]:
     if function.frees:
-        yield from _freeing(function, *function.parameters)
+        yield from _write_free(function, *function.parameters)
         return
     for parameter in sorted(function.parameters, key=lambda parameter: not parameter.is_output):
         yield from _null_check(function, parameter)
@@ -72,13 +72,13 @@ def _body(function: Function) -> Iterator[str]:
     if function.guard:
         yield function.guard
     for parameter in function.parameters:
-        if converted := _converted(parameter):
+        if converted := _write_conversion(parameter):
             missing = "[]" if parameter.kind or parameter.base == "uint32_t" else "None"
             yield f"{parameter.name} = {converted} if {parameter.name} else {missing}"
-    yield from _answering(function)
+    yield from _write_answer(function)
 
 
-def _answering(function: Function) -> Iterator[str]:
+def _write_answer(function: Function) -> Iterator[str]:
     output = function.output
     if output is None:
         yield function.call if function.returns_code else f"return {function.call}"
@@ -86,10 +86,10 @@ def _answering(function: Function) -> Iterator[str]:
         yield f"result = {function.call}"
         yield f"if {output.name}: {_store(output, 'result')}"
     elif output.kind:
-        add = "lasting" if output.kind == "Device" else "add"
+        add = "add_once" if output.kind == "Device" else "add"
         yield f"{output.name}[0] = {output.kind}Handles.{add}({function.call})"
     elif output.base == "char":
-        yield f"{output.name}[0] = lasting_text({function.call})"
+        yield f"{output.name}[0] = keep_text({function.call})"
     else:
         yield _store(output, function.call)
     if function.result == "int":
@@ -100,7 +100,7 @@ def _store(output: Parameter, value: str) -> str:
     return f"store({output.name}, {value})" if output.name in SEVERAL else f"{output.name}[0] = {value}"
 
 
-def _freeing(function: Function, parameter: Parameter) -> Iterator[str]:
+def _write_free(function: Function, parameter: Parameter) -> Iterator[str]:
     yield f"if not {parameter.name}: return"
     yield f"handle, {parameter.name} = {parameter.name}, {parameter.kind}Handles[{parameter.name}]"
     yield function.call or "pass"
@@ -117,7 +117,7 @@ def _null_check(function: Function, parameter: Parameter) -> Iterator[str]:
     yield f"if {missing}: raise UnexpectedNullError('{parameter.name} is null{said}')"
 
 
-def _converted(parameter: Parameter) -> str | None:
+def _write_conversion(parameter: Parameter) -> str | None:
     """The expression that makes a Python value of what C gives; None where C's is good."""
     name, count = parameter.name, parameter.count
     if parameter.is_output or parameter.is_handle or not parameter.is_pointer:
@@ -131,7 +131,7 @@ def _converted(parameter: Parameter) -> str | None:
     if parameter.base == "char":
         return f"string({name})"
     if name == "token":
-        return "token_at(token)"
+        return "read_token(token)"
     if parameter.base == "uint32_t":
         return f"ffi.unpack({name}, {count})"
     return None

@@ -89,7 +89,7 @@ def call(name: str, *arguments: Any) -> None:
         raise error_for(code)(library().nnapi_last_error().decode())
 
 
-def made(name: str, *arguments: Any) -> int:
+def make_handle(name: str, *arguments: Any) -> int:
     """The handle that a function puts where its last parameter points."""
     handle = ADDRESS()
     call(name, *arguments, ctypes.byref(handle))
@@ -119,7 +119,7 @@ class Owner:
 
 @cache
 def device_handle(device: Device) -> int:
-    return made("ANeuralNetworks_getDevice", devices().index(device))
+    return make_handle("ANeuralNetworks_getDevice", devices().index(device))
 
 
 class Memory(Owner):
@@ -139,7 +139,7 @@ class Memory(Owner):
                 view = own_memory.Memory.from_fd(array.nbytes, own_memory.PROTECTIONS, fd).view()
                 view[:] = array.reshape(-1).view(np.uint8)
             arguments = (array.nbytes, own_memory.PROTECTIONS, fd, 0)
-            return cls(made("ANeuralNetworksMemory_createFromFd", *arguments), array, view)
+            return cls(make_handle("ANeuralNetworksMemory_createFromFd", *arguments), array, view)
         finally:
             os.close(fd)
 
@@ -155,7 +155,7 @@ class Model(own_model.Model):
 
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
-        self.owner = Owner("Model", made("ANeuralNetworksModel_create"))
+        self.owner = Owner("Model", make_handle("ANeuralNetworksModel_create"))
         self.kept: list[Any] = []
 
     @property
@@ -211,10 +211,10 @@ class Compilation(Owner):
     def __init__(self, model: Model, chosen: Sequence[Device] | None = None) -> None:
         self.model = model
         if chosen is None:
-            handle = made("ANeuralNetworksCompilation_create", model.handle)
+            handle = make_handle("ANeuralNetworksCompilation_create", model.handle)
         else:
             handles = (ADDRESS * len(chosen))(*map(device_handle, chosen))
-            handle = made("ANeuralNetworksCompilation_createForDevices", model.handle, handles, len(chosen))
+            handle = make_handle("ANeuralNetworksCompilation_createForDevices", model.handle, handles, len(chosen))
         super().__init__("Compilation", handle)
 
     def set_caching(self, directory: str, token: bytes) -> None:
@@ -229,7 +229,7 @@ class Compilation(Owner):
 
 class Burst(Owner):
     def __init__(self, compilation: Compilation) -> None:
-        super().__init__("Burst", made("ANeuralNetworksBurst_create", compilation.handle))
+        super().__init__("Burst", make_handle("ANeuralNetworksBurst_create", compilation.handle))
 
     def __enter__(self) -> Burst:
         return self
@@ -256,7 +256,7 @@ class Execution(Owner):
     def __init__(self, compilation: Compilation) -> None:
         self.compilation, self.model = compilation, compilation.model
         self.kept: list[Any] = []
-        super().__init__("Execution", made("ANeuralNetworksExecution_create", compilation.handle))
+        super().__init__("Execution", make_handle("ANeuralNetworksExecution_create", compilation.handle))
 
     def set_input(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
         self._bind("ANeuralNetworksExecution_setInput", index, buffer, type, length)
@@ -267,11 +267,11 @@ class Execution(Owner):
     def _bind(self, name: str, index: int, buffer: Any, type: OperandType | None, length: int | None) -> None:
         address, size, keeper = buffer_of(buffer)
         self.kept.append(keeper)
-        given = self._completed(name, index, buffer) if type is None else type
+        given = self._complete_type(name, index, buffer) if type is None else type
         pointer = None if given is None else ctypes.byref(OperandTypeStruct.of(given))
         call(name, self.handle, index, pointer, address, size if length is None else length)
 
-    def _completed(self, name: str, index: int, buffer: Any) -> OperandType | None:
+    def _complete_type(self, name: str, index: int, buffer: Any) -> OperandType | None:
         """The type that C must be told where an input's dimensions are open; an array says its shape by itself."""
         declared = self.model.operands[self.model.inputs[index]].type if name.endswith("Input") else None
         if declared is None or declared.is_known or not isinstance(buffer, np.ndarray):
@@ -298,12 +298,12 @@ class Execution(Owner):
         call("ANeuralNetworksExecution_burstCompute", self.handle, burst.handle)
 
     def start_compute(self) -> Event:
-        return Event(made("ANeuralNetworksExecution_startCompute", self.handle))
+        return Event(make_handle("ANeuralNetworksExecution_startCompute", self.handle))
 
     def start_compute_with_dependencies(self, dependencies: Sequence[Event], duration: int = 0) -> Event:
         handles = (ADDRESS * len(dependencies))(*(event.handle for event in dependencies))
         name = "ANeuralNetworksExecution_startComputeWithDependencies"
-        return Event(made(name, self.handle, handles, len(dependencies), duration))
+        return Event(make_handle(name, self.handle, handles, len(dependencies), duration))
 
     def output_operand_rank(self, index: int) -> int:
         rank = ctypes.c_uint32()
@@ -318,7 +318,7 @@ class Execution(Owner):
 
 class MemoryDesc(Owner):
     def __init__(self) -> None:
-        super().__init__("MemoryDesc", made("ANeuralNetworksMemoryDesc_create"))
+        super().__init__("MemoryDesc", make_handle("ANeuralNetworksMemoryDesc_create"))
 
     def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
         call("ANeuralNetworksMemoryDesc_addInputRole", self.handle, compilation.handle, index, frequency)
@@ -330,4 +330,4 @@ class MemoryDesc(Owner):
         call("ANeuralNetworksMemoryDesc_finish", self.handle)
 
     def create_memory(self) -> Memory:
-        return Memory(made("ANeuralNetworksMemory_createFromDesc", self.handle))
+        return Memory(make_handle("ANeuralNetworksMemory_createFromDesc", self.handle))

@@ -141,7 +141,7 @@ class Diagnostics:
             self._tell_run(execution, code, mode, begin)
         elif execution is not None:
             event = self.handles["Event"][others[-1][0]]
-            event.when_done(lambda error: self._tell_run(execution, int(error.code) if error else 0, mode, begin))
+            event.call_when_done(lambda error: self._tell_run(execution, int(error.code) if error else 0, mode, begin))
         return code
 
     def _tell_run(self, execution: Execution, code: int, mode: Mode, begin: int) -> None:
@@ -149,7 +149,7 @@ class Diagnostics:
         times = [
             spent,
             *(
-                _measured(execution, kind)
+                _read_duration(execution, kind)
                 for kind in (DurationCode.DURATION_IN_DRIVER, DurationCode.DURATION_ON_HARDWARE)
             ),
         ]
@@ -194,7 +194,7 @@ class Diagnostics:
             return None  # the call itself will say so
 
 
-def _measured(execution: Execution, kind: DurationCode) -> int:
+def _read_duration(execution: Execution, kind: DurationCode) -> int:
     try:
         duration = execution.duration(kind)
     except NnapiError:

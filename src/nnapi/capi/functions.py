@@ -199,12 +199,12 @@ FUNCTIONS = (
     ),
     Function(
         "int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel* model, const char* extensionName, uint16_t operandCodeWithinExtension, int32_t* type)",
-        "signed(model.extension_operand_type(extensionName, operandCodeWithinExtension))", 3,
+        "to_signed(model.extension_operand_type(extensionName, operandCodeWithinExtension))", 3,
         "Number of an operand type of an extension.", EXTENSIONS,
     ),
     Function(
         "int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel* model, const char* extensionName, uint16_t operationCodeWithinExtension, ANeuralNetworksOperationType* type)",
-        "signed(model.extension_operation_type(extensionName, operationCodeWithinExtension))", 3,
+        "to_signed(model.extension_operation_type(extensionName, operationCodeWithinExtension))", 3,
         "Number of an operation of an extension.", EXTENSIONS,
     ),
     # Compilations
@@ -372,7 +372,7 @@ FUNCTIONS = (
     ),
     Function(
         "int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution* execution, int32_t durationCode, uint64_t* duration)",
-        "timing(execution.duration(durationCode))", 3,
+        "to_timing(execution.duration(durationCode))", 3,
         "Nanoseconds that the computation took, by DurationCode; UINT64_MAX where nothing was measured.",
         otherwise={BAD_STATE: str(NO_TIMING)},
     ),

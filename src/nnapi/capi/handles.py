@@ -31,7 +31,7 @@ class Handles:
         self._objects[handle] = value
         return handle
 
-    def lasting(self, value: Any) -> int:
+    def add_once(self, value: Any) -> int:
         """The one handle of an object that is never freed."""
         if id(value) not in self._constant:
             self._constant[id(value)] = self.add(value)
@@ -42,13 +42,13 @@ class Handles:
         try:
             return self._objects[handle]
         except KeyError:
-            raise self._unknown(handle) from None
+            raise self._refuse(handle) from None
 
     def free(self, handle: int) -> None:
         if self._objects.pop(handle, None) is None:
-            raise self._unknown(handle)
+            raise self._refuse(handle)
 
-    def _unknown(self, handle: int) -> BadDataError:
+    def _refuse(self, handle: int) -> BadDataError:
         return BadDataError(f"{handle:#x} is no handle of a {self.kind}, or has been freed")
 
     def __len__(self) -> int:

@@ -159,7 +159,7 @@ typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
 def headers() -> dict[str, str]:
     """Text of each header, by its path in the include folder."""
     return {
-        NNAPI: _header(NNAPI, ['#include "android/hardware_buffer.h"\n', *_types(), *_functions(NNAPI), *_own()]),
+        NNAPI: _header(NNAPI, ['#include "android/hardware_buffer.h"\n', *_types(), *_functions(NNAPI), *_write_own()]),
         EXTENSIONS: _header(EXTENSIONS, ['#include "NeuralNetworks.h"\n', *_functions(EXTENSIONS)]),
         SUPPORT_LIBRARY: _header(
             SUPPORT_LIBRARY,
@@ -259,7 +259,7 @@ def _comment(text: str) -> str:
     return textwrap.fill(f"/* {text} */", 118, subsequent_indent="   ") + "\n"
 
 
-def _own() -> list[str]:
+def _write_own() -> list[str]:
     words = (
         "Why the last call that failed in this thread did so, in a message; empty where none has. The text is this "
         "library's own addition, and stays until the thread's next failing call."

@@ -81,12 +81,12 @@ def _search_order() -> Iterator[Path]:
     for part in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if part:
             yield Path(part) / NAME
-    yield from _cached()
+    yield from _read_linker_cache()
     for folder in SYSTEM:
         yield folder / NAME
 
 
-def _cached() -> list[Path]:
+def _read_linker_cache() -> list[Path]:
     """What the linker's cache says of the name; nothing where it cannot be asked."""
     for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         if Path(ldconfig).is_file():

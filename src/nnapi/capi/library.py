@@ -67,7 +67,7 @@ def code_of(error: BaseException) -> int:
     return int(ResultCode.OUT_OF_MEMORY if isinstance(error, MemoryError) else ResultCode.OP_FAILED)
 
 
-def failed(function: str, error: BaseException) -> int:
+def report_failure(function: str, error: BaseException) -> int:
     """Say why a call failed: one line on stderr, and the message for nnapi_last_error of this thread."""
     code = ResultCode(code_of(error))
     message = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
@@ -114,7 +114,7 @@ def string(pointer: Any) -> str:
     return os.fsdecode(text)
 
 
-def token_at(pointer: Any) -> bytes:
+def read_token(pointer: Any) -> bytes:
     return bytes(ffi.buffer(pointer, BYTE_SIZE_OF_CACHE_TOKEN))
 
 
@@ -131,14 +131,14 @@ def store(place: Any, values: Sequence[int]) -> None:
         place[index] = value
 
 
-def lasting_text(text: str) -> Any:
+def keep_text(text: str) -> Any:
     """A C string that stays as long as the process."""
     if text not in _texts:
         _texts[text] = ffi.new("char[]", text.encode())
     return _texts[text]
 
 
-def signed(number: int) -> int:
+def to_signed(number: int) -> int:
     """A type number with a high prefix as the int32_t it travels in."""
     return number - (1 << 32) if number >= 1 << 31 else number
 
@@ -154,7 +154,7 @@ def device_at(index: int) -> Device:
     return found[index]
 
 
-def timing(nanoseconds: int | None) -> int:
+def to_timing(nanoseconds: int | None) -> int:
     return NO_TIMING if nanoseconds is None else nanoseconds
 
 
@@ -216,9 +216,9 @@ def register_callbacks(compiled: Any, ran: Any, context: Any) -> None:
 
 USED_BY_CALLS = (
     *(Burst, Compilation, Event, Execution, HardwareBuffer, Memory, MemoryDesc, Model),
-    *(UnexpectedNullError, code_of, failed),
-    *(buffer_desc, channel_scales, memory_at, objects, operand_type, string, token_at),
-    *(copy_memory, device_at, devices_here, lasting_text, need_idle, signed, store, timing),
+    *(UnexpectedNullError, code_of, report_failure),
+    *(buffer_desc, channel_scales, memory_at, objects, operand_type, string, read_token),
+    *(copy_memory, device_at, devices_here, keep_text, need_idle, to_signed, store, to_timing),
     *(address, describe, hold, unlock),
     *(cache_in_descriptors, each_extension_type, each_performance, extension_at, no_cache_files, performance),
     register_callbacks,

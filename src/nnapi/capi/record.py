@@ -139,7 +139,7 @@ class Run:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self.model = execution.model
-        self._inputs = {index: _copied(argument) for index, argument in _bound(execution, "input")}
+        self._inputs = {index: _copy(argument) for index, argument in _bound(execution, "input")}
         self._outputs: dict[int, Array] | None = None
         self._spec = _options(execution.compilation)
 
@@ -168,7 +168,7 @@ def _bound(execution: Execution, role: str) -> list[tuple[int, Argument | None]]
     return list(zip(binding.indices, binding.arguments, strict=True))
 
 
-def _copied(argument: Argument | None) -> Array | None:
+def _copy(argument: Argument | None) -> Array | None:
     try:
         array = None if argument is None else argument.array()
     except NnapiError:
@@ -190,5 +190,5 @@ def _options(compilation: Compilation) -> str:
         asked.append(f"time limit {compilation._timeout} ns")
     if compilation._cache:
         asked.append(f"cache {compilation._cache.directory}, token {compilation._cache.token.hex()}")
-    asked += [f"{name} {code}: {data.hex()}" for name, code, data in compilation._attributes.sorted()]
+    asked += [f"{name} {code}: {data.hex()}" for name, code, data in compilation._attributes.to_tuple()]
     return f"recorded on {devices}{' as demanded' if compilation.is_explicit else ''}; {', '.join(asked)}"

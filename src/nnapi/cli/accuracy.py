@@ -33,7 +33,7 @@ def judge(model: Model, examples: Sequence[Example]) -> Judge:
     (operand,) = input_operands(model)
     outputs = output_operands(model)
 
-    def judged(run: Run) -> Mapping[str, float]:
+    def judge_run(run: Run) -> Mapping[str, float]:
         found = []
         for example in examples:
             try:
@@ -44,7 +44,7 @@ def judge(model: Model, examples: Sequence[Example]) -> Judge:
             found.append([real(output.type, array) for output, array in zip(outputs, arrays, strict=True)])
         return metrics(found)
 
-    return judged
+    return judge_run
 
 
 def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:

@@ -23,7 +23,7 @@ from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.labels import read_labels
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, counted, finite, table
+from nnapi.cli.text import console, finite, say_count, table
 from nnapi.errors import NnapiError
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
 from nnapi.report.dataset import DatasetError, Example, read_dataset
@@ -95,15 +95,15 @@ def bench(
     out = console()
     facts = machine()
     started = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    told = {**_told(settings, dataset), "inputs": f"random, seed {seed}"}
+    told = {**_describe_settings(settings, dataset), "inputs": f"random, seed {seed}"}
     results: list[ModelResult] = []
     interrupted = False
     for place, file in enumerate(models, 1):
         title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
         with progress(out, 2 + steps(len(engines), settings)) as step:
             try:
-                found, interrupted = _measured(
-                    file, engines, settings, examples, reference, seed, partial(_titled, step, title)
+                found, interrupted = _measure_model(
+                    file, engines, settings, examples, reference, seed, partial(_show_step, step, title)
                 )
             except KeyboardInterrupt:
                 interrupted = True
@@ -123,7 +123,7 @@ def bench(
     _close(out, benchmark)
 
 
-def _titled(step: Step, title: str, text: str) -> None:
+def _show_step(step: Step, title: str, text: str) -> None:
     step(f"{title}: {text}")
 
 
@@ -141,12 +141,12 @@ def _others(text: str) -> list[Engine]:
     return [OTHERS[name] for name in dict.fromkeys(names)]
 
 
-def _told(settings: Settings, dataset: Path | None) -> dict[str, Any]:
+def _describe_settings(settings: Settings, dataset: Path | None) -> dict[str, Any]:
     told = {name: value for name, value in asdict(settings).items() if name in ("rounds", "threads", "requests")}
     return {**told, "data set": str(dataset)} if dataset else told
 
 
-def _measured(
+def _measure_model(
     file: Path,
     engines: dict[Engine, str],
     settings: Settings,
@@ -178,7 +178,7 @@ def _measured(
     graph = timeline = None
     if ours and not interrupted and settings.apart:
         try:
-            graph, timeline = _explained(model, ours, inputs, settings.threads)
+            graph, timeline = _trace_plan(model, ours, inputs, settings.threads)
         except NnapiError as error:
             notes.append(f"no plan: {error}")
         except KeyboardInterrupt:
@@ -206,7 +206,7 @@ def _type(model: nnapi.Model, index: int) -> str:
     return f"{type.name.removeprefix('TENSOR_').lower()} [{shape}]"
 
 
-def _explained(
+def _trace_plan(
     model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any], threads: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The graph of the plan, and what happened when in one run of it, where anything was recorded."""
@@ -235,7 +235,7 @@ def _show(out: Console, result: ModelResult) -> None:
     numbers = ["median", "minimum", "p90", "throughput", "load", "compile", "peak", *metrics]
     headings = ["median", "minimum", "p90", "× best other", *numbers[3:7], "to reference", *metrics]
     rows = table("engine", *headings, right=[*numbers, "× best other"])
-    out.print(Text.assemble((result.name, "bold"), f"  {counted(result.operations, 'operation')}"))
+    out.print(Text.assemble((result.name, "bold"), f"  {say_count(result.operations, 'operation')}"))
     for m in result.measurements:
         if not m.samples and not m.load:
             continue
@@ -283,7 +283,7 @@ def _close(out: Console, benchmark: Benchmark) -> None:
         out.print(f"[dim]{escape(name)} left out: {escape(reason)}[/]")
     settings = benchmark.settings
     out.print(
-        f"[dim]{counted(settings['threads'], 'thread')}, {counted(settings['rounds'], 'round')} in turns, "
+        f"[dim]{say_count(settings['threads'], 'thread')}, {say_count(settings['rounds'], 'round')} in turns, "
         f"throughput with {settings['requests']} in flight on a thread each; {benchmark.machine['processor']}[/]",
         highlight=False,
     )

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from nnapi.cli.failure import Mistake
-from nnapi.cli.text import console, counted, print_json, table
+from nnapi.cli.text import console, print_json, say_count, table
 from nnapi.report.compare import ALPHA, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share, size
 from nnapi.report.result import Benchmark, NotAResultError, from_data
@@ -79,9 +79,11 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
             rows.add_row(*_cells(change))
         out.print(rows)
     same = sum(change.verdict is Verdict.SAME for change in found.changes)
-    out.print(f"[dim]{counted(same, 'figure')} of {len(found.changes)} did not change[/]")
+    out.print(f"[dim]{say_count(same, 'figure')} of {len(found.changes)} did not change[/]")
     worse = len(found.regressions)
-    out.print(f"[red]{counted(worse, 'figure')} of ours became worse[/]" if worse else "[green]nothing became worse[/]")
+    out.print(
+        f"[red]{say_count(worse, 'figure')} of ours became worse[/]" if worse else "[green]nothing became worse[/]"
+    )
 
 
 def _cells(change: Change) -> list[Text]:

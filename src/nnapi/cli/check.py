@@ -17,8 +17,8 @@ from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
 from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, counted, duration, table
-from nnapi.testing.conformance import Result, Status, named, run
+from nnapi.cli.text import console, duration, say_count, table
+from nnapi.testing.conformance import Result, Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus, CorpusError, Entry
 from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS
@@ -85,7 +85,7 @@ def check(
         raise Mistake(problem)
     try:
         examples = Corpus(corpus)
-        entries = examples.select(named(filter) if filter else None)
+        entries = examples.select(match_name(filter) if filter else None)
         if not entries:
             raise Mistake(f"{corpus}: no example is named {filter}")
         results = _run(examples, entries, device, chosen, jobs, strict, C if via_c else HERE)
@@ -141,7 +141,7 @@ def _run(
 def outcome(results: Iterable[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
     """What ``--json`` writes; ``device`` is null where the runtime chose."""
     results = list(results)
-    counts = _counted(results, lambda result: (result.variant,))
+    counts = _count(results, lambda result: (result.variant,))
     return {
         "device": ",".join(devices) if devices else None,
         "corpus": str(corpus),
@@ -157,7 +157,7 @@ def outcome(results: Iterable[Result], corpus: Path, devices: list[str] | None, 
     }
 
 
-def _counted(results: Iterable[Result], keys: Callable[[Result], Iterable[str]]) -> defaultdict[str, Counter[Status]]:
+def _count(results: Iterable[Result], keys: Callable[[Result], Iterable[str]]) -> defaultdict[str, Counter[Status]]:
     counts: defaultdict[str, Counter[Status]] = defaultdict(Counter)
     for result in results:
         for key in keys(result):
@@ -166,14 +166,14 @@ def _counted(results: Iterable[Result], keys: Callable[[Result], Iterable[str]])
 
 
 def _print(out: Console, results: list[Result], variants: list[str]) -> None:
-    by_operation = _counted(results, lambda result: result.operations)
+    by_operation = _count(results, lambda result: result.operations)
     _print_counts(out, "operation", {name: by_operation[name] for name in sorted(by_operation)})
     _print_slowest(out, results)
     _print_reasons(out, results)
-    by_variant = _counted(results, lambda result: (result.variant,))
+    by_variant = _count(results, lambda result: (result.variant,))
     _print_counts(out, "variant", {name: by_variant[name] for name in variants})
     failed = sum(result.status == Status.FAILED for result in results)
-    out.print(f"[red]{counted(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
+    out.print(f"[red]{say_count(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
 
 
 def _print_counts(out: Console, heading: str, counts: dict[str, Counter[Status]]) -> None:
@@ -200,7 +200,7 @@ def _print_reasons(out: Console, results: list[Result]) -> None:
     """Each failure with its reason; what was skipped by reason."""
     skipped = Counter((result.variant, result.reason) for result in results if result.status == Status.SKIPPED)
     for (variant, reason), count in skipped.items():
-        out.print(Text(f"{counted(count, 'run')} skipped, {variant}: {reason}", "yellow"))
+        out.print(Text(f"{say_count(count, 'run')} skipped, {variant}: {reason}", "yellow"))
     for result in results:
         if result.status == Status.FAILED:
             out.print(Text.assemble((f"{result.example}, {result.variant}: ", "bold red"), result.reason))

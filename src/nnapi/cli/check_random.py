@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, counted, duration, table
+from nnapi.cli.text import console, duration, say_count, table
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.runtime.device import device as find
@@ -96,10 +96,10 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
             rows.add_row(name, str(counts.total()), *(str(counts[each] or "") for each in Outcome), style=style)
         out.print(rows)
         for reason, count in report.reasons.most_common(REASONS):
-            out.print(Text(f"{counted(count, 'model')} refused: {reason}", "yellow"))
+            out.print(Text(f"{say_count(count, 'model')} refused: {reason}", "yellow"))
     said = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
     out.print(
-        f"{report.device}, seed {report.seed}: {counted(report.cases, 'model')} in {duration(report.seconds)}, {said}"
+        f"{report.device}, seed {report.seed}: {say_count(report.cases, 'model')} in {duration(report.seconds)}, {said}"
     )
 
 

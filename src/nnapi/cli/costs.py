@@ -11,7 +11,7 @@ from rich.table import Table
 
 import nnapi
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, counted, duration, indented, table
+from nnapi.cli.text import console, duration, indent, say_count, table
 from nnapi.runtime.costs.calibration import measure_all
 from nnapi.runtime.costs.cost_tables import Table as Measured
 from nnapi.runtime.costs.cost_tables import open_costs
@@ -27,18 +27,18 @@ def measure() -> None:
             measure_all(open_costs(), device, threads)
 
 
-def listed() -> RenderableType:
+def list_costs() -> RenderableType:
     """A table of figures for each device and number of threads."""
     parts: list[RenderableType] = []
     for device in nnapi.devices():
         for threads in _threads(device):
             known = open_costs().table(device, threads)
-            heading = f"[bold]{escape(device.name)}[/] on {counted(threads, 'thread')}"
+            heading = f"[bold]{escape(device.name)}[/] on {say_count(threads, 'thread')}"
             if known.launch is None:
                 parts += [f"{heading}: not measured", ""]
                 continue
             copies = f"{1e9 * (known.byte or 0):.3g} ns a byte"
-            parts += [f"{heading}: launch {duration(known.launch)}, copies {copies}", indented(_figures(known)), ""]
+            parts += [f"{heading}: launch {duration(known.launch)}, copies {copies}", indent(_figures(known)), ""]
     return Group(*parts)
 
 

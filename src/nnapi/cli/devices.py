@@ -13,7 +13,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli import costs as measured
-from nnapi.cli.text import console, indented, print_json, table
+from nnapi.cli.text import console, indent, print_json, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
 
@@ -30,19 +30,19 @@ def devices(
     out = console()
     if as_json:
         described = {
-            "devices": [_described(device) for device in nnapi.devices()],
+            "devices": [_describe(device) for device in nnapi.devices()],
             "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
         }
         print_json(measured.data() if costs or measure else described)
         return
     if costs or measure:
-        out.print(measured.listed())
+        out.print(measured.list_costs())
         return
-    out.print(_listed(verbose) if nnapi.devices() else "no device can be used")
+    out.print(_list_devices(verbose) if nnapi.devices() else "no device can be used")
     _print_unavailable(out)
 
 
-def _listed(verbose: bool) -> RenderableType:
+def _list_devices(verbose: bool) -> RenderableType:
     if not verbose:
         rows = table("device", "type", "version", "feature level", right=["feature level"])
         for device in nnapi.devices():
@@ -52,7 +52,7 @@ def _listed(verbose: bool) -> RenderableType:
     for device in nnapi.devices():
         type, version, level = _facts(device)
         parts.append(f"[bold]{escape(device.name)}[/] {version}, {type}, feature level {level}")
-        parts += [indented(_details(device)), ""]
+        parts += [indent(_details(device)), ""]
     return Group(*parts)
 
 
@@ -105,7 +105,7 @@ def _home(device: nnapi.Device) -> tuple[str, str]:
     return module, getattr(sys.modules.get(module), "__file__", None) or "unknown"
 
 
-def _described(device: nnapi.Device) -> dict[str, Any]:
+def _describe(device: nnapi.Device) -> dict[str, Any]:
     module, path = _home(device)
     declared = device.driver.capabilities()
     return {

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.failure import Mistake
-from nnapi.cli.text import console, counted, indented, print_json, size, table
+from nnapi.cli.text import console, indent, print_json, say_count, size, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
@@ -52,7 +52,7 @@ def info(
         described = [_show_examples(out, examples, as_json) for examples in examples_by_model(model)]
     else:
         loaded = nnapi.load(model)
-        described = [_described(model, loaded, file_size)] if as_json else []
+        described = [_describe(model, loaded, file_size)] if as_json else []
         if not as_json:
             _show(out, model.name, loaded, f"{size(file_size)}, ")
     if as_json:
@@ -82,15 +82,15 @@ def _show_examples(out: Console, examples: Sequence[Example], as_json: bool) -> 
             out.print(Text.assemble((name, "bold"), f"  refused: {error}\n"))
         return {"model": name, "refused": str(error)}
     if not as_json:
-        _show(out, name, model, f"{counted(runs, 'run')}, ", notes)
-    return _described(Path(name), model, 0) | {"runs": runs, "notes": notes}
+        _show(out, name, model, f"{say_count(runs, 'run')}, ", notes)
+    return _describe(Path(name), model, 0) | {"runs": runs, "notes": notes}
 
 
 def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Sequence[str] = ()) -> None:
     weights = size(_constant_bytes(loaded))
     out.print(
-        f"[bold]{escape(name)}[/]  {about}{counted(len(loaded.operations), 'operation')}, "
-        f"{counted(len(loaded.operands), 'operand')}, {weights} of constants"
+        f"[bold]{escape(name)}[/]  {about}{say_count(len(loaded.operations), 'operation')}, "
+        f"{say_count(len(loaded.operands), 'operand')}, {weights} of constants"
     )
     for note in notes:
         out.print(Text(note, "dim"))
@@ -144,11 +144,11 @@ def _print_level(out: Console, model: nnapi.Model) -> None:
         return
     rows = table("", "", "")
     rows.show_header = False
-    for name, reasons in _by_operation(forcing(model, level)).items():
+    for name, reasons in _by_operation(find_reasons(model, level)).items():
         numbers = sorted({number for reason in reasons for number in reason.numbers})
         where = "" if not numbers else f"#{numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
         rows.add_row(name, f"[dim]{where}[/]", Text(", ".join(reason.facet for reason in reasons)))
-    out.print(indented(rows))
+    out.print(indent(rows))
     out.print(f"\nWithout {'this' if rows.row_count == 1 else 'these'} level {lower_level(model)} would do.")
 
 
@@ -159,7 +159,7 @@ def _by_operation(reasons: Sequence[Reason]) -> dict[str, list[Reason]]:
     return groups
 
 
-def forcing(model: nnapi.Model, level: int) -> list[Reason]:
+def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
     """What in the model asks for that level: facets of operations, and where none does, operands."""
     numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
     for call in model.operations:
@@ -188,7 +188,7 @@ def _constant_bytes(model: nnapi.Model) -> int:
     return sum(operand.type.nbytes for operand in model.operands if operand.lifetime == Lifetime.CONSTANT)
 
 
-def _described(file: Path, model: nnapi.Model, file_size: int) -> dict[str, Any]:
+def _describe(file: Path, model: nnapi.Model, file_size: int) -> dict[str, Any]:
     level = model.feature_level
     return {
         "model": str(file),
@@ -201,7 +201,7 @@ def _described(file: Path, model: nnapi.Model, file_size: int) -> dict[str, Any]
         "feature_level": level,
         "forced_by": [
             {"operation": reason.operation or None, "numbers": list(reason.numbers), "facet": reason.facet}
-            for reason in (forcing(model, level) if level > 1 else ())
+            for reason in (find_reasons(model, level) if level > 1 else ())
         ],
         "level_without": lower_level(model),
     }

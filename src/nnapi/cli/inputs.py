@@ -68,17 +68,17 @@ def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
     """A .npy of the stored type, or of numbers that become it; leading dimensions of 1 may be missing."""
-    array = _mapped(file)
+    array = _map_array(file)
     dimensions = (1,) * (type.rank - array.ndim) + array.shape
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
         raise Mistake(f"the array has shape {list(array.shape)}")
     with np.errstate(invalid="ignore"):  # what is not a number is for the model to deal with
-        stored, done = _converted(array, type)
+        stored, done = _convert(array, type)
     return np.require(stored, requirements="C").reshape(shape), done
 
 
-def _mapped(file: Path) -> Array:
+def _map_array(file: Path) -> Array:
     """The array in a .npy file, mapped: the header may ask for more than there is memory."""
     try:
         return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
@@ -89,7 +89,7 @@ def _mapped(file: Path) -> Array:
         raise Mistake(f"no plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
 
 
-def _converted(array: Array, type: OperandType) -> tuple[Array, str]:
+def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     """The array as the type stores it: as it is, quantised, or converted where nothing but precision is lost."""
     found, wanted = array.dtype, type.dtype
     if found == wanted or (found == np.bool_ and wanted == np.uint8):

@@ -82,7 +82,7 @@ def producer(model: Model) -> int | None:
     return call.code if call else None
 
 
-def ranking(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
+def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
     """The ``top`` classes of a classifier's output, likeliest first."""
     values = real(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
     code = producer(model)

@@ -58,7 +58,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     """
     letters = layout(type)
     wanted = dict(zip(letters, type.dimensions, strict=True))
-    picture, words = _resized(_opened(file, wanted.get("C", 1)), wanted["W"], wanted["H"])
+    picture, words = _resize(_open_picture(file, wanted.get("C", 1)), wanted["W"], wanted["H"])
     stored, conversion = _numbers(np.atleast_3d(np.asarray(picture)), type, pixels)
     found = {"N": 1, **dict(zip("HWC", stored.shape, strict=True))}
     ordered = stored.transpose(2, 0, 1) if letters == "NCHW" else stored
@@ -67,7 +67,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     return np.ascontiguousarray(ordered.reshape(shape)), ", ".join([words, *grey, conversion])
 
 
-def _opened(file: Path, channels: int) -> Image:
+def _open_picture(file: Path, channels: int) -> Image:
     """The picture, upright as its camera says, with that many channels."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -82,7 +82,7 @@ def _opened(file: Path, channels: int) -> Image:
         raise Mistake(f"the picture is damaged: {error}") from None
 
 
-def _resized(picture: Image, width: int, height: int) -> tuple[Image, str]:
+def _resize(picture: Image, width: int, height: int) -> tuple[Image, str]:
     """The picture at that size, stretched if need be, and what was done; 0 keeps a dimension."""
     from PIL import Image
 

@@ -19,10 +19,10 @@ import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
 from nnapi.cli.labels import fit_labels, read_labels
-from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, ranking, summaries
+from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, indented, print_json, table
+from nnapi.cli.text import console, duration, indent, print_json, table
 from nnapi.model.operand import Array
 
 
@@ -97,13 +97,13 @@ def run(
         done: list[Ran] = []
         for paths in planned:
             step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-            done.append(_run(compilation, _given(loaded, paths, pixels, seed), names, top))
+            done.append(_run(compilation, _read_inputs(loaded, paths, pixels, seed), names, top))
             if output:
                 _write(output, done[-1].outputs, _stem(done[-1], len(planned), len(done)))
             if not as_json:
                 _show(out, done[-1], compilation)
     if as_json:
-        print_json(_described(model, compilation, done))
+        print_json(_describe(model, compilation, done))
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
@@ -124,7 +124,7 @@ def _labels(model: nnapi.Model, file: Path | None) -> list[str] | None:
     return fit_labels(names, count, file.name)
 
 
-def _given(model: nnapi.Model, files: Sequence[Path], pixels: Pixels, seed: int) -> list[Given]:
+def _read_inputs(model: nnapi.Model, files: Sequence[Path], pixels: Pixels, seed: int) -> list[Given]:
     operands = input_operands(model)
     if not files:
         return [random_input(operand, seed) for operand in operands]
@@ -136,7 +136,7 @@ def _run(compilation: nnapi.Compilation, given: list[Given], labels: Sequence[st
     outputs = compilation.run(*(value.array for value in given))
     seconds = time.perf_counter() - start
     model = compilation.model
-    ranks = [] if class_count(model) is None else ranking(model, outputs[0], labels, top)
+    ranks = [] if class_count(model) is None else rank(model, outputs[0], labels, top)
     return Ran(given, outputs, seconds, ranks, summaries(model, outputs))
 
 
@@ -157,11 +157,11 @@ def _show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
 def _classes(ranks: Sequence[Rank]) -> RenderableType:
     rows = table("score", "share", "", "class", right=["score", "share"])
     rows.show_header = False
-    for rank in ranks:
-        score = "" if rank.score is None else f"{rank.score:.3g}"
-        bar = ProgressBar(total=1, completed=rank.share, width=20)
-        rows.add_row(score, percent(rank.share), bar, Text(rank.label or rank.name))
-    return indented(rows)
+    for one in ranks:
+        score = "" if one.score is None else f"{one.score:.3g}"
+        bar = ProgressBar(total=1, completed=one.share, width=20)
+        rows.add_row(score, percent(one.share), bar, Text(one.label or one.name))
+    return indent(rows)
 
 
 def _outputs(found: Sequence[Summary]) -> RenderableType:
@@ -169,7 +169,7 @@ def _outputs(found: Sequence[Summary]) -> RenderableType:
     for one in found:
         figures = (f"{figure:.6g}" for figure in (one.least, one.greatest, one.mean))
         rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures)
-    return indented(rows)
+    return indent(rows)
 
 
 def _stem(ran: Ran, count: int, number: int) -> str:
@@ -185,7 +185,7 @@ def _write(folder: Path, outputs: Sequence[Array], stem: str) -> None:
         np.save(folder / f"{stem}-output{number}.npy", array)
 
 
-def _described(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
+def _describe(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
     kinds = [operand.type for operand in output_operands(compilation.model)]
     return {
         "model": str(file),

@@ -56,7 +56,7 @@ def table(*headings: str, right: Iterable[str] = ()) -> Table:
     return made
 
 
-def indented(rows: Table) -> Padding:
+def indent(rows: Table) -> Padding:
     """The table two columns to the right."""
     return Padding(rows, (0, 0, 0, 2), expand=False)
 
@@ -75,6 +75,6 @@ def duration(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
 
 
-def counted(number: int, noun: str) -> str:
+def say_count(number: int, noun: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

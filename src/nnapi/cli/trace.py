@@ -61,7 +61,7 @@ def record(
     out = console()
     run = tracing.section(f"[NN_LA_PO]{model.name}")
     with progress(out, runs + 2) as step, tracing.recording() as recorder, run:
-        compilation = _recorded(model, device, runs, seed, step)
+        compilation = _record(model, device, runs, seed, step)
     spans = recorder.spans()
     report = parse(from_ftrace(to_ftrace(spans)))
     write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")
@@ -70,7 +70,7 @@ def record(
     out.print(Text(f"{output}: {len(spans)} sections{where}", style="bold"))
 
 
-def _recorded(
+def _record(
     file: Path, devices: Sequence[str] | None, runs: int, seed: int, step: Callable[[str], None]
 ) -> nnapi.Compilation:
     """What is traced."""

@@ -24,10 +24,10 @@ def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence
             if value not in indices:
                 indices[value] = _describe(model, value)
         reads, writes = [indices[value] for value in step.inputs], [indices[value] for value in step.outputs]
-        if step.fitted is None:
+        if step.known is None:
             model.add_operation(step.code, reads, writes)
         else:
-            model.add_fitted_operation(step.fitted, reads, writes)
+            model.add_matched_operation(step.known, reads, writes)
     model.identify_inputs_and_outputs([indices[value] for value in inputs], [indices[value] for value in outputs])
     model.finish()
     return model

@@ -19,7 +19,7 @@ from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.call import UNKNOWN, NotYetKnown, normalise, output_slot
 from nnapi.model.facts import Trait
-from nnapi.model.matching import Fitted, Match
+from nnapi.model.matching import KnownMatch, Match
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import REGISTRY, Operation
@@ -87,7 +87,7 @@ class Step:
     code: OperationCode
     inputs: list[Value]
     outputs: list[Value]
-    fitted: Fitted | None = None
+    known: KnownMatch | None = None
 
 
 class Allowance:
@@ -182,8 +182,8 @@ class Graph:
             for value in outputs:
                 value.open_dimensions = value.array is not None
         if any(value.array is None for value in outputs):
-            fitted = Fitted(match, code, types, declared, references)
-            self.steps.append(Step(code, list(inputs), list(outputs), fitted))
+            known = KnownMatch(match, code, types, declared, references)
+            self.steps.append(Step(code, list(inputs), list(outputs), known))
             self.written.update(outputs)
 
     def _compute(

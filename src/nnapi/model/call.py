@@ -134,7 +134,7 @@ def _normal_arguments(
     """Arguments in normal form, the operands behind them, the activation, and whether images are stored as NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
-    for name, slot, where, shortcut, told in _reading(match, len(inputs)):
+    for name, slot, where, shortcut, told in _plan_steps(match, len(inputs)):
         if shortcut == ABSENT:
             arguments[name] = told
             continue
@@ -184,7 +184,7 @@ class _Reading(NamedTuple):
 _readings: dict[tuple[int, int], _Reading] = {}
 
 
-def _reading(match: Match, count: int) -> list[Step]:
+def _plan_steps(match: Match, count: int) -> list[Step]:
     """What can be said of a call's arguments before their types and values are looked at, which is most."""
     form = match.form
     found = _readings.get((id(form), count))
@@ -359,14 +359,14 @@ def _result(
     slot: TensorParameter, arguments: Arguments, shape: tuple[int | None, ...], declared: OperandType
 ) -> OperandType:
     free = declared.scale, declared.zero_point
-    scale, zero_point = fixed_quantization(slot, declared.code, arguments) or free
+    scale, zero_point = find_fixed_quantization(slot, declared.code, arguments) or free
     if shape == declared.dimensions and scale == declared.scale and zero_point == declared.zero_point:
         return declared
     dimensions = tuple([UNKNOWN if dimension is None else int(dimension) for dimension in shape])
     return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
 
 
-def fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -> tuple[float, int] | None:
+def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -> tuple[float, int] | None:
     """Scale and zero point that an operation gives an output of that type; None where they are free."""
     quant = getattr(slot, "quant", None)
     if isinstance(quant, str):

@@ -83,7 +83,7 @@ class Extensions:
             if dict(known.operand_types) != dict(extension.operand_types):
                 self._disputed[extension.name] = f"{first} and {device} describe it differently"
 
-    def described(self, name: str) -> Extension | None:
+    def find(self, name: str) -> Extension | None:
         """What was said of the extension first; None where nobody describes it."""
         found = self._described.get(name)
         return None if found is None else found[1]

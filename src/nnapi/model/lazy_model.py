@@ -21,7 +21,7 @@ class LazyModel(Model):
         super().__init__(name)
         self.inputs = tuple(operand.index for operand in inputs)
         self.outputs = tuple(operand.index for operand in outputs)
-        self.operands = Ends((*inputs, *outputs), self._described)
+        self.operands = Ends((*inputs, *outputs), self._describe_whole)
         self._state = "finished"
         self._describe, self._lock = describe, threading.Lock()
         for attribute in DESCRIBED:
@@ -30,7 +30,7 @@ class LazyModel(Model):
     def __getattr__(self, name: str) -> Any:
         if name not in DESCRIBED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._described()
+        self._describe_whole()
         return self.__dict__[name]
 
     @property
@@ -42,7 +42,7 @@ class LazyModel(Model):
         if self.is_described:
             super().need_mapped()
 
-    def _described(self) -> Sequence[Operand]:
+    def _describe_whole(self) -> Sequence[Operand]:
         with self._lock:
             if not self.is_described:
                 whole = self._describe()

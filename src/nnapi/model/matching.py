@@ -1,6 +1,6 @@
-"""Fitting operands to an argument list, as far as their codes, ranks and channels decide.
+"""Which argument list of an operation takes a call's operands, as far as their codes, ranks and channels decide.
 
-A :class:`Form` is fitted once to each combination of those that occurs; what else a call must fulfil is tested by the
+A :class:`Form` is matched once to each combination of those that occurs; what else a call must fulfil is tested by the
 operation's own checks, call by call.
 """
 
@@ -102,7 +102,7 @@ class Match(NamedTuple):
         return max((facet.level for facet in self.facets), default=1)
 
 
-class Fitted(NamedTuple):
+class KnownMatch(NamedTuple):
     """A match and what it was made from: it holds for every call of that operation on equal types and models."""
 
     match: Match
@@ -116,7 +116,7 @@ class Fitted(NamedTuple):
         return (code, inputs, outputs, references) == self[1:]
 
 
-class Fit(NamedTuple):
+class MatchedForm(NamedTuple):
     """What is the same for all calls of the same kinds of operands: a form that takes them, and where each parameter
     finds its types: in the inputs (0), the outputs (1) or the models referred to (2), at a position or a slice."""
 
@@ -139,7 +139,7 @@ class Fit(NamedTuple):
         return found
 
 
-class Misfit(NamedTuple):
+class Mismatch(NamedTuple):
     """Why a form does not take operands of such kinds, and how many steps it came: a wrong type says more than a
     number that another form takes."""
 
@@ -154,9 +154,9 @@ def kinds(types: Sequence[OperandType]) -> tuple[OperandKind, ...]:
     )
 
 
-def fit(
+def match_form(
     form: Form, inputs: Sequence[OperandKind], outputs: Sequence[OperandKind], slots: tuple[Slot, ...], lengths: Levels
-) -> Fit | Misfit:
+) -> MatchedForm | Mismatch:
     """Try a form on the kinds of a call's operands.
 
     ``slots`` are the operation's outputs, ``lengths`` the legal numbers of them with their levels.
@@ -174,11 +174,11 @@ def fit(
         for slot, where in spread_outputs:
             facets += _match_slot(slot, outputs[where], codes)
     except BadDataError as error:
-        return Misfit(error.message, progress)
+        return Mismatch(error.message, progress)
     positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
     places = {slot.name: _place(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread}
     places |= {slot.name: _place(1, slot, where) for slot, where in spread_outputs}
-    return Fit(Match(form, positions, codes, tuple(facets)), places, progress)
+    return MatchedForm(Match(form, positions, codes, tuple(facets)), places, progress)
 
 
 def say_count(legal: Sequence[int], noun: str) -> str:

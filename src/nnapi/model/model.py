@@ -17,7 +17,7 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OE
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.matching import Facet, Fitted
+from nnapi.model.matching import Facet, KnownMatch
 from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
@@ -73,7 +73,7 @@ class Model:
         """What an importer assumed or changed, in messages."""
         self.origin: Origin | None = None
         self._state = "building"
-        self._fitted: list[Fitted | None] = []
+        self._known_matches: list[KnownMatch | None] = []
         self._used = 0
         self.is_altered = False
         """Whether an operand was changed after an operation that may use it was added."""
@@ -102,7 +102,7 @@ class Model:
         """
         if value is None and length:
             raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
-        operand = self._changing(index, "set a value")
+        operand = self._get_to_change(index, "set a value")
         if value is None:
             operand.lifetime, operand.value = Lifetime.NO_VALUE, None
             return
@@ -122,7 +122,7 @@ class Model:
         The bytes are not copied: the operand is a view of the memory, which must not change from then on.
         """
         need(memory is not None, "memory is None", UnexpectedNullError)
-        operand = self._changing(index, "set a value")
+        operand = self._get_to_change(index, "set a value")
         if operand.type.code == OEM_SCALAR:
             raise BadDataError(f"{operand} cannot live in a memory")
         need_size(operand, length)
@@ -136,12 +136,12 @@ class Model:
         self._need_building("set a value")
         if model._state != "finished":
             raise BadStateError(f"the model referred to is {model._state}, not finished")
-        operand = self._changing(index, "set a value")
+        operand = self._get_to_change(index, "set a value")
         operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
 
     def set_operand_symm_per_channel_quant_params(self, index: int, channel_dim: int, scales: Sequence[float]) -> None:
         """Give a filter one scale per channel (``ANeuralNetworksModel_setOperandSymmPerChannelQuantParams``)."""
-        operand = self._changing(index, "set scales")
+        operand = self._get_to_change(index, "set scales")
         type = operand.type
         need(scales is not None, "scales are None", BadDataError)
         if type.code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
@@ -162,7 +162,7 @@ class Model:
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
         """Give an operand of an extension's type parameters of its own, None for none
         (``ANeuralNetworksModel_setOperandExtensionData``). The bytes are copied."""
-        operand = self._changing(index, "set extension data")
+        operand = self._get_to_change(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
         operand.type = replace(operand.type, data=b"" if data is None else bytes(data))
@@ -175,11 +175,13 @@ class Model:
         """
         self._add_operation(code, inputs, outputs, None)
 
-    def add_fitted_operation(self, known: Fitted, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+    def add_matched_operation(self, known: KnownMatch, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append the operation of a match that was made before; it is tested anew unless the types are the same."""
         self._add_operation(known.code, inputs, outputs, known)
 
-    def _add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: Fitted | None) -> None:
+    def _add_operation(
+        self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None
+    ) -> None:
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
         self._need_building("add an operation")
         number, count, is_registered = len(self.operations), len(self.operands), code in REGISTRY
@@ -191,10 +193,10 @@ class Model:
         for index in (*inputs, *outputs):
             if not 0 <= index < count:
                 self._operand(index, label_call(code, number))
-        fitted = self._fit(code, inputs, outputs, number, known) if is_registered else None
-        match = None if fitted is None else fitted.match
+        known = self._match(code, inputs, outputs, number, known) if is_registered else None
+        match = None if known is None else known.match
         self._operations.append(OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match))
-        self._fitted.append(fitted)
+        self._known_matches.append(known)
         self._used = count
 
     def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -241,7 +243,7 @@ class Model:
         order = run_order(self)
         self.operations = tuple(self._trim(call) for call in order)
         self.operands = tuple(self.operands)
-        self._fitted = []
+        self._known_matches = []
         self._state = "finished"
         log.debug("finished %s: %d operands, %d operations", self.name, len(self.operands), len(self.operations))
 
@@ -354,7 +356,7 @@ class Model:
         self._operands.append(operand)
         return operand
 
-    def _changing(self, index: int, what: str) -> Operand:
+    def _get_to_change(self, index: int, what: str) -> Operand:
         """An operand that is about to be given a value, or parameters of its type."""
         self._need_building(what)
         operand = self._operand(index)
@@ -368,9 +370,9 @@ class Model:
             )
         return self.operands[index]
 
-    def _fit(
-        self, code: int, inputs: Sequence[int], outputs: Sequence[int], number: int, known: Fitted | None = None
-    ) -> Fitted:
+    def _match(
+        self, code: int, inputs: Sequence[int], outputs: Sequence[int], number: int, known: KnownMatch | None = None
+    ) -> KnownMatch:
         """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
 
         Raises BadDataError, placed at the operation of that number, where they do not.
@@ -381,14 +383,14 @@ class Model:
         if known is not None and known.holds(code, types, results, references):
             return known
         try:
-            return Fitted(REGISTRY[code].match(types, results, references), code, types, results, references)
+            return KnownMatch(REGISTRY[code].match(types, results, references), code, types, results, references)
         except NnapiError as error:
             raise error.at(label_call(code, number)) from None
 
     def _check_fit(self, call: OperationCall) -> None:
         """Raise BadDataError where an operation no longer fits, because operands were changed after it was added."""
         if call.code in REGISTRY:
-            self._fit(call.code, call.inputs, call.outputs, call.number, self._fitted[call.number])
+            self._match(call.code, call.inputs, call.outputs, call.number, self._known_matches[call.number])
 
     def _trim(self, call: OperationCall) -> OperationCall:
         """The call without last inputs that say no more than their defaults."""
@@ -396,5 +398,5 @@ class Model:
         if count == len(call.inputs):
             return call
         inputs = call.inputs[:count]
-        match = self._fit(call.code, inputs, call.outputs, call.number).match
+        match = self._match(call.code, inputs, call.outputs, call.number).match
         return OperationCall(call.number, call.code, inputs, call.outputs, match)

@@ -16,14 +16,25 @@ from typing import Any, NamedTuple, TypeVar, overload
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.model.facts import Facts, Trait
-from nnapi.model.matching import Arguments, Facet, Fit, Form, Match, Misfit, OperandKind, fit, kinds, say_count
+from nnapi.model.matching import (
+    Arguments,
+    Facet,
+    Form,
+    Match,
+    MatchedForm,
+    Mismatch,
+    OperandKind,
+    kinds,
+    match_form,
+    say_count,
+)
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot
 
 __all__ = ["REGISTRY", "Arguments", "Facet", "Form", "Kernel", "Match", "Operation", "Registry"]
 
 MOST_REMEMBERED = 256
-"""Combinations of operands whose fit an operation remembers, and operands of one that it does remember."""
+"""Combinations of operands whose match an operation remembers, and operands of one that it does remember."""
 NO_FACTS = Facts()
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,7 +79,7 @@ class Operation:
     shape_function: Callable[..., Any] | None = None
     checks: list[Callable[..., None]] = field(default_factory=list)
     facet_functions: list[Callable[..., Iterable[Facet]]] = field(default_factory=list)
-    _fits: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[Fit | Misfit]] = field(
+    _matches: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[MatchedForm | Mismatch]] = field(
         default_factory=dict, init=False
     )
 
@@ -138,49 +149,53 @@ class Operation:
     def match(
         self, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any] = ()
     ) -> Match:
-        """Fit operand types to a form; BadDataError with the message of the form that came closest.
+        """Match operand types with a form; BadDataError with the message of the form that came closest.
 
         ``references`` are the models behind MODEL operands, position by position.
         """
-        best: Misfit | None = None
-        cause: BadDataError | None = None
-        for fitted in self._fit(kinds(inputs), kinds(outputs)):
+        best, cause = Mismatch("", -1), None
+        for matched in self._match_forms(kinds(inputs), kinds(outputs)):
             try:
-                if isinstance(fitted, Fit):
-                    return self._check(fitted, inputs, outputs, references or [None] * len(inputs))
-                misfit, error = fitted, None
+                if isinstance(matched, MatchedForm):
+                    return self._check(matched, inputs, outputs, references or [None] * len(inputs))
+                mismatch, error = matched, None
             except BadDataError as caught:
-                misfit, error = Misfit(caught.message, fitted.progress), caught
-            if best is None or misfit.progress > best.progress:
-                best, cause = misfit, error
-        assert best is not None
+                mismatch, error = Mismatch(caught.message, matched.progress), caught
+            if mismatch.progress > best.progress:
+                best, cause = mismatch, error
         raise cause or BadDataError(best.message)
 
-    def _fit(self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]) -> list[Fit | Misfit]:
+    def _match_forms(
+        self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]
+    ) -> list[MatchedForm | Mismatch]:
         """What each form says to operands of these kinds; remembered, because real models have few combinations."""
         key = (inputs, outputs)
-        found = self._fits.get(key)
+        found = self._matches.get(key)
         if found is None:
             legal = {length for form in self.forms for length in form.legal_lengths()}
             if not (len(inputs) in legal or any(form.is_variadic for form in self.forms)):
                 raise BadDataError(f"takes {say_count(tuple(legal), 'input')}, got {len(inputs)}")
-            found = [fit(form, inputs, outputs, self.outputs, self.output_lengths) for form in self.forms]
+            found = [match_form(form, inputs, outputs, self.outputs, self.output_lengths) for form in self.forms]
             if len(inputs) + len(outputs) <= MOST_REMEMBERED:
-                if len(self._fits) >= MOST_REMEMBERED:
-                    self._fits.clear()
-                self._fits[key] = found
+                if len(self._matches) >= MOST_REMEMBERED:
+                    self._matches.clear()
+                self._matches[key] = found
         return found
 
     def _check(
-        self, fitted: Fit, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any]
+        self,
+        matched: MatchedForm,
+        inputs: Sequence[OperandType],
+        outputs: Sequence[OperandType],
+        references: Sequence[Any],
     ) -> Match:
         """The match of a call that fits a form, once the operation's own checks have passed."""
-        match = fitted.match
+        match = matched.match
         facets: list[Facet] = []
         for check in self.checks:
-            check(**fitted.name_types(_argument_names(check), inputs, outputs, references))
+            check(**matched.name_types(_argument_names(check), inputs, outputs, references))
         for function in self.facet_functions:
-            facets += function(**fitted.name_types(_argument_names(function), inputs, outputs, references))
+            facets += function(**matched.name_types(_argument_names(function), inputs, outputs, references))
         return Match(match.form, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.arguments import Arranged
-from nnapi.model.call import UNKNOWN, NotYetKnown, fixed_quantization, normalise, number_of_results, output_slot
+from nnapi.model.call import UNKNOWN, NotYetKnown, find_fixed_quantization, normalise, number_of_results, output_slot
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, combine, type_name
 from nnapi.model.operation import Operation
@@ -70,7 +70,7 @@ class _Results:
         slot = output_slot(self.operation, position)
         code = self.out[position].code if self.out else next(iter(slot.accepts(self.codes)), OperandCode.TENSOR_FLOAT32)
         free = (math.inf, 0) if code in ZERO_POINTS else (0.0, 0)
-        return OperandType(code, (), *(fixed_quantization(slot, code, self.named) or free))
+        return OperandType(code, (), *(find_fixed_quantization(slot, code, self.named) or free))
 
     def declare(self, position: int) -> OperandType:
         """The type with its quantisation, dimensions as far as the caller gives them."""
@@ -79,7 +79,7 @@ class _Results:
         code = self._code(slot) if wanted is None else wanted.code
         if code not in ZERO_POINTS:
             return wanted or OperandType(code)
-        fixed = fixed_quantization(slot, code, self.named)
+        fixed = find_fixed_quantization(slot, code, self.named)
         asked = (wanted.scale, wanted.zero_point) if wanted and wanted.scale else (self.scale, self.zero_point)
         if asked[0] is None:
             need(

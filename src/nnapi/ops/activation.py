@@ -30,7 +30,7 @@ def _function(
     )
 
     @operation.shape
-    def same_as_input(input: OperandType, alpha: float = 0) -> Shape:
+    def infer_shape(input: OperandType, alpha: float = 0) -> Shape:
         return input.shape
 
     return operation

@@ -27,7 +27,7 @@ def _position(code: OperationCode, function: Callable[..., Any]) -> Operation:
     )
 
     @operation.shape
-    def without_axis(input: OperandType, axis: int) -> Shape:
+    def infer_shape(input: OperandType, axis: int) -> Shape:
         axis = axis_of(axis, input.rank)
         return (*input.shape[:axis], *input.shape[axis + 1 :]) or (1,)
 

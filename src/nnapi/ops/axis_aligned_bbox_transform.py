@@ -31,9 +31,7 @@ AXIS_ALIGNED_BBOX_TRANSFORM = Operation(
 
 
 @AXIS_ALIGNED_BBOX_TRANSFORM.shape
-def one_box_for_each_class(
-    rois: OperandType, deltas: OperandType, batch_index: OperandType, image_info: OperandType
-) -> Shape:
+def infer_shape(rois: OperandType, deltas: OperandType, batch_index: OperandType, image_info: OperandType) -> Shape:
     (count, corners), (rows, columns) = rois.shape, deltas.shape
     need(corners == 4, f"rois has {corners} columns, must have 4")
     need(rows == count and columns % 4 == 0, f"deltas has shape {list(deltas.shape)}, must be [{count}, classes × 4]")

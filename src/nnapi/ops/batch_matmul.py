@@ -24,7 +24,7 @@ BATCH_MATMUL = Operation(
 
 
 @BATCH_MATMUL.shape
-def product(lhs: OperandType, rhs: OperandType, adj_x: bool, adj_y: bool) -> Shape:
+def infer_shape(lhs: OperandType, rhs: OperandType, adj_x: bool, adj_y: bool) -> Shape:
     need(lhs.rank == rhs.rank, f"rhs has rank {rhs.rank}, lhs has {lhs.rank}")
     *batch, rows, inner = _turn(lhs.shape, adj_x)
     *others, rhs_inner, columns = _turn(rhs.shape, adj_y)

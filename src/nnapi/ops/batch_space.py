@@ -46,7 +46,7 @@ def _block(block_shape: Array) -> tuple[int, int]:
 
 
 @BATCH_TO_SPACE_ND.shape
-def spread(input: OperandType, block_shape: Array) -> Shape:
+def infer_batch_to_space_nd_shape(input: OperandType, block_shape: Array) -> Shape:
     (n, h, w, depth), (down, across) = input.shape, _block(block_shape)
     need(n % (down * across) == 0, f"input has {n} batches, must be a multiple of {down} × {across}")
     return n // (down * across), h * down, w * across, depth
@@ -60,7 +60,7 @@ def batch_to_space(input: Array, block_shape: Array) -> Array:
 
 
 @SPACE_TO_BATCH_ND.shape
-def gathered(input: OperandType, block_shape: Array, paddings: Array) -> Shape:
+def infer_space_to_batch_nd_shape(input: OperandType, block_shape: Array, paddings: Array) -> Shape:
     (n, *image, depth), (down, across) = input.shape, _block(block_shape)
     h, w = add_paddings(tuple(image), paddings)
     need(h % down == 0 and w % across == 0, f"the padded input is {h} × {w}, must be multiples of {down} × {across}")

@@ -50,7 +50,7 @@ BOX_WITH_NMS_LIMIT = Operation(
 
 
 @BOX_WITH_NMS_LIMIT.shape
-def as_many_as_survive(
+def infer_shapes(
     scores: OperandType, boxes: OperandType, batch_index: OperandType, **numbers: float
 ) -> list[tuple[int | None, ...]]:
     rois, classes = scores.shape
@@ -80,7 +80,7 @@ def box_with_nms_limit(
     images = np.arange(image.max(initial=-1) + 1)
     candidates = (score_threshold < scores.T) & (image == images[:, None])[:, None]
     candidates[:, 0] = False  # the background
-    weaken = _weaken(nms_kernel, iou_threshold, sigma, nms_score_threshold)
+    weaken = _choose_weakening(nms_kernel, iou_threshold, sigma, nms_score_threshold)
     races = np.broadcast_to(scores.T, candidates.shape)
     final, taken = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
 
@@ -95,7 +95,7 @@ def box_with_nms_limit(
     return score[by_class], corners[roi, label], label, batch_index[roi]
 
 
-def _weaken(nms_kernel: int, iou_threshold: float, sigma: float, nms_score_threshold: float) -> Weaken:
+def _choose_weakening(nms_kernel: int, iou_threshold: float, sigma: float, nms_score_threshold: float) -> Weaken:
     """Multiply by the kernel of the overlap; what falls below the threshold is out."""
 
     def weaken(scores: Array, overlap: Array) -> tuple[Array, Array]:

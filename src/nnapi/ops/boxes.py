@@ -1,7 +1,7 @@
 """Boxes: what the detection operations share.
 
 A box is the last axis of an array, [x1, y1, x2, y2] (or [y1, x1, y2, x2], which reads the same to all but
-:func:`transformed`), in pixels of the image that it was found in.
+:func:`transform`), in pixels of the image that it was found in.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def _binary(code: OperationCode, types: dict[int, int], level: int = 1) -> Opera
     )
 
     @operation.shape
-    def broadcast_both(lhs: OperandType, rhs: OperandType) -> Shape:
+    def infer_shape(lhs: OperandType, rhs: OperandType) -> Shape:
         return broadcast(("lhs", "rhs"), lhs.shape, rhs.shape)
 
     return operation

@@ -53,7 +53,7 @@ def same_shape(input: OperandType, out: OperandType) -> None:
 
 
 @CAST.shape
-def same_as_input(input: OperandType) -> Shape:
+def infer_shape(input: OperandType) -> Shape:
     return input.shape
 
 

@@ -24,7 +24,7 @@ CHANNEL_SHUFFLE = Operation(
 
 
 @CHANNEL_SHUFFLE.shape
-def same_as_input(input: OperandType, num_groups: int, axis: int) -> Shape:
+def infer_shape(input: OperandType, num_groups: int, axis: int) -> Shape:
     axis = axis_of(axis, input.rank)
     dimension = input.shape[axis]
     need(

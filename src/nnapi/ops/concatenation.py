@@ -34,7 +34,7 @@ def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> list[
 
 
 @CONCATENATION.shape
-def joined(inputs: Sequence[OperandType], axis: int) -> Shape:
+def infer_shape(inputs: Sequence[OperandType], axis: int) -> Shape:
     first = inputs[0].shape
     need(axis < len(first), f"axis is {axis}, must be in [0, {len(first)})")
     for position, type in enumerate(inputs):

@@ -52,7 +52,7 @@ CONV_2D.facets(scale_facet)
 
 
 @CONV_2D.shape
-def convolved(
+def infer_shape(
     input: OperandType, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair, dilation: Pair
 ) -> Shape:
     n, h, w, depth = need_image("input", input)

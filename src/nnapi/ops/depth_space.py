@@ -30,7 +30,7 @@ SPACE_TO_DEPTH = _blocks(OperationCode.SPACE_TO_DEPTH)
 
 
 @DEPTH_TO_SPACE.shape
-def spread(input: OperandType, block_size: int) -> Shape:
+def infer_depth_to_space_shape(input: OperandType, block_size: int) -> Shape:
     n, h, w, depth = input.shape
     need(depth % block_size**2 == 0, f"input has depth {depth}, must be a multiple of block_size² = {block_size**2}")
     return n, h * block_size, w * block_size, depth // block_size**2
@@ -44,7 +44,7 @@ def depth_to_space(input: Array, block_size: int) -> Array:
 
 
 @SPACE_TO_DEPTH.shape
-def gathered(input: OperandType, block_size: int) -> Shape:
+def infer_space_to_depth_shape(input: OperandType, block_size: int) -> Shape:
     n, h, w, depth = input.shape
     need(
         h % block_size == 0 and w % block_size == 0,

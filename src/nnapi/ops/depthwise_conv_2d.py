@@ -50,7 +50,7 @@ DEPTHWISE_CONV_2D.facets(scale_facet)
 
 
 @DEPTHWISE_CONV_2D.shape
-def convolved(
+def infer_shape(
     input: OperandType,
     filter: OperandType,
     bias: OperandType,

@@ -42,7 +42,7 @@ DETECTION_POSTPROCESSING = Operation(
 
 
 @DETECTION_POSTPROCESSING.shape
-def padded_to_the_most_possible(
+def infer_shapes(
     scores: OperandType,
     deltas: OperandType,
     anchors: OperandType,

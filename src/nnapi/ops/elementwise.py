@@ -22,7 +22,7 @@ def _elementwise(
     )
 
     @operation.shape
-    def same_as_input(input: OperandType) -> Shape:
+    def infer_shape(input: OperandType) -> Shape:
         return input.shape
 
     @operation.kernel(kind="pointwise")

@@ -23,7 +23,7 @@ EMBEDDING_LOOKUP = Operation(
 
 
 @EMBEDDING_LOOKUP.shape
-def one_row_each(lookups: OperandType, values: OperandType) -> Shape:
+def infer_shape(lookups: OperandType, values: OperandType) -> Shape:
     need(values.rank >= 2, f"values has rank {values.rank}, must have at least rank 2")
     return (*lookups.shape, *values.shape[1:])
 

@@ -25,7 +25,7 @@ FILL = Operation(
 
 
 @FILL.shape
-def given(dims: Array, value: float) -> Shape:
+def infer_shape(dims: Array, value: float) -> Shape:
     need(bool((dims >= 0).all()), f"dims {dims.tolist()} must not be negative")
     return tuple(dims.tolist())
 

@@ -49,7 +49,7 @@ def output_scale(input: OperandType, weights: OperandType, out: OperandType) -> 
 
 
 @FULLY_CONNECTED.shape
-def product(input: OperandType, weights: OperandType, bias: OperandType) -> Shape:
+def infer_shape(input: OperandType, weights: OperandType, bias: OperandType) -> Shape:
     units, width = weights.shape
     need(units and width, f"weights has shape {list(weights.shape)}, must not be empty")
     need(input.size % width == 0, f"input holds {input.size} elements, not a multiple of {width}")

@@ -26,7 +26,7 @@ GATHER = Operation(
 
 
 @GATHER.shape
-def picked(input: OperandType, axis: int, indices: OperandType) -> Shape:
+def infer_shape(input: OperandType, axis: int, indices: OperandType) -> Shape:
     axis = axis_of(axis, input.rank)
     return (*input.shape[:axis], *indices.shape, *input.shape[axis + 1 :])
 

@@ -55,7 +55,7 @@ GENERATE_PROPOSALS = Operation(
 
 
 @GENERATE_PROPOSALS.shape
-def as_many_as_survive(
+def infer_shapes(
     scores: OperandType, deltas: OperandType, anchors: OperandType, image_info: OperandType, **numbers: float
 ) -> list[tuple[int | None, ...]]:
     *cells, shapes = scores.shape

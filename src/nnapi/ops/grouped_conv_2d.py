@@ -48,7 +48,7 @@ GROUPED_CONV_2D = Operation(
 
 
 @GROUPED_CONV_2D.shape
-def convolved(
+def infer_shape(
     input: OperandType,
     filter: OperandType,
     bias: OperandType,

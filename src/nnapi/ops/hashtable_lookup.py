@@ -29,7 +29,7 @@ HASHTABLE_LOOKUP = Operation(
 
 
 @HASHTABLE_LOOKUP.shape
-def one_row_each(lookups: OperandType, keys: OperandType, values: OperandType) -> list[Shape]:
+def infer_shapes(lookups: OperandType, keys: OperandType, values: OperandType) -> list[Shape]:
     need(
         keys.shape[0] == values.shape[0],
         f"keys has {keys.shape[0]} elements, values has {values.shape[0]} rows, must be as many",

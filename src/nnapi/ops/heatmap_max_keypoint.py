@@ -29,7 +29,7 @@ HEATMAP_MAX_KEYPOINT = Operation(
 
 
 @HEATMAP_MAX_KEYPOINT.shape
-def one_for_each_keypoint(heatmaps: OperandType, boxes: OperandType) -> list[Shape]:
+def infer_shapes(heatmaps: OperandType, boxes: OperandType) -> list[Shape]:
     count, height, width, keypoints = heatmaps.shape
     need(height == width >= 2, f"heatmaps are {height} × {width} cells, must be square and at least 2 × 2")
     need(boxes.shape == (count, 4), f"boxes has shape {list(boxes.shape)}, must be [{count}, 4]")

@@ -20,7 +20,7 @@ LOGICAL_NOT = Operation(
 
 
 @LOGICAL_NOT.shape
-def same_as_input(x: OperandType) -> Shape:
+def infer_shape(x: OperandType) -> Shape:
     return x.shape
 
 

@@ -31,7 +31,7 @@ LSH_PROJECTION = Operation(
 
 
 @LSH_PROJECTION.shape
-def signatures(hash: OperandType, input: OperandType, weight: OperandType | None, type: int) -> Shape:
+def infer_shape(hash: OperandType, input: OperandType, weight: OperandType | None, type: int) -> Shape:
     count, bits = hash.shape
     room = bits + (count - 1).bit_length() if type == SPARSE else bits
     need(room <= 32, f"hash has shape {list(hash.shape)}, which takes {room} bits, more than 32")

@@ -47,7 +47,7 @@ LSTM = Operation(
 
 
 @LSTM.shape
-def lstm_shapes(
+def infer_shapes(
     input: OperandType, output_state_in: OperandType, cell_state_in: OperandType, **operands: Any
 ) -> list[Shape]:
     batch, input_size = input.shape

@@ -49,19 +49,21 @@ INSTANCE_NORMALIZATION = Operation(
 
 
 @L2_NORMALIZATION.shape
-def same_as_input(input: OperandType, axis: int) -> Shape:
+def infer_l2_normalization_shape(input: OperandType, axis: int) -> Shape:
     axis_of(axis, input.rank)
     return input.shape
 
 
 @LOCAL_RESPONSE_NORMALIZATION.shape
-def same_as_image(input: OperandType, radius: int, bias: float, alpha: float, beta: float, axis: int) -> Shape:
+def infer_local_response_normalization_shape(
+    input: OperandType, radius: int, bias: float, alpha: float, beta: float, axis: int
+) -> Shape:
     axis_of(axis, input.rank)
     return input.shape
 
 
 @INSTANCE_NORMALIZATION.shape
-def same_as_batch(input: OperandType, gamma: float, beta: float, epsilon: float) -> Shape:
+def infer_instance_normalization_shape(input: OperandType, gamma: float, beta: float, epsilon: float) -> Shape:
     return input.shape
 
 

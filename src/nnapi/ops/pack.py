@@ -40,7 +40,7 @@ def alike(inputs: Sequence[OperandType], out: OperandType) -> None:
 
 
 @PACK.shape
-def stacked(axis: int, inputs: Sequence[OperandType]) -> Shape:
+def infer_shape(axis: int, inputs: Sequence[OperandType]) -> Shape:
     first = inputs[0].shape
     need(axis <= len(first), f"axis is {axis}, must be in [0, {len(first)}]")
     for position, type in enumerate(inputs):

@@ -75,7 +75,7 @@ PAD.facets(zero_point_facet)
 
 
 @PAD.shape
-def padded_with_zeros(input: OperandType, paddings: Array) -> Shape:
+def infer_pad_shape(input: OperandType, paddings: Array) -> Shape:
     return add_paddings(input.shape, paddings)
 
 
@@ -85,7 +85,7 @@ def pad(call: Call, input: Array, paddings: Array) -> Array:
 
 
 @PAD_V2.shape
-def padded_with_value(input: OperandType, paddings: Array, pad_value: float) -> Shape:
+def infer_pad_v2_shape(input: OperandType, paddings: Array, pad_value: float) -> Shape:
     return add_paddings(input.shape, paddings)
 
 
@@ -116,7 +116,7 @@ def fits_input(input: OperandType, paddings: OperandType, out: OperandType) -> N
 
 
 @MIRROR_PAD.shape
-def mirrored(input: OperandType, paddings: Array, mode: int) -> Shape:
+def infer_mirror_pad_shape(input: OperandType, paddings: Array, mode: int) -> Shape:
     shape = add_paddings(input.shape, paddings)
     limits = np.array(input.shape) - (1 - mode)
     need(

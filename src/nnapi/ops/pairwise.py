@@ -40,7 +40,7 @@ def pairwise(
     )
 
     @operation.shape
-    def broadcast_both(**operands: OperandType) -> Shape:
+    def infer_shape(**operands: OperandType) -> Shape:
         return broadcast(names, operands[first].shape, operands[second].shape)
 
     @operation.kernel

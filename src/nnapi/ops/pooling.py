@@ -35,7 +35,7 @@ def _pool(code: OperationCode, facts: Facts, types: Levels) -> Operation:
     )
 
     @operation.shape
-    def pooled(input: OperandType, padding: Padding, stride: Pair, size: Pair) -> Shape:
+    def infer_shape(input: OperandType, padding: Padding, stride: Pair, size: Pair) -> Shape:
         n, h, w, depth = need_image("input", input)
         return (n, *slide((h, w), size, stride, padding), depth)
 

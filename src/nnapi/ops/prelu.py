@@ -21,7 +21,7 @@ PRELU = Operation(
 
 
 @PRELU.shape
-def broadcast_both(input: OperandType, alpha: OperandType) -> Shape:
+def infer_shape(input: OperandType, alpha: OperandType) -> Shape:
     return broadcast(("input", "alpha"), input.shape, alpha.shape)
 
 

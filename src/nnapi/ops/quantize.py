@@ -32,7 +32,7 @@ QUANTIZE = Operation(
 
 @DEQUANTIZE.shape
 @QUANTIZE.shape
-def same_as_input(input: OperandType) -> Shape:
+def infer_shape(input: OperandType) -> Shape:
     return input.shape
 
 

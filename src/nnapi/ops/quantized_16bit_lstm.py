@@ -58,7 +58,7 @@ QUANTIZED_16BIT_LSTM = Operation(
 
 
 @QUANTIZED_16BIT_LSTM.shape
-def step_shapes(
+def infer_shapes(
     input: OperandType, cell_state_in: OperandType, output_in: OperandType, **operands: OperandType
 ) -> list[Shape]:
     batch, input_size = input.shape

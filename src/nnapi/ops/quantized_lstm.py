@@ -64,7 +64,9 @@ QUANTIZED_LSTM = Operation(
 
 
 @QUANTIZED_LSTM.shape
-def step_shapes(input: OperandType, output_in: OperandType, cell_state_in: OperandType, **operands: Any) -> list[Shape]:
+def infer_shapes(
+    input: OperandType, output_in: OperandType, cell_state_in: OperandType, **operands: Any
+) -> list[Shape]:
     batch, input_size = input.shape
     units, output_size = check_cell(operands, input_size)
     need_shape("output_in", output_in, (batch, output_size))

@@ -27,7 +27,7 @@ RANDOM_MULTINOMIAL = Operation(
 
 
 @RANDOM_MULTINOMIAL.shape
-def samples_for_each_row(logits: OperandType, sample_count: int, seeds: OperandType) -> Shape:
+def infer_shape(logits: OperandType, sample_count: int, seeds: OperandType) -> Shape:
     need_shape("seeds", seeds, (2,))
     return (logits.shape[0], sample_count)
 

@@ -22,7 +22,7 @@ RANK = Operation(
 
 
 @RANK.shape
-def scalar(input: OperandType) -> Shape:
+def infer_shape(input: OperandType) -> Shape:
     return ()
 
 

@@ -36,7 +36,7 @@ def _reduction(
     )
 
     @operation.shape
-    def reduced(input: OperandType, axes: Array, keep_dims: int) -> Shape:
+    def infer_shape(input: OperandType, axes: Array, keep_dims: int) -> Shape:
         drop = _axes(input.rank, axes)
         if keep_dims > 0:
             return tuple(1 if axis in drop else dimension for axis, dimension in enumerate(input.shape))

@@ -40,7 +40,7 @@ EXPAND_DIMS = Operation(
 
 
 @RESHAPE.shape
-def reshaped(input: OperandType, shape: Array) -> Shape:
+def infer_reshape_shape(input: OperandType, shape: Array) -> Shape:
     wanted = [int(dimension) for dimension in shape]
     need(wanted.count(-1) <= 1 and min(wanted) >= -1, f"shape {wanted} may hold -1 once and nothing below")
     if -1 in wanted:
@@ -56,7 +56,7 @@ def reshape(input: Array, shape: Array) -> Array:
 
 
 @SQUEEZE.shape
-def squeezed(input: OperandType, dims: Array | None) -> Shape:
+def infer_squeeze_shape(input: OperandType, dims: Array | None) -> Shape:
     drop = set(_find_dropped(input.shape, dims))
     return tuple(dimension for axis, dimension in enumerate(input.shape) if axis not in drop) or (1,)
 
@@ -68,7 +68,7 @@ def squeeze(input: Array, dims: Array | None) -> Array:
 
 
 @EXPAND_DIMS.shape
-def expanded(input: OperandType, axis: int) -> Shape:
+def infer_expand_dims_shape(input: OperandType, axis: int) -> Shape:
     axis = axis_of(axis, input.rank + 1)
     return (*input.shape[:axis], 1, *input.shape[axis:])
 

@@ -37,7 +37,7 @@ def _resize(code: OperationCode, facts: Facts, types: Levels, layout: LayoutPara
     )
 
     @operation.shape
-    def resized(input: OperandType, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Shape:
+    def infer_shape(input: OperandType, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Shape:
         n, _, _, depth = need_image("input", input)
         need(not (align_corners and half_pixel_centers), "align_corners and half_pixel_centers are both true")
         return (n, *size, depth)

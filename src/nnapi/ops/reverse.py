@@ -36,7 +36,7 @@ def alike(input: OperandType, out: OperandType) -> None:
 
 
 @REVERSE.shape
-def same_as_input(input: OperandType, axis: Array) -> Shape:
+def infer_shape(input: OperandType, axis: Array) -> Shape:
     need(len(axis) == 1, f"axis holds {len(axis)} values, must hold 1")
     need(0 <= axis[0] < input.rank, f"axis is {axis[0]}, must be in [0, {input.rank})")
     return input.shape

@@ -110,7 +110,7 @@ def rnn_step(
 
 
 @RNN.shape
-def rnn_shapes(input: OperandType, activation: int, **operands: Any) -> list[Shape]:
+def infer_rnn_shapes(input: OperandType, activation: int, **operands: Any) -> list[Shape]:
     batch, input_size = input.shape
     units = _check_cell(operands, "", batch, input_size)
     return [(batch, units), (batch, units)]
@@ -125,7 +125,9 @@ def rnn(
 
 
 @UNIDIRECTIONAL_SEQUENCE_RNN.shape
-def one_direction(input: OperandType, activation: int, time_major: int, **operands: Any) -> list[Shape]:
+def infer_unidirectional_sequence_rnn_shapes(
+    input: OperandType, activation: int, time_major: int, **operands: Any
+) -> list[Shape]:
     _, batch, input_size = dimensions(input, time_major)
     units = _check_cell(operands, "", batch, input_size)
     return [(*input.shape[:2], units), (batch, units)]
@@ -147,7 +149,7 @@ def unidirectional_sequence_rnn(
 
 
 @BIDIRECTIONAL_SEQUENCE_RNN.shape
-def two_directions(
+def infer_bidirectional_sequence_rnn_shapes(
     input: OperandType,
     aux_input: OperandType | None,
     activation: int,

@@ -38,7 +38,7 @@ def _declare(
     )
 
     @operation.shape
-    def a_grid_for_each_roi(
+    def infer_shape(
         feature_map: OperandType,
         rois: OperandType,
         batch_index: OperandType,

@@ -21,7 +21,7 @@ SELECT = Operation(
 
 
 @SELECT.shape
-def same_as_all(condition: OperandType, a: OperandType, b: OperandType) -> Shape:
+def infer_shape(condition: OperandType, a: OperandType, b: OperandType) -> Shape:
     need(
         condition.shape == a.shape == b.shape,
         f"condition, a and b have shapes {list(condition.shape)}, {list(a.shape)}, {list(b.shape)}, must be the same",

@@ -72,7 +72,7 @@ BIDIRECTIONAL_SEQUENCE_LSTM = Operation(
 
 
 @UNIDIRECTIONAL_SEQUENCE_LSTM.shape
-def one_direction(
+def infer_unidirectional_sequence_lstm_shapes(
     input: OperandType, output_state_in: OperandType, cell_state_in: OperandType, time_major: bool, **operands: Any
 ) -> list[Shape]:
     _, batch, input_size = dimensions(input, time_major)
@@ -99,7 +99,7 @@ def unidirectional_sequence_lstm(
 
 
 @BIDIRECTIONAL_SEQUENCE_LSTM.shape
-def two_directions(
+def infer_bidirectional_sequence_lstm_shapes(
     input: OperandType, aux_input: OperandType | None, merge_outputs: bool, time_major: bool, **operands: Any
 ) -> list[Shape]:
     fw, bw = (

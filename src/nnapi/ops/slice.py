@@ -36,7 +36,7 @@ def _need_one_per_axis(rank: int, **values: Array) -> None:
 
 
 @SLICE.shape
-def block(input: OperandType, begin: Array, size: Array) -> Shape:
+def infer_slice_shape(input: OperandType, begin: Array, size: Array) -> Shape:
     _need_one_per_axis(input.rank, begin=begin, size=size)
     for axis, (dimension, first, count) in enumerate(zip(input.shape, begin, size, strict=True)):
         need(
@@ -54,7 +54,7 @@ def slice_block(input: Array, begin: Array, size: Array) -> Array:
 
 
 @STRIDED_SLICE.shape
-def strided(
+def infer_strided_slice_shape(
     input: OperandType, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int, shrink_axis_mask: int
 ) -> Shape:
     _need_one_per_axis(input.rank, begin=begin, end=end, strides=strides)

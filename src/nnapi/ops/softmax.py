@@ -38,7 +38,7 @@ LOG_SOFTMAX = Operation(
 
 @LOG_SOFTMAX.shape
 @SOFTMAX.shape
-def same_as_input(input: OperandType, beta: float, axis: int) -> Shape:
+def infer_shape(input: OperandType, beta: float, axis: int) -> Shape:
     axis_of(axis, input.rank)
     return input.shape
 

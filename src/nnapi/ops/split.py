@@ -27,7 +27,7 @@ SPLIT = Operation(
 
 
 @SPLIT.shape
-def parts(input: OperandType, axis: int, num_splits: int) -> list[Shape]:
+def infer_shapes(input: OperandType, axis: int, num_splits: int) -> list[Shape]:
     axis = axis_of(axis, input.rank)
     dimension = input.shape[axis]
     need(

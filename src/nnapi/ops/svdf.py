@@ -32,7 +32,7 @@ SVDF = Operation(
 
 
 @SVDF.shape
-def svdf_shapes(
+def infer_shapes(
     input: OperandType,
     weights_feature: OperandType,
     weights_time: OperandType,

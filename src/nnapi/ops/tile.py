@@ -22,7 +22,7 @@ TILE = Operation(
 
 
 @TILE.shape
-def repeated(input: OperandType, multiples: Array) -> Shape:
+def infer_shape(input: OperandType, multiples: Array) -> Shape:
     need(len(multiples) == input.rank, f"multiples holds {len(multiples)} values, must hold {input.rank}")
     need(bool((multiples >= 0).all()), f"multiples {multiples.tolist()} must not be negative")
     return tuple(dimension * int(times) for dimension, times in zip(input.shape, multiples, strict=True))

@@ -21,7 +21,7 @@ TOPK_V2 = Operation(
 
 
 @TOPK_V2.shape
-def k_of_each_row(input: OperandType, k: int) -> list[Shape]:
+def infer_shapes(input: OperandType, k: int) -> list[Shape]:
     *rows, dimension = input.shape
     need(k <= dimension, f"k is {k}, must not be above {dimension}, the last dimension of input")
     return [(*rows, k)] * 2

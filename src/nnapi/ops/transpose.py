@@ -22,7 +22,7 @@ TRANSPOSE = Operation(
 
 
 @TRANSPOSE.shape
-def transposed(input: OperandType, perm: Array | None) -> Shape:
+def infer_shape(input: OperandType, perm: Array | None) -> Shape:
     if perm is None:
         return input.shape[::-1]
     need(

@@ -64,7 +64,7 @@ TRANSPOSE_CONV_2D = Operation(
 
 
 @TRANSPOSE_CONV_2D.shape
-def spread(input: OperandType, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair) -> Shape:
+def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair) -> Shape:
     n, *image, depth = need_image("input", input)
     channels, *size, filter_depth = filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")

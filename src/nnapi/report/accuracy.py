@@ -114,7 +114,7 @@ def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: i
         chosen = ours.classes == number
         order = np.argsort(-ours.scores[chosen], kind="stable")
         scores.append(ours.scores[chosen][order])
-        hits.append(_matched(ours.corners[chosen][order], truth, iou))
+        hits.append(_match(ours.corners[chosen][order], truth, iou))
         wanted += len(truth)
     order = np.argsort(-np.concatenate(scores), kind="stable")
     right = np.cumsum(np.concatenate(hits)[order])
@@ -126,7 +126,7 @@ def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: i
     return float(np.append(envelope, 0.0)[places].mean())
 
 
-def _matched(boxes: Array, truth: Array, iou: float) -> Array:
+def _match(boxes: Array, truth: Array, iou: float) -> Array:
     """For each box, best first, whether it covers a given box that no better one has taken."""
     overlaps = overlap(boxes, truth)
     hits = np.zeros(len(boxes), bool)

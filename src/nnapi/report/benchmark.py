@@ -150,20 +150,20 @@ def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step
     """Everything that is measured with one inference at a time."""
     if settings.apart:
         _try_out(courses, subject, settings, step)
-    for course in _running(courses):
+    for course in _list_running(courses):
         step(f"{course.engine.name}: loading and compiling")
-        _guarded(course, partial(_prepare, course, subject, settings))
-    for course in _running(courses):
+        _try(course, partial(_prepare, course, subject, settings))
+    for course in _list_running(courses):
         step(f"{course.engine.name}: accuracy")
-        _guarded(course, partial(_judge, course, subject))
+        _try(course, partial(_judge, course, subject))
     _time(courses, subject, settings, step)
 
 
-def _running(courses: Sequence[Course]) -> list[Course]:
+def _list_running(courses: Sequence[Course]) -> list[Course]:
     return [course for course in courses if not course.failure]
 
 
-def _guarded(course: Course, work: Callable[[], None]) -> None:
+def _try(course: Course, work: Callable[[], None]) -> None:
     """Do a part of the work; what fails ends this engine's course and not the others'."""
     try:
         work()
@@ -227,11 +227,11 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
     spent = dict.fromkeys(map(id, courses), 0.0)
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
-        running = [course for course in _running(courses) if spent[id(course)] < settings.patience]
+        running = [course for course in _list_running(courses) if spent[id(course)] < settings.patience]
         turn = number % len(running) if running else 0
         for course in running[turn:] + running[:turn]:
             start = time.perf_counter()
-            _guarded(course, partial(_round, course, subject.inputs, settings))
+            _try(course, partial(_round, course, subject.inputs, settings))
             spent[id(course)] += time.perf_counter() - start
 
 
@@ -248,11 +248,11 @@ def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Throughput in rounds, as the latency: each engine with ``requests`` runs in flight, on one thread each."""
     flights: dict[int, list[Run]] = {}
-    quick = [course for course in _running(courses) if _is_quick(course, settings)]
+    quick = [course for course in _list_running(courses) if _is_quick(course, settings)]
     for number in range(settings.throughput_rounds):
         step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
-        for course in _running(quick):
-            _guarded(course, partial(_throughput, course, flights, subject, settings))
+        for course in _list_running(quick):
+            _try(course, partial(_throughput, course, flights, subject, settings))
 
 
 def _is_quick(course: Course, settings: Settings) -> bool:

@@ -75,8 +75,8 @@ def compare(before: Benchmark, after: Benchmark, alpha: float = ALPHA, threshold
     old, new = _by_name(before), _by_name(after)
     shared = [key for key in old if key in new]
     changes = [change for key in shared for change in _changes(key[0], old[key], new[key])]
-    judged = [_judged(change, alpha, threshold) for change in _adjusted(changes)]
-    judged = [_excused(change, judged, threshold) for change in judged]
+    judged = [_judge(change, alpha, threshold) for change in _adjust(changes)]
+    judged = [_excuse(change, judged, threshold) for change in judged]
     return Difference(tuple(judged), tuple(_notes(before, after, set(old) ^ set(new), judged)))
 
 
@@ -92,7 +92,7 @@ def _changes(model: str, old: Measurement, new: Measurement) -> Iterator[Change]
         ("compile", old.compile, new.compile),
     ):
         if before and after:
-            yield _tested(model, old, figure, before, after)
+            yield _test(model, old, figure, before, after)
     if old.peak and new.peak:
         yield _plain(model, old, "peak memory", old.peak, new.peak)
     for metric, value in old.accuracy.items():
@@ -104,7 +104,7 @@ def _changes(model: str, old: Measurement, new: Measurement) -> Iterator[Change]
         yield Change(model, old.engine, "runs", *values, values[1], None, None, verdict, old.is_ours)
 
 
-def _tested(model: str, old: Measurement, figure: str, before: Sequence[float], after: Sequence[float]) -> Change:
+def _test(model: str, old: Measurement, figure: str, before: Sequence[float], after: Sequence[float]) -> Change:
     from scipy.stats import mannwhitneyu
 
     middle, new_middle = statistics.median(before), statistics.median(after)
@@ -140,7 +140,7 @@ def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, fl
     return float(low), float(high)
 
 
-def _adjusted(changes: Sequence[Change]) -> list[Change]:
+def _adjust(changes: Sequence[Change]) -> list[Change]:
     """The changes with p-values adjusted for how many there are."""
     from scipy.stats import false_discovery_control
 
@@ -149,7 +149,7 @@ def _adjusted(changes: Sequence[Change]) -> list[Change]:
     return [change if change.p is None else replace(change, p=float(next(adjusted))) for change in changes]
 
 
-def _judged(change: Change, alpha: float, threshold: float) -> Change:
+def _judge(change: Change, alpha: float, threshold: float) -> Change:
     if change.figure == "runs":
         return change
     if change.p is None and change.interval is not None:
@@ -165,7 +165,7 @@ def _judged(change: Change, alpha: float, threshold: float) -> Change:
     return replace(change, verdict=Verdict.BETTER if (change.ratio > 1) == more_is_better else Verdict.WORSE)
 
 
-def _excused(change: Change, changes: Sequence[Change], threshold: float) -> Change:
+def _excuse(change: Change, changes: Sequence[Change], threshold: float) -> Change:
     """The change, not counted as ours where another engine lost as much on the same model in the same two runs."""
     if not change.is_ours or change.verdict is not Verdict.WORSE or change.p is None:
         return change

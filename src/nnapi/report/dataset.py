@@ -97,13 +97,13 @@ def _from_table(table: Path, number: Callable[[str], int]) -> list[Example]:
         if not (table.parent / row["file"]).is_file():
             raise DatasetError(f"{table} names {row['file']!r}, which does not exist")
     if "expected" in headings:
-        return [Example(table.parent / row["file"], _expected(table.parent, row)) for row in rows]
+        return [Example(table.parent / row["file"], _find_expected(table.parent, row)) for row in rows]
     if headings.issuperset(CORNERS):
         return _with_boxes(table.parent, rows, number)
     return [Example(table.parent / row["file"], number(row["label"])) for row in rows]
 
 
-def _expected(folder: Path, row: Mapping[str, str]) -> tuple[Path, ...]:
+def _find_expected(folder: Path, row: Mapping[str, str]) -> tuple[Path, ...]:
     files = tuple(folder / name.strip() for name in row["expected"].split(";"))
     for file in files:
         if not file.is_file():

@@ -29,7 +29,7 @@ LONGEST = 240
 """Characters of an engine's error message that are repeated."""
 
 
-def installed(package: str) -> str:
+def find_version(package: str) -> str:
     """The version of a package; ModuleNotFoundError where there is none."""
     from importlib.metadata import version
 
@@ -83,7 +83,7 @@ class Nnapi:
         return "nnapi" if self.devices is None else f"nnapi {'+'.join(self.devices)}"
 
     def version(self) -> str:
-        return installed("nnapi")
+        return find_version("nnapi")
 
     def open(self, path: File, threads: int) -> Opened:
         module, _, name = self.loader.partition(":")
@@ -123,7 +123,7 @@ class LiteRT:
     def version(self) -> str:
         import ai_edge_litert.interpreter  # noqa: F401  # whether it loads is the question
 
-        return installed("ai-edge-litert")
+        return find_version("ai-edge-litert")
 
     def open(self, path: File, threads: int) -> Opened:
         return _OpenedLiteRT(path, threads)
@@ -176,7 +176,7 @@ class OpenVINO:
     def version(self) -> str:
 
         _telemetry().import_openvino()
-        return installed("openvino")
+        return find_version("openvino")
 
     def open(self, path: File, threads: int) -> Opened:
         return _OpenedOpenVINO(path, threads)
@@ -256,7 +256,7 @@ class OnnxRuntime:
 
     def version(self) -> str:
         _telemetry().import_onnxruntime()
-        return installed("onnxruntime")
+        return find_version("onnxruntime")
 
     def open(self, path: File, threads: int) -> Opened:
         from pathlib import Path
@@ -300,13 +300,13 @@ OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVI
 """The engines that are not ours, by name."""
 
 
-def described(engine: Engine) -> str:
-    """The engine as text that :func:`revived` reads in another process."""
+def describe(engine: Engine) -> str:
+    """The engine as text that :func:`revive` reads in another process."""
     values = asdict(engine) if isinstance(engine, Nnapi) else {}
     return json.dumps({"type": type(engine).__name__, **values})
 
 
-def revived(text: str) -> Engine:
+def revive(text: str) -> Engine:
     """The engine that a text describes."""
     values = json.loads(text)
     kind = {type.__name__: type for type in (Nnapi, LiteRT, OpenVINO, OnnxRuntime)}[values.pop("type")]
@@ -323,7 +323,7 @@ def save(file: File, arrays: Sequence[Array]) -> None:
             np.save(out, array)
 
 
-def saved(file: File) -> list[Array]:
+def load_saved(file: File) -> list[Array]:
     """The arrays that :func:`save` has kept."""
     arrays = []
     with open(file, "rb") as content:
@@ -347,14 +347,14 @@ def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str
     """
     start = "import sys; sys.path.append(sys.argv[1]); from engines import main; main(*sys.argv[2:])"
     files = os.fspath(model), os.fspath(inputs)
-    return [sys.executable, "-P", "-c", start, os.path.dirname(__file__), described(engine), *files, str(threads)]
+    return [sys.executable, "-P", "-c", start, os.path.dirname(__file__), describe(engine), *files, str(threads)]
 
 
 def main(engine: str, model: str, inputs: str, threads: str) -> None:
     """Run the model once on what :func:`save` has kept, and print the peak memory or why it cannot be run, as JSON."""
-    arrays = saved(inputs)
+    arrays = load_saved(inputs)
     try:
-        (run,) = revived(engine).open(model, int(threads)).prepare(1)
+        (run,) = revive(engine).open(model, int(threads)).prepare(1)
         run(arrays)
     except Exception as error:
         print(json.dumps({"reason": _message(error)}))

@@ -20,15 +20,15 @@ def graph_data(plan: Plan) -> dict[str, Any]:
     steps = {number: place for place, step in enumerate(plan.steps) for number in _numbers(step)}
     for operation, call in zip(data["operations"], plan.model.operations, strict=True):
         operation["step"] = steps.get(call.number)
-        operation["outputs"] = [described(plan.model.operands[index]) for index in call.outputs]
-    return {**data, "edges": _edges(plan.model), "nested": _nested(plan)}
+        operation["outputs"] = [describe(plan.model.operands[index]) for index in call.outputs]
+    return {**data, "edges": _edges(plan.model), "nested": _graph_control_flow(plan)}
 
 
 def _numbers(step: Run | If | While) -> tuple[int, ...]:
     return step.operations if isinstance(step, Run) else (step.operation,)
 
 
-def described(operand: Operand) -> str:
+def describe(operand: Operand) -> str:
     """An operand in few words: ``input: TENSOR_FLOAT32 [1, 224, 224, 3]``."""
     return f"{operand.name or f'operand {operand.index}'}: {operand.type}"
 
@@ -45,14 +45,14 @@ def _edges(model: Model) -> list[dict[str, Any]]:
             "from": producers.get(index),
             "to": target,
             "operand": index,
-            "tensor": described(model.operands[index]),
+            "tensor": describe(model.operands[index]),
             "bytes": model.operands[index].type.nbytes,
         }
         for index, target in pairs
     ]
 
 
-def _nested(plan: Plan) -> list[dict[str, Any]]:
+def _graph_control_flow(plan: Plan) -> list[dict[str, Any]]:
     parts: list[tuple[str, Plan]] = []
     for step in plan.steps:
         if isinstance(step, If):

@@ -75,7 +75,7 @@ def _plan(graph: Mapping[str, Any], timeline: Mapping[str, Any] | None) -> dict[
     return {
         "graph": graph,
         "operations": operations,
-        "drawing": _drawing(graph, operations),
+        "drawing": _draw(graph, operations),
         "devices": devices(graph),
         "counts": {name: sum(o["device"] == name for o in operations) for name in devices(graph)},
         "nested": [{"title": part["title"], "plan": _plan(part["graph"], None)} for part in graph["nested"]],
@@ -95,7 +95,7 @@ def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _drawing(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Boxes and paths with what they say when they are pointed at."""
     edges = graph["edges"]
     inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}

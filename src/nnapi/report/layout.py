@@ -57,7 +57,7 @@ class _Bend:
 def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLUMN_LAYERS) -> Drawing:
     """Lay out an acyclic graph whose nodes come in an order in which every edge leads forward."""
     edges = list(dict.fromkeys(edges))
-    chains, layers = _layered(nodes, edges)
+    chains, layers = _bend_edges(nodes, edges)
     links = [pair for chain in chains.values() for pair in pairwise(chain)]
     _order(layers, links)
     columns = _columns(layers, links, column_layers)
@@ -89,7 +89,7 @@ def _width(node: Node) -> float:
     return BEND_WIDTH if isinstance(node, _Bend) else NODE_WIDTH
 
 
-def _layered(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge, list[Node]], list[list[Node]]]:
+def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge, list[Node]], list[list[Node]]]:
     """Each edge as a chain with a bend in every layer it crosses, and the layers with the bends in them."""
     depth = dict.fromkeys(nodes, 0)
     leaving: dict[Node, list[Node]] = {}

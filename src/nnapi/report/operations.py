@@ -52,7 +52,7 @@ def page(operations: Iterable[Operation]) -> str:
 
 def overview(operations: Iterable[Operation]) -> str:
     """One row for each operation, one column for each type, the most frequent ones first."""
-    leaders = {operation: leading(operation) for operation in operations}
+    leaders = {operation: find_leader(operation) for operation in operations}
     uses = Counter(_column(code) for leader in leaders.values() for code in _own_types(leader))
     columns = sorted(uses, key=lambda code: (-uses[code], code))
     rows = []
@@ -88,7 +88,7 @@ def level_of(operation: Operation) -> int:
     )
 
 
-def leading(operation: Operation) -> Parameter:
+def find_leader(operation: Operation) -> Parameter:
     """The input that chooses among most types; of equals the first tensor."""
     inputs = [_parameter(slot) for form in operation.forms for slot in form.inputs]
     values = [parameter for parameter in inputs if not isinstance(parameter, ModelParameter)]
@@ -136,12 +136,12 @@ def _types(parameter: Parameter, operation: Operation) -> str:
         lowest = min(_possible(_leader(parameter, operation), operation).values(), default=1)
         text = f"that of `{parameter.like}`" + (f" ({parameter.since})" if parameter.since > lowest else "")
     else:
-        text = f"beside `{parameter.like}`: " + "; ".join(_followed(parameter, operation))
+        text = f"beside `{parameter.like}`: " + "; ".join(_pair_types(parameter, operation))
     along = parameter.channel if isinstance(parameter, TensorParameter) else None
     return text if along is None else f"{text}; scales per channel lie along dimension {along}"
 
 
-def _followed(parameter: Parameter, operation: Operation) -> Iterator[str]:
+def _pair_types(parameter: Parameter, operation: Operation) -> Iterator[str]:
     """``QUANT8_ASYMM, QUANT8_ASYMM_SIGNED → INT32``: the types that go with each type of the leader."""
     groups: dict[str, list[str]] = {}
     for leader, needed in _possible(_leader(parameter, operation), operation).items():
@@ -163,7 +163,7 @@ def _ranks(ranks: Ranks) -> str:
     if not isinstance(ranks, Mapping):
         ordered = sorted(ranks or ())
         together = len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1))
-        return f"{ordered[0]} to {ordered[-1]}" if together else _listed(ordered)
+        return f"{ordered[0]} to {ordered[-1]}" if together else _join(ordered)
     known: set[int] = set()
     parts = []
     for level in sorted(ranks):
@@ -197,7 +197,7 @@ def _quantization(parameter: Parameter, operation: Operation) -> str:
 
 
 def _numbers(form: Form) -> str:
-    return "" if form.is_variadic else f" ({_listed(form.legal_lengths())})"
+    return "" if form.is_variadic else f" ({_join(form.legal_lengths())})"
 
 
 def _output_numbers(operation: Operation) -> str:
@@ -205,7 +205,7 @@ def _output_numbers(operation: Operation) -> str:
     return f" ({', '.join(f'{number} from level {level} on' for number, level in lengths)})" if lengths else ""
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _join(numbers: Sequence[int]) -> str:
     *others, last = map(str, sorted(numbers))
     return f"{', '.join(others)} or {last}" if others else last
 

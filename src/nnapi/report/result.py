@@ -160,22 +160,22 @@ def from_data(data: Any) -> Benchmark:
         raise NotAResultError(f"it is of version {data.get('version')}, this program reads {VERSION}")
     try:
         models = tuple(_model(model) for model in data["models"])
-        return _made(Benchmark, {**data, "models": models})
+        return _make(Benchmark, {**data, "models": models})
     except (KeyError, TypeError, ValueError) as error:
         raise NotAResultError(f"it is damaged: {type(error).__name__}: {error}") from None
 
 
 def _model(data: dict[str, Any]) -> ModelResult:
     measurements = tuple(_measurement(one) for one in data["measurements"])
-    return _made(ModelResult, {**data, "measurements": measurements, "notes": tuple(data["notes"])})
+    return _make(ModelResult, {**data, "measurements": measurements, "notes": tuple(data["notes"])})
 
 
 def _measurement(data: dict[str, Any]) -> Measurement:
-    agreement = _made(Agreement, data["agreement"]) if data["agreement"] else None
+    agreement = _make(Agreement, data["agreement"]) if data["agreement"] else None
     latency = tuple(tuple(map(float, round)) for round in data["latency"])
     sequences = {name: tuple(data[name]) for name in ("devices", "load", "compile", "throughput")}
-    return _made(Measurement, {**data, **sequences, "agreement": agreement, "latency": latency})
+    return _make(Measurement, {**data, **sequences, "agreement": agreement, "latency": latency})
 
 
-def _made(kind: type[T], data: Mapping[str, Any]) -> T:
+def _make(kind: type[T], data: Mapping[str, Any]) -> T:
     return kind(**{field.name: data[field.name] for field in fields(kind)})  # type: ignore[arg-type]

@@ -43,14 +43,14 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
                 "start": (span.start - origin) / 1e3,
                 "duration": (span.end - span.start) / 1e3,
                 "operation": span.args.get("operation"),
-                "held": held(span.args) or span.args.get("engine", ""),
+                "held": describe_held(span.args) or span.args.get("engine", ""),
             }
             for span in chosen
         ],
     }
 
 
-def held(args: Mapping[str, Any]) -> str:
+def describe_held(args: Mapping[str, Any]) -> str:
     """What a section that runs several operations as one holds: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
     if "holds" not in args:
         return ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nnapi.report.html import render, timeline_view
-from nnapi.report.timeline import held, timeline_data
+from nnapi.report.timeline import describe_held, timeline_data
 from nnapi.trace import Layer, Phase, Span
 from nnapi.trace.labels import LAYERS
 from nnapi.trace.marks import from_ftrace
@@ -110,5 +110,5 @@ def _operation(runs: Sequence[Sequence[Span]]) -> dict[str, Any]:
         "median": statistics.median(seconds),
         "sum": sum(seconds),
         "engine": " + ".join(dict.fromkeys(filter(None, (span.args.get("engine") for span in runs[0])))),
-        "outputs": ", ".join(filter(None, args.get("outputs", ()))) or held(args),
+        "outputs": ", ".join(filter(None, args.get("outputs", ()))) or describe_held(args),
     }

@@ -28,7 +28,7 @@ class Attributes:
         EXTENSIONS.type(extension, code)  # gives the name its prefix
         self._values[extension, code] = bytes(data or b"")
 
-    def sorted(self) -> tuple[Attribute, ...]:
+    def to_tuple(self) -> tuple[Attribute, ...]:
         """All of them, by name and code."""
         if not self._values:
             return ()

@@ -99,7 +99,7 @@ class Binding:
             raise BadDataError(f"{self.role} {index} does not exist, the model has {count}")
         return self.operands[index]
 
-    def missing(self) -> str | None:
+    def find_missing(self) -> str | None:
         """A message about an argument that has not been set."""
         for index, argument in enumerate(self.arguments):
             if argument is None:

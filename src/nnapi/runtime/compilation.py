@@ -138,7 +138,7 @@ class Compilation:
         deadline = deadline_after(self._timeout)
         self.model.need_mapped()
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
-        attributes = self._attributes.sorted()
+        attributes = self._attributes.to_tuple()
         if self._cache is not None:
             self._cache.threads = self._threads
         options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
@@ -196,7 +196,7 @@ class Compilation:
         names = [device.name for device in self._candidates] if self.is_explicit else None
         caching = None if self._cache is None else (self._cache.directory, self._cache.token)
         options = self._preference, self._priority, self._timeout, self._threads
-        return _compile_again, (self.model, names, options, caching, self._attributes.sorted())
+        return _compile_again, (self.model, names, options, caching, self._attributes.to_tuple())
 
     # Asking
 

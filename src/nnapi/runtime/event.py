@@ -73,7 +73,7 @@ class Event:
             self._fence.signal()
         self._call_listeners()  # those who came meanwhile
 
-    def when_done(self, call: Callable[[NnapiError | None], None]) -> None:
+    def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
         """Call at the end of the computation, with its error, before anybody who waits goes on; at once if it has
         ended."""
         self._listeners.append(call)

@@ -248,7 +248,7 @@ class Execution:
         with self._lock:
             self.state.need(*self._startable, to="compute")
             if self.state.value == "preparation":
-                self._missing = self._inputs.missing() or self._outputs.missing()
+                self._missing = self._inputs.find_missing() or self._outputs.find_missing()
             self.state.value = "computation"
         self._forget()
         if self._missing:
@@ -316,13 +316,13 @@ class Execution:
     def _run_shortcut(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
         """The outcome by the compilation's shortcut, where there is one and nothing is asked for that it lacks."""
         short = self.compilation.shortcut
-        if short is None or deadline is not None or spans.active or self._measured or self._attributes.sorted():
+        if short is None or deadline is not None or spans.active or self._measured or self._attributes.to_tuple():
             return None
         outputs = short(arrays)
         return None if outputs is None else Outcome(outputs)
 
     def _make_request(self, arrays: Sequence[Array | None], deadline: int | None) -> Request:
-        return Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.sorted())
+        return Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.to_tuple())
 
     def _fail(self, error: NnapiError) -> None:
         """Keep the error; opaque memories bound to outputs hold nothing from now on."""

@@ -14,7 +14,7 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
 from nnapi.runtime.autotune.measurements import keep_measurements, make_key, recall_measurements
-from nnapi.runtime.costs.thread_choice import Pricing, known_tables, price
+from nnapi.runtime.costs.thread_choice import Pricing, find_tables, price
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -140,7 +140,7 @@ def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOpti
     if known.choice is None or not known.is_settled or known.choice.device not in names:
         return None
     device, predicted, measured, alternatives = known.choice
-    tables = partial(known_tables, devices, known.threads or 1)
+    tables = partial(find_tables, devices, known.threads or 1)
     plan = plan_as_chosen(model, devices, names.index(device), options.preference, tables, predicted)
     return replace(plan, measured=measured, alternatives=alternatives, threads=known.threads)
 

@@ -36,15 +36,15 @@ def describe(example: Example, classes: Any = runtime) -> Model:
     pool = _Pool(example, classes)
     made: dict[int, Model] = {}
 
-    def referenced(index: int) -> Model:
+    def find_graph(index: int) -> Model:
         need(index in made, f"{example.name}: referenced graph {index} refers to itself", BadDataError)
         return made[index]
 
     *inner, _ = inner_first(MAIN, lambda number: _references(_graph(example, number)))
     for number in inner:
-        made[number] = _describe_model(_graph(example, number), example, pool, referenced, classes)
+        made[number] = _describe_model(_graph(example, number), example, pool, find_graph, classes)
         made[number].finish()
-    return _describe_model(example.main, example, pool, referenced, classes)
+    return _describe_model(example.main, example, pool, find_graph, classes)
 
 
 def _graph(example: Example, number: int) -> Graph:

@@ -114,8 +114,8 @@ def compare(
         return None
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
     message = (
-        f"{label}{list(index) if index else ''} is {_shown(given[index])}, expected {_shown(wanted[index])} "
-        f"(tolerance {tolerance}); {int(bad.sum())} of {bad.size} differ, the worst by {_shown(np.max(errors[bad]))}"
+        f"{label}{list(index) if index else ''} is {_show(given[index])}, expected {_show(wanted[index])} "
+        f"(tolerance {tolerance}); {int(bad.sum())} of {bad.size} differ, the worst by {_show(np.max(errors[bad]))}"
     )
     return Difference(position, index, given[index].item(), wanted[index].item(), tolerance, message)
 
@@ -125,7 +125,7 @@ def _as_double(array: Array) -> Array:
     return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return f"{float(value):.9g}"
 
 

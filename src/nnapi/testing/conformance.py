@@ -77,7 +77,7 @@ def run(
     )
 
 
-def named(pattern: str) -> Filter:
+def match_name(pattern: str) -> Filter:
     """Examples whose name contains the pattern, or matches it where it has wildcards; or that use the operation."""
     if pattern in OperationCode.__members__:
         return lambda entry: pattern in entry.ops

@@ -130,7 +130,7 @@ class Corpus:
         return f"<nnapi.testing.Corpus {self.path}>"
 
 
-def published() -> Corpus:
+def open_published() -> Corpus:
     """The public conformance examples, which come with this package."""
     return Corpus(PUBLISHED)
 

@@ -163,7 +163,7 @@ def dynamic(example: Example) -> Example:
     return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
-def opened(example: Example) -> Example:
+def with_unknown_dimensions(example: Example) -> Example:
     """The example with the dimensions of its inputs and of what is computed declared unknown, in the main graph; those
     of a tensor with scales by channel stay, because the API wants them known."""
     known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
@@ -176,11 +176,11 @@ def opened(example: Example) -> Example:
     return replace(example, main=replace(example.main, operands=operands))
 
 
-def signed(example: Example) -> Example:
+def sign_codes(example: Example) -> Example:
     """The example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
     operands = example.main.operands
     coupled = {index for index, operand in enumerate(operands) if operand.type == "TENSOR_QUANT8_ASYMM"}
-    changed = tuple(_signed(operand) if index in coupled else operand for index, operand in enumerate(operands))
+    changed = tuple(_sign(operand) if index in coupled else operand for index, operand in enumerate(operands))
     return replace(
         example,
         main=replace(example.main, operands=changed),
@@ -191,7 +191,7 @@ def signed(example: Example) -> Example:
     )
 
 
-def _signed(operand: OperandSpec) -> OperandSpec:
+def _sign(operand: OperandSpec) -> OperandSpec:
     return replace(
         operand,
         type="TENSOR_QUANT8_ASYMM_SIGNED",

@@ -1,7 +1,7 @@
 """Random calls of an operation, drawn from its declaration, and devices compared on them.
 
 Types, ranks, scalars and what may be left out come from the signature. What only makes sense together (a filter and
-its strides, an axis and the rank) is proposed by :mod:`nnapi.testing.random.fitting`, and the operation's own shape
+its strides, an axis and the rank) is proposed by :mod:`nnapi.testing.random.proposal`, and the operation's own shape
 function decides. Everything is drawn from the random generator given, so a seed gives the same call again.
 """
 
@@ -25,8 +25,8 @@ from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
-from nnapi.testing.random.fitting import Draw, Fit
-from nnapi.testing.random.proposals import propose
+from nnapi.testing.random.proposal import Draw, Proposal
+from nnapi.testing.random.propose import propose
 from nnapi.testing.random_control_flow import random_control_flow
 from nnapi.testing.random_values import (
     Taste,
@@ -89,8 +89,8 @@ def random_attempt(
     taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
     form = pick(rng, operation.forms)
     counts = _counts(form, rng)
-    fit = propose(operation.name, Draw(form.name, [slot for slot, _ in counts], taste, rng))
-    draft = _Draft(operation, taste, rng, fit, given)
+    proposal = propose(operation.name, Draw(form.name, [slot for slot, _ in counts], taste, rng))
+    draft = _Draft(operation, taste, rng, proposal, given)
     inputs = [index for slot, count in counts for index in draft.add_inputs(slot, count)]
     outputs = draft.add_outputs()
     try:
@@ -117,9 +117,14 @@ class _Draft:
     """The operands of a call while they are being drawn."""
 
     def __init__(
-        self, operation: Operation, taste: Taste, rng: np.random.Generator, fit: Fit, given: Sequence[OperandSpec]
+        self,
+        operation: Operation,
+        taste: Taste,
+        rng: np.random.Generator,
+        proposal: Proposal,
+        given: Sequence[OperandSpec],
     ) -> None:
-        self.operation, self.taste, self.rng, self.fit, self.given = operation, taste, rng, fit, given
+        self.operation, self.taste, self.rng, self.proposal, self.given = operation, taste, rng, proposal, given
         self.scalars_are_inputs = rng.random() < 0.02
         self.operands: list[OperandSpec] = []
         self.values: list[Array | None] = []
@@ -155,8 +160,8 @@ class _Draft:
         if self._is_omitted(parameter):
             return self._add(OperandSpec(type_name(code), lifetime=Source.NO_VALUE, name=name), None)
         value = random_scalar(parameter, code, self.rng)
-        if name in self.fit.scalars:
-            value = np.array(self.fit.scalars[name], value.dtype)
+        if name in self.proposal.scalars:
+            value = np.array(self.proposal.scalars[name], value.dtype)
         operand = OperandSpec(type_name(code), name=name)
         if self.scalars_are_inputs:
             return self._add(replace(operand, lifetime=Source.SUBGRAPH_INPUT), value)
@@ -172,7 +177,7 @@ class _Draft:
         others = [spec for spec in self.given if (spec.code, spec.dimensions) == (code, dimensions)]
         if others and numbers is None and rng.random() < 0.5:
             return self._join(pick(rng, others))
-        type = replace(self._quantised(code, dimensions, parameter), name=name)
+        type = replace(self._quantise(code, dimensions, parameter), name=name)
         if self._is_omitted(parameter):
             return self._add(replace(type, lifetime=Source.NO_VALUE), None)
         value = random_data(type, taste, rng) if numbers is None else numbers
@@ -185,9 +190,9 @@ class _Draft:
         return self._add(operand, value)
 
     def _is_omitted(self, parameter: Parameter) -> bool:
-        if not parameter.optional or parameter.name in self.fit.present:
+        if not parameter.optional or parameter.name in self.proposal.present:
             return False
-        return parameter.name in self.fit.omitted or self.rng.random() < self.taste.omission
+        return parameter.name in self.proposal.omitted or self.rng.random() < self.taste.omission
 
     def _join(self, value: OperandSpec) -> int:
         """A tensor that is there already, whose elements are not known here."""
@@ -196,22 +201,22 @@ class _Draft:
 
     def _numbers(self, parameter: TensorParameter, code: OperandCode) -> Array | None:
         """What a list holds that decides the result's shape, or indices that fit; None for other tensors."""
-        if parameter.name in self.fit.numbers:
-            return np.asarray(self.fit.numbers[parameter.name], DTYPES[code])
+        if parameter.name in self.proposal.numbers:
+            return np.asarray(self.proposal.numbers[parameter.name], DTYPES[code])
         return random_values(parameter, self.tensors[0] if self.tensors else None, self.taste, self.rng)
 
     def _dimensions(self, parameter: TensorParameter, leader: OperandSpec | None) -> Shape:
         if leader is not None and self.rng.random() < 0.9:
             return leader.dimensions
-        if parameter.name in self.fit.shapes:
-            return self.fit.shapes[parameter.name]
+        if parameter.name in self.proposal.shapes:
+            return self.proposal.shapes[parameter.name]
         return random_dimensions(parameter.name, self._rank(parameter), self.taste, self.rng)
 
     def _rank(self, parameter: TensorParameter) -> int:
         legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
         return self.taste.rank if self.taste.rank in legal and self.rng.random() < 0.8 else pick(self.rng, legal)
 
-    def _quantised(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
+    def _quantise(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
         """An operand of that type with scales as the type wants them, a bias with those that its sum will have."""
         spec = OperandSpec(type_name(code), dimensions)
         if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
@@ -223,7 +228,7 @@ class _Draft:
             product = float(np.float32(scaled[0]) * np.float32(scaled[1])) if len(scaled) > 1 else 0.0
             per_channel = any(operand.channel_quant for operand in self.tensors)
             return replace(spec, scale=0.0 if per_channel else product)
-        settled = self.fit.quantisation.get(parameter.name)
+        settled = self.proposal.quantisation.get(parameter.name)
         if settled is not None and code in ZERO_POINTS:
             return replace(spec, scale=settled[0], zero_point=settled[1])
         return replace(spec, **self.taste.quantisation(code, self.rng))
@@ -231,14 +236,14 @@ class _Draft:
     def add_outputs(self) -> list[int]:
         slots = self.operation.outputs
         if isinstance(slots[0], Several):
-            slots = (slots[0].parameter,) * (self.fit.outputs or int(self.rng.integers(1, 4)))
+            slots = (slots[0].parameter,) * (self.proposal.outputs or int(self.rng.integers(1, 4)))
         else:
             slots = slots[: pick(self.rng, tuple(self.operation.output_lengths) or (len(slots),))]
         return [self._add_output(slot) for slot in slots if isinstance(slot, Parameter)]
 
     def _add_output(self, slot: Parameter) -> int:
         code = self._code(slot)
-        spec = replace(self._quantised(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
+        spec = replace(self._quantise(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
         return self._add(replace(spec, name=slot.name, is_ignored=slot.unspecified), None)
 
     def _add(self, operand: OperandSpec, value: Array | None) -> int:
@@ -336,7 +341,7 @@ def compare_devices(device_a: Device, device_b: Device, example: Example) -> Com
     return Comparison(example, Agreement.DIFFER if difference else Agreement.AGREE, str(difference or ""))
 
 
-def computed(example: Example, device: Device) -> Example:
+def compute_expected(example: Example, device: Device) -> Example:
     """The example with what a device computes as its expected outputs; raises what building and running raise."""
     results = dict(zip(example.main.outputs, _run(device, example), strict=True))
     operands = [

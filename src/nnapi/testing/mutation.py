@@ -13,8 +13,8 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
-from nnapi.testing.example import Criterion, Example, Graph, Harness, OperandSpec, Source, signed
-from nnapi.testing.fuzz import NoCall, computed
+from nnapi.testing.example import Criterion, Example, Graph, Harness, OperandSpec, Source, sign_codes
+from nnapi.testing.fuzz import NoCall, compute_expected
 from nnapi.testing.random_values import pick
 
 GUESSES = 6
@@ -35,7 +35,7 @@ def mutate(example: Example, rng: np.random.Generator, device: Device) -> Exampl
     violation = None
     for guess in _guesses(example, rng):
         try:
-            result = computed(_settled(guess, device), device)
+            result = compute_expected(_settle_dimensions(guess, device), device)
         except NnapiError as error:
             violation = error
         else:
@@ -60,7 +60,7 @@ def _guesses(example: Example, rng: np.random.Generator) -> Iterator[Example]:
 
 def with_other_data(example: Example, rng: np.random.Generator) -> Example:
     """The example with new inputs, drawn from the range of the old ones; integers from the old ones themselves."""
-    return _with_inputs(example, lambda array: _redrawn(array, rng))
+    return _with_inputs(example, lambda array: _redraw(array, rng))
 
 
 def with_shuffled_data(example: Example, rng: np.random.Generator) -> Example:
@@ -73,7 +73,7 @@ def _with_inputs(example: Example, change: Callable[[Array], Array]) -> Example:
     return replace(example, inputs=inputs)
 
 
-def _redrawn(array: Array, rng: np.random.Generator) -> Array:
+def _redraw(array: Array, rng: np.random.Generator) -> Array:
     known = array[np.isfinite(array)]
     if not known.size:
         return array
@@ -104,7 +104,7 @@ def with_other_dimensions(example: Example, rng: np.random.Generator) -> Example
         dimensions = tuple(new if dimension == old else dimension for dimension in operand.dimensions)
         data = operand.data
         if data is not None:
-            data = _fitted(data, dimensions)
+            data = _resize(data, dimensions)
             if numbers_too and data.dtype == np.int32:
                 data = np.where(data == old, np.int32(new), data)
         quant = operand.channel_quant
@@ -115,17 +115,17 @@ def with_other_dimensions(example: Example, rng: np.random.Generator) -> Example
 
     graphs = [replace(graph, operands=tuple(map(change, graph.operands))) for graph in example.graphs]
     inputs = {
-        index: None if array is None else _fitted(array, graphs[0].operands[index].dimensions)
+        index: None if array is None else _resize(array, graphs[0].operands[index].dimensions)
         for index, array in example.inputs.items()
     }
-    return replace(example, main=_opened(graphs[0]), referenced=tuple(graphs[1:]), inputs=inputs)
+    return replace(example, main=_forget_dimensions(graphs[0]), referenced=tuple(graphs[1:]), inputs=inputs)
 
 
-def _fitted(array: Array, dimensions: Shape) -> Array:
+def _resize(array: Array, dimensions: Shape) -> Array:
     return array if array.shape == dimensions else np.resize(array, dimensions)
 
 
-def _opened(graph: Graph) -> Graph:
+def _forget_dimensions(graph: Graph) -> Graph:
     """The graph with the dimensions of everything that it computes unknown, the ranks kept."""
     results = {index for operation in graph.operations for index in operation.outputs}
     return _with_dimensions(graph, {index: (0,) * len(graph.operands[index].dimensions) for index in results})
@@ -139,7 +139,7 @@ def _with_dimensions(graph: Graph, dimensions: Mapping[int, Shape]) -> Graph:
     return replace(graph, operands=tuple(operands))
 
 
-def _settled(example: Example, device: Device) -> Example:
+def _settle_dimensions(example: Example, device: Device) -> Example:
     """The example with the dimensions of its intermediate results as they come out, if a device lets them be seen.
 
     Many drivers take no operands of unknown dimensions.
@@ -154,7 +154,7 @@ def _settled(example: Example, device: Device) -> Example:
     ]
     probe = replace(main, operands=tuple(shown), outputs=(*main.outputs, *hidden))
     try:
-        results = computed(replace(example, main=probe), device).outputs
+        results = compute_expected(replace(example, main=probe), device).outputs
     except NnapiError:
         return example
     return replace(example, main=_with_dimensions(main, {index: results[index].shape for index in hidden}))
@@ -166,8 +166,8 @@ def _settled(example: Example, device: Device) -> Example:
 def with_other_types(example: Example, rng: np.random.Generator) -> Example:
     """The example in float16, or with signed codes, where it has something to change."""
     if example.harness.quantization_coupling:
-        return signed(example)
-    graphs = [replace(graph, operands=tuple(map(_halved, graph.operands))) for graph in example.graphs]
+        return sign_codes(example)
+    graphs = [replace(graph, operands=tuple(map(_to_float16, graph.operands))) for graph in example.graphs]
     halves = {index for index, operand in enumerate(graphs[0].operands) if operand.type in HALVES.values()}
     inputs = {
         index: _half(array) if array is not None and index in halves else array
@@ -177,7 +177,7 @@ def with_other_types(example: Example, rng: np.random.Generator) -> Example:
     return replace(example, main=graphs[0], referenced=tuple(graphs[1:]), inputs=inputs, tolerance=criterion)
 
 
-def _halved(operand: OperandSpec) -> OperandSpec:
+def _to_float16(operand: OperandSpec) -> OperandSpec:
     if operand.type not in HALVES:
         return operand
     return replace(operand, type=HALVES[operand.type], data=None if operand.data is None else _half(operand.data))

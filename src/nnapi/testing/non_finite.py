@@ -110,12 +110,12 @@ def found(operation: Operation, device: Device) -> Finding:
     infinities: set[Seen] = set()
     taken = 0
     for drawn in _examples(operation):
-        compilation = _compiled(drawn, device)
+        compilation = _compile(drawn, device)
         example = drawn if compilation is None else _finite(drawn, compilation)
         if compilation is None or example is None:
             continue
-        nans |= _seen(example, compilation, NAN)
-        infinities |= _seen(example, compilation, INFINITIES)
+        nans |= _observe(example, compilation, NAN)
+        infinities |= _observe(example, compilation, INFINITIES)
         taken += 1
         if taken == EXAMPLES:
             break
@@ -143,7 +143,7 @@ def _float_inputs(example: Example) -> list[int]:
     return [index for index in example.main.inputs if operands[index].type == "TENSOR_FLOAT32"]
 
 
-def _compiled(example: Example, device: Device) -> Compilation | None:
+def _compile(example: Example, device: Device) -> Compilation | None:
     try:
         model = build(example)
         if not all(verdict.supported for verdict in device.driver.verdicts(model)):
@@ -169,7 +169,7 @@ def _finite(example: Example, compilation: Compilation) -> Example | None:
     return None
 
 
-def _seen(example: Example, compilation: Compilation, values: Sequence[float]) -> set[Seen]:
+def _observe(example: Example, compilation: Compilation, values: Sequence[float]) -> set[Seen]:
     """What one element at a time brings about: the first and the last of each input."""
     seen: set[Seen] = set()
     for index in _float_inputs(example):
@@ -231,10 +231,10 @@ def page(devices: Mapping[str, Device | None]) -> str:
         told = [cell for one in devices.values() for cell in cells(operation, one)]
         lines.append([f"[{operation.name}](operations.md#{operation.name.lower()})", *told])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return INTRODUCTION.format(made=made_by(devices)) + table + "\n"
+    return INTRODUCTION.format(made=describe_makers(devices)) + table + "\n"
 
 
-def made_by(devices: Mapping[str, Device | None]) -> str:
+def describe_makers(devices: Mapping[str, Device | None]) -> str:
     """Engines and processor that the page tells of: what another says may differ."""
     engines = ", ".join(f"{one.name} is {one.version}" for one in devices.values() if one is not None)
     return f"Here {engines}, on {_processor()}"
@@ -249,7 +249,7 @@ def _processor() -> str:
     return " ".join([platform.machine(), *(name for name in SIMD if name in known)])
 
 
-def installed() -> dict[str, Device | None]:
+def find_devices() -> dict[str, Device | None]:
     """The devices of the page, None for those that this machine lacks."""
     return {name: _device(name) for name in DEVICES}
 
@@ -262,4 +262,4 @@ def _device(name: str) -> Device | None:
 
 
 if __name__ == "__main__":
-    print(page(installed()), end="")
+    print(page(find_devices()), end="")

@@ -46,10 +46,10 @@ class _Sketch:
         self.operations.append(OperationSpec(type, tuple(inputs), tuple(outputs)))
 
     def graph(self) -> Graph:
-        def listed(lifetime: Source) -> tuple[int, ...]:
+        def find_operands(lifetime: Source) -> tuple[int, ...]:
             return tuple(index for index, operand in enumerate(self.operands) if operand.lifetime == lifetime)
 
-        inputs, outputs = listed(Source.SUBGRAPH_INPUT), listed(Source.SUBGRAPH_OUTPUT)
+        inputs, outputs = find_operands(Source.SUBGRAPH_INPUT), find_operands(Source.SUBGRAPH_OUTPUT)
         return Graph(tuple(self.operands), tuple(self.operations), inputs, outputs)
 
 

@@ -56,10 +56,10 @@ def _tensor(rng: np.random.Generator, type: str, *shape: int, scale: float | Non
     limits = _limits(type)
     any_code = int(rng.integers(limits.min, limits.max + 1))
     zero_point = any_code if rng.random() < 0.8 else pick(rng, (int(limits.min), int(limits.max)))
-    return T(_stored(type), shape, _scale(rng) if scale is None else scale, zero_point)
+    return T(_to_tensor_type(type), shape, _scale(rng) if scale is None else scale, zero_point)
 
 
-def _stored(type: str) -> str:
+def _to_tensor_type(type: str) -> str:
     return "UINT8" if type == UINT8 else "INT8"
 
 
@@ -158,7 +158,7 @@ def conv_2d(rng: np.random.Generator, type: str) -> bytes:
     fields = _place(padding, down, across) | _dilation(down, across)
     shape = (batches, down.out, across.out, channels)
     products = down.size * across.size * depth
-    return _weighted(rng, type, "CONV_2D", "Conv2DOptions", (x, filter), products, channels, shape, fields)
+    return _write_weighted_sum(rng, type, "CONV_2D", "Conv2DOptions", (x, filter), products, channels, shape, fields)
 
 
 def depthwise_conv_2d(rng: np.random.Generator, type: str) -> bytes:
@@ -171,7 +171,7 @@ def depthwise_conv_2d(rng: np.random.Generator, type: str) -> bytes:
     fields = _place(padding, down, across) | _dilation(down, across) | {"DepthMultiplier": multiplier}
     shape, products = (batches, down.out, across.out, channels), down.size * across.size
     options = "DepthwiseConv2DOptions"
-    return _weighted(rng, type, "DEPTHWISE_CONV_2D", options, (x, filter), products, channels, shape, fields)
+    return _write_weighted_sum(rng, type, "DEPTHWISE_CONV_2D", options, (x, filter), products, channels, shape, fields)
 
 
 def fully_connected(rng: np.random.Generator, type: str) -> bytes:
@@ -179,10 +179,12 @@ def fully_connected(rng: np.random.Generator, type: str) -> bytes:
     outer = _shape(rng, pick(rng, (1, 1, 2, 3)), 4)
     x, weights = _tensor(rng, type, *outer, depth), _filter(rng, type, (units, depth), 0)
     shape = (math.prod(outer), units)
-    return _weighted(rng, type, "FULLY_CONNECTED", "FullyConnectedOptions", (x, weights), depth, units, shape, {})
+    return _write_weighted_sum(
+        rng, type, "FULLY_CONNECTED", "FullyConnectedOptions", (x, weights), depth, units, shape, {}
+    )
 
 
-def _weighted(
+def _write_weighted_sum(
     rng: np.random.Generator,
     type: str,
     kind: str,

@@ -21,7 +21,7 @@ from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import MemoryDesc
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
-from nnapi.testing.example import Example, Harness, dynamic, signed
+from nnapi.testing.example import Example, Harness, dynamic, sign_codes
 from nnapi.testing.runtime import HERE, runtime
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
@@ -67,10 +67,10 @@ class Variant:
 
 def plain(example: Example, setting: Setting) -> Violation:
     """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
-    execution = setting.classes.Execution(_compiled(example, setting))
+    execution = setting.classes.Execution(_compile_supported(example, setting))
     if example.harness.infinite_loop_timeout:
         return _endless(execution, example)
-    return _executed(execution, example, setting, execution.compute)
+    return _execute(execution, example, setting, execution.compute)
 
 
 def with_dynamic_outputs(example: Example, setting: Setting) -> Violation:
@@ -80,52 +80,54 @@ def with_dynamic_outputs(example: Example, setting: Setting) -> Violation:
 
 def with_signed_codes(example: Example, setting: Setting) -> Violation:
     """As plain, unsigned 8-bit codes replaced by signed ones."""
-    return plain(signed(example), setting)
+    return plain(sign_codes(example), setting)
 
 
 def in_background(example: Example, setting: Setting) -> Violation:
     """As plain, by start_compute and the event it gives."""
-    execution = setting.classes.Execution(_compiled(example, setting))
-    return _executed(execution, example, setting, lambda: execution.start_compute().wait())
+    execution = setting.classes.Execution(_compile_supported(example, setting))
+    return _execute(execution, example, setting, lambda: execution.start_compute().wait())
 
 
 def in_burst(example: Example, setting: Setting) -> Violation:
     """Several runs in one burst, each of which must be right."""
-    compilation = _compiled(example, setting)
+    compilation = _compile_supported(example, setting)
     with compilation.burst() as burst:
         for _ in range(BURST_RUNS):
             execution = setting.classes.Execution(compilation)
-            difference = _executed(execution, example, setting, partial(execution.burst_compute, burst))
+            difference = _execute(execution, example, setting, partial(execution.burst_compute, burst))
             if difference:
                 return difference
     return None
 
 
-def fenced(example: Example, setting: Setting) -> Violation:
+def with_fence(example: Example, setting: Setting) -> Violation:
     """As plain, by start_compute_with_dependencies."""
-    execution = setting.classes.Execution(_compiled(example, setting))
+    execution = setting.classes.Execution(_compile_supported(example, setting))
 
     def run() -> None:
         with execution.start_compute_with_dependencies([]) as event:
             event.wait()
 
-    return _executed(execution, example, setting, run)
+    return _execute(execution, example, setting, run)
 
 
-def cached(example: Example, setting: Setting) -> Violation:
+def with_cache(example: Example, setting: Setting) -> Violation:
     """Compiled twice with one token; the run of the second compilation counts, with 8-bit codes up to 3 off."""
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
         for _ in range(2):
-            compilation = _compiled(example, setting, lambda unfinished: unfinished.set_caching(folder, CACHE_TOKEN))
+            compilation = _compile_supported(
+                example, setting, lambda unfinished: unfinished.set_caching(folder, CACHE_TOKEN)
+            )
         execution = setting.classes.Execution(compilation)
-        return _executed(execution, lenient, setting, execution.compute)
+        return _execute(execution, lenient, setting, execution.compute)
 
 
 def in_device_memory(example: Example, setting: Setting) -> Violation:
     """As plain, inputs and outputs in opaque memories, each made for its one role."""
     classes = setting.classes
-    execution = classes.Execution(_compiled(example, setting))
+    execution = classes.Execution(_compile_supported(example, setting))
     for position, index in enumerate(example.main.inputs):
         array = example.inputs[index]
         if array is None:
@@ -180,10 +182,10 @@ VARIANTS = {
         Variant("dynamic", lambda harness: harness.dynamic_output_shape, with_dynamic_outputs),
         Variant("signed", lambda harness: harness.quantization_coupling, with_signed_codes),
         Variant("memory", lambda harness: harness.device_memory, in_device_memory),
-        Variant("fenced", lambda harness: harness.fenced, fenced),
+        Variant("fenced", lambda harness: harness.fenced, with_fence),
         Variant("async", lambda harness: harness.generated, in_background),
         Variant("burst", lambda harness: harness.generated, in_burst),
-        Variant("cached", lambda harness: harness.generated, cached),
+        Variant("cached", lambda harness: harness.generated, with_cache),
         Variant("compliance", lambda harness: harness.compliance, complies),
         Variant("validation", lambda harness: harness.validation, is_refused),
     )
@@ -199,7 +201,9 @@ def _model(example: Example, calls: str) -> Model:
     return build(example, runtime(calls))
 
 
-def _compiled(example: Example, setting: Setting, prepare: Callable[[Compilation], None] | None = None) -> Compilation:
+def _compile_supported(
+    example: Example, setting: Setting, prepare: Callable[[Compilation], None] | None = None
+) -> Compilation:
     """A finished compilation; Skip where the devices do not take the whole model."""
     model = _model(example, setting.runtime)
     for reason in _refusals(model, setting.devices or ()):
@@ -248,7 +252,7 @@ def _bind(execution: Execution, example: Example) -> list[bytearray]:
     return buffers
 
 
-def _executed(execution: Execution, example: Example, setting: Setting, run: Callable[[], None]) -> Difference | None:
+def _execute(execution: Execution, example: Example, setting: Setting, run: Callable[[], None]) -> Difference | None:
     buffers = _bind(execution, example)
     run()
     return judge(example, _results(execution, buffers), strict=setting.strict)

@@ -97,7 +97,7 @@ def parse_label(text: str) -> Label:
 
     So is a name whose layer or phase does not exist. ``HIDL::…`` and ``AIDL::…`` are the stubs of Android's drivers.
     """
-    match = NNAPI_NAME.fullmatch(_corrected(text))
+    match = NNAPI_NAME.fullmatch(_correct(text))
     if match is None:
         return Label(*_of_stub(text), text)
     try:
@@ -108,7 +108,7 @@ def parse_label(text: str) -> Label:
     return Label(layer, phase, name, "[SW]" in match["markers"], "[SUB]" in match["markers"])
 
 
-def _corrected(text: str) -> str:
+def _correct(text: str) -> str:
     """The name, with the marks put right that early versions of Android wrote wrongly."""
     if "ANeuralNetworksEvent_free" in text or "ANeuralNetworksExecution_free" in text:
         return text.replace("_PT]", "_PE]")

@@ -161,7 +161,7 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
     unfinished = [mark for thread in threads for mark in thread.unfinished]
     notes = []
     if unfinished:
-        notes.append(f"incomplete: {_counted(unfinished, 'section')} without end, counted as far as the trace goes")
+        notes.append(f"incomplete: {_say_count(unfinished, 'section')} without end, counted as far as the trace goes")
     for thread in threads:
         thread.cut(last)
     orphans = sum(thread.orphans for thread in threads)
@@ -174,7 +174,7 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
     return Run(name, statistics(totals), tuple(totals), not unfinished, tuple(notes))
 
 
-def _counted(things: list[str], what: str) -> str:
+def _say_count(things: list[str], what: str) -> str:
     return f"{len(things)} {what}{'s' if len(things) > 1 else ''} ({_first(things)})"
 
 

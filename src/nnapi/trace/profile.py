@@ -35,14 +35,14 @@ class Profile(Generic[T]):
         self._subject: T | None = None
         self._parts: Sequence[Part] | None = None
         self._lock = threading.Lock()
-        section.parts = self._measured
+        section.parts = self._measure_parts
 
     def of(self, subject: T) -> Section:
         """What to record a call of the engine under."""
         self._subject = subject
         return self._section
 
-    def _measured(self) -> Sequence[Part]:
+    def _measure_parts(self) -> Sequence[Part]:
         with self._lock:
             if self._parts is None and self._subject is not None:
                 try:

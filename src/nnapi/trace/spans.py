@@ -83,11 +83,11 @@ class Section:
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(function)
-        def traced(*args: P.args, **kwargs: P.kwargs) -> T:
+        def call_within(*args: P.args, **kwargs: P.kwargs) -> T:
             with self:
                 return function(*args, **kwargs)
 
-        return traced
+        return call_within
 
     def __repr__(self) -> str:
         return f"<nnapi.trace.Section {self.label}>"
@@ -187,9 +187,9 @@ class Recorder:
                         divided.append((len(found) - 1, section.parts))
         told: dict[int, Mapping[str, Any]] = {}
         for place, parts in divided:
-            found[place], *inner = _divided(found[place], parts(), told)
+            found[place], *inner = _divide(found[place], parts(), told)
             found += inner
-        return _numbered(found)
+        return _number(found)
 
     def _enlist(self) -> None:
         _thread.recorder, _thread.open, _thread.ended = self, [], Ended[Section]()
@@ -206,7 +206,7 @@ def _asynchronous_span(begun: tuple[Section, int, int, str], end: int, cookie: i
     return Span(section.label, start, end, os.getpid(), thread, name, section.args, cookie=cookie)
 
 
-def _divided(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any]]) -> list[Span]:
+def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any]]) -> list[Span]:
     """A section and its parts, which say themselves what it ``holds``; ``told`` keeps what is left for it to say."""
     if not parts:
         return [whole]
@@ -221,7 +221,7 @@ def _divided(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, An
     return found
 
 
-def _numbered(spans: list[Span]) -> list[Span]:
+def _number(spans: list[Span]) -> list[Span]:
     """The spans in the order of beginning, with operations of a part of a model numbered as in the whole.
 
     A driver knows the numbers within the part that it was given; the span of the step around it knows the others.
@@ -237,13 +237,13 @@ def _numbered(spans: list[Span]) -> list[Span]:
         elif step and step.end >= span.end and step.args.get("model") == span.args.get("model"):
             which = id(span.args), id(step.args)
             if which not in renumbered:
-                renumbered[which] = _renumbered(span.args, step.args["operations"])
+                renumbered[which] = _renumber(span.args, step.args["operations"])
             if renumbered[which] is not span.args:
                 ordered[place] = replace(span, args=renumbered[which])
     return ordered
 
 
-def _renumbered(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
+def _renumber(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
     """With the number of an operation, or of those that an engine ``holds`` and does not tell apart, in the whole."""
     if "operation" in args and args["operation"] < len(numbers):
         return {**args, "operation": numbers[args["operation"]]}
@@ -368,7 +368,7 @@ def recording() -> Iterator[Recorder]:
 
 
 @contextmanager
-def muted() -> Iterator[None]:
+def mute() -> Iterator[None]:
     """Record nothing of what this thread does within a ``with`` block: trial runs, which are nobody's executions."""
     before, _thread.muted = _thread.muted, True
     try:

@@ -64,19 +64,20 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
     }
     times: Times = {
         phase: {
-            layer: _missing(_sum(times[phase][layer] for times in per_case.values()), phase, layer) for layer in LAYERS
+            layer: _mark_unmeasured(_sum(times[phase][layer] for times in per_case.values()), phase, layer)
+            for layer in LAYERS
         }
         for phase in ALL
     }
     for layer in LAYERS:
         if not times[Phase.OVERALL][layer]:
-            times[Phase.OVERALL][layer] = _sum(_known(times[phase][layer]) for phase in PHASES)
+            times[Phase.OVERALL][layer] = _sum(_or_zero(times[phase][layer]) for phase in PHASES)
     _add_totals(times)
     cases = {}
     if all(executions[case] for case in CASES):
         for case in CASES:
             part: Times = {
-                phase: {layer: _missing(time, phase, layer) for layer, time in per_case[case][phase].items()}
+                phase: {layer: _mark_unmeasured(time, phase, layer) for layer, time in per_case[case][phase].items()}
                 for phase in EXECUTION
             }
             _add_totals(part)
@@ -131,7 +132,7 @@ def _asynchronous(thread: Totals, case: Phase) -> float:
     return time
 
 
-def _missing(time: float, phase: Phase, layer: Layer) -> float:
+def _mark_unmeasured(time: float, phase: Phase, layer: Layer) -> float:
     """NaN for a zero that means that nobody measured: applications and the insides of drivers need not be traced."""
     is_optional = layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
     return math.nan if time == 0.0 and is_optional else time
@@ -139,7 +140,7 @@ def _missing(time: float, phase: Phase, layer: Layer) -> float:
 
 def _add_totals(times: Times) -> None:
     for layers in times.values():
-        layers[TOTAL] = max(_known(time) for time in layers.values())
+        layers[TOTAL] = max(_or_zero(time) for time in layers.values())
 
 
 def _self_times(times: Times) -> Times:
@@ -165,7 +166,7 @@ def _is_driver_idle(phase: Phase, layer: Layer, times: Times) -> bool:
     return is_below and times[Phase.EXECUTION][Layer.DRIVER] == 0.0
 
 
-def _known(time: float) -> float:
+def _or_zero(time: float) -> float:
     return 0.0 if math.isnan(time) else time
 
 

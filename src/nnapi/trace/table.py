@@ -114,7 +114,7 @@ def _number(value: float) -> str:
     return "-" if text in ("0.00", "-0.00") else text
 
 
-def described(run: Run, *, total_times: bool = False, per_execution: bool = False) -> dict[str, Any]:
+def describe(run: Run, *, total_times: bool = False, per_execution: bool = False) -> dict[str, Any]:
     """The statistics of one run as JSON: null is a time that was not measured.
 
     ``times`` and ``self_times`` are phase → layer → milliseconds, ``LT`` being the total; ``template_inputs`` is what
@@ -147,7 +147,7 @@ def _json(value: float) -> float | None:
 def to_json(report: Report, *, total_times: bool = False, per_execution: bool = False) -> str:
     """The complete runs of a report as a JSON list. Incomplete ones would look like whole ones and are left out."""
     runs = [
-        described(run, total_times=total_times, per_execution=per_execution) for run in report.runs if run.is_complete
+        describe(run, total_times=total_times, per_execution=per_execution) for run in report.runs if run.is_complete
     ]
     return json.dumps(runs, indent=2, sort_keys=True)
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from nnapi.trace.labels import Label, Layer, Phase, parse_label
 from nnapi.trace.marks import Mark
-from nnapi.trace.tree import Node, counted, rearrange
+from nnapi.trace.tree import Node, count, rearrange
 
 CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
@@ -107,7 +107,7 @@ class Totals:
         self.violations = rearrange(thread.root)
         self.milliseconds: defaultdict[tuple[Phase, Layer, Phase], float] = defaultdict(float)
         self.items: defaultdict[tuple[Phase, Layer, Phase], list[tuple[str, float]]] = defaultdict(list)
-        for one in counted(thread.root):
+        for one in count(thread.root):
             node = one.node
             if one.is_counted and node.layer is not None:
                 self._add(node, node.phase or Phase.UNSPECIFIED, one.milliseconds)

@@ -150,7 +150,7 @@ def _insert_application(node: Node) -> None:
     parent = node.parent
     assert parent is not None
     between = Node(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
-    between.end = node.start + _counted(node, subtractions(node)) / 1000.0
+    between.end = node.start + _time_left(node, subtractions(node)) / 1000.0
     between.parent = parent
     parent.children[parent.children.index(node)] = between
     between.add(node)
@@ -170,7 +170,7 @@ def subtractions(root: Node) -> dict[Node, float]:
     return taken
 
 
-def _counted(node: Node, taken: dict[Node, float]) -> float:
+def _time_left(node: Node, taken: dict[Node, float]) -> float:
     """Milliseconds of a section without what is taken off it."""
     time = node.milliseconds
     for child in node.children:
@@ -192,7 +192,7 @@ class Counted:
     is_alone: bool
 
 
-def counted(root: Node) -> Iterator[Counted]:
+def count(root: Node) -> Iterator[Counted]:
     """The sections below the root in the order in which their times are added."""
     taken = subtractions(root)
     executing: dict[Layer | None, int] = {}
@@ -204,7 +204,7 @@ def counted(root: Node) -> Iterator[Counted]:
             continue
         is_counted = not node.is_detail and not node.is_subtracted
         is_alone = is_counted and node.phase in EXECUTION_PHASES and not executing.get(node.layer)
-        yield Counted(node, _counted(node, taken), is_counted, is_alone)
+        yield Counted(node, _time_left(node, taken), is_counted, is_alone)
         if node.phase is Phase.EXECUTION:
             executing[node.layer] = executing.get(node.layer, 0) + 1
             waiting.append((node, False))

@@ -80,7 +80,7 @@ def test_recordings_do_not_mix(found: Device) -> None:
     assert executions(first, pid) == 2
     with trace.recording() as second:
         compiled.run(X)
-        with trace.muted():
+        with trace.mute():
             compiled.run(X)
     assert executions(second, pid) == 1
 
@@ -107,7 +107,7 @@ def test_who_records_a_thread() -> None:
             inner = spans.here()
             assert inner is not None
             assert inner[1] is trace.section("mine")
-        with trace.muted():
+        with trace.mute():
             assert spans.here() is None
 
 

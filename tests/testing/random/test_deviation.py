@@ -34,13 +34,13 @@ NUMBERS = np.array([-100.3, 0.0, 2.5, 99.0], np.float32)
 
 
 def test_what_chooses_rounds_nothing() -> None:
-    expected = computed(chain(("FLOOR", FLOATS), x=FLOATS, data=NUMBERS)).expected(1)
+    expected = computed(chain(("FLOOR", FLOATS), x=FLOATS, data=NUMBERS)).expect(1)
     assert expected.value.tolist() == [-101, 0, 2, 99]
     assert (expected.allowance < 1e-4).all()
 
 
 def test_what_computes_may_be_off_by_its_last_places() -> None:
-    allowance = computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expected(1).allowance
+    allowance = computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expect(1).allowance
     assert 1e-4 < allowance[0] < 1e-2  # the last places of -100.3
     assert allowance[1] < 1e-4
 
@@ -57,7 +57,7 @@ def test_sums_that_cancel_may_be_off_by_the_last_places_of_their_terms() -> None
         )
         call = OperationSpec("FULLY_CONNECTED", (0, 1, 2, 3), (4,))
         return float(
-            computed(Example("sum", Graph(operands, (call,), (0,), (4,)), {0: terms}, {})).expected(4).allowance[0, 0]
+            computed(Example("sum", Graph(operands, (call,), (0,), (4,)), {0: terms}, {})).expect(4).allowance[0, 0]
         )
 
     assert allowance([1e6, -1e6]) > 1e-2
@@ -72,13 +72,13 @@ def test_hidden_codes_may_be_one_off_and_shown_ones_are_taken() -> None:
     steps = (("TANH", tensor(Q8, 3, scale=1 / 128, zero_point=128)), ("DEQUANTIZE", tensor(F32, 3)))
     data = np.array([100, 128, 140], np.uint8)
     computation = computed(chain(*steps, x=fine, data=data))
-    assert (computation.expected(2).allowance >= 1 / 128).all()
+    assert (computation.expect(2).allowance >= 1 / 128).all()
     computation = Computation(chain(*steps, x=fine, data=data, shown=True))
     computation.run(0)
     computation.blur(0)
     computation.settle(1, np.array([1, 128, 255], np.uint8))
     computation.run(1)
-    expected = computation.expected(2)
+    expected = computation.expect(2)
     assert expected.value.tolist() == [-127 / 128, 0, 127 / 128]
     assert (expected.allowance < 1e-4).all()
 
@@ -86,14 +86,14 @@ def test_hidden_codes_may_be_one_off_and_shown_ones_are_taken() -> None:
 def test_zero_stays_zero_between_operations() -> None:
     """The square root of what was dequantised is judged at 0 too: a device may not go below."""
     example = chain(("DEQUANTIZE", tensor(F32, 3)), ("SQRT", tensor(F32, 3)), x=CODES, data=np.full(3, 128, np.uint8))
-    expected = computed(example).expected(2)
+    expected = computed(example).expect(2)
     assert expected.value.tolist() == [0, 0, 0]
     assert (expected.allowance < 1e-4).all()
 
 
 def test_a_hidden_number_at_a_step_may_fall_on_either_side() -> None:
     data = np.array([0.0, np.log(2), 0.5, 1.0], np.float32)
-    allowance = computed(chain(("EXP", FLOATS), ("FLOOR", FLOATS), x=FLOATS, data=data)).expected(2).allowance
+    allowance = computed(chain(("EXP", FLOATS), ("FLOOR", FLOATS), x=FLOATS, data=data)).expect(2).allowance
     assert (allowance[:2] >= 1).all()
     assert (allowance[2:] < 1e-4).all()
 
@@ -104,7 +104,7 @@ def test_what_is_made_of_no_number_is_only_judged_by_comparisons(special: bool) 
     computation = Computation(chain(("LOG", FLOATS), ("ABS", FLOATS), x=FLOATS, data=data), special=special)
     computation.run(0)
     computation.run(1)
-    first, second = computation.expected(1), computation.expected(2)
+    first, second = computation.expect(1), computation.expect(2)
     assert np.isinf(first.allowance[0]) == (not special)
     assert np.isfinite(first.allowance[2:]).all()
     assert np.isinf(second.allowance).all()
@@ -117,14 +117,14 @@ def test_comparisons_of_no_number_are_judged_where_it_is_the_point(special: bool
     graph = Graph(operands, (OperationSpec("GREATER_EQUAL", (0, 1), (2,)),), (0,), (2,))
     computation = Computation(Example("compared", graph, {0: data}, {}), special=special)
     computation.run(0)
-    expected = computation.expected(2)
+    expected = computation.expect(2)
     assert expected.value.tolist() == [False, True, True, True]
     assert (expected.allowance == (0 if special else np.inf)).all()
 
 
 def test_denormal_numbers_may_count_as_nothing() -> None:
     data = np.array([1e-40, 1e-30, 1, 2], np.float32)
-    allowance = computed(chain(("LOG", FLOATS), x=FLOATS, data=data), special=True).expected(1).allowance
+    allowance = computed(chain(("LOG", FLOATS), x=FLOATS, data=data), special=True).expect(1).allowance
     assert np.isinf(allowance[0])
     assert (allowance[1:] < 1e-2).all()
 
@@ -141,7 +141,7 @@ def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: b
     calls = (OperationSpec("RESHAPE", (0, 1), (2,)), OperationSpec("DEQUANTIZE", (2,), (3,)))
     graph = Graph(operands, calls, (0,), (3,))
     example = Example("moved", graph, {0: np.array([140, 150, 160], np.uint8)}, {})
-    assert bool(computed(example).expected(3).allowance.max() > scale / 2) == off
+    assert bool(computed(example).expect(3).allowance.max() > scale / 2) == off
 
 
 def test_float16_may_have_been_rounded_to_be_shown_next_to_zero_too() -> None:
@@ -151,7 +151,7 @@ def test_float16_may_have_been_rounded_to_be_shown_next_to_zero_too() -> None:
     computation.run(0)
     computation.settle(1, shown)
     computation.run(1)
-    expected = computation.expected(2)
+    expected = computation.expect(2)
     assert abs((shown[0] + 2.0**-25) ** -0.5 - float(expected.value[0])) < expected.allowance[0]
     assert np.isinf(expected.allowance[1])  # it may have been next to nothing
 
@@ -168,7 +168,7 @@ def test_powers_of_negative_numbers_want_exponents_that_are_whole(data: list[flo
     computation.run(0)
     computation.settle(1, shown)
     computation.run(1)
-    assert bool(np.isinf(computation.expected(2).allowance).all()) == doubtful
+    assert bool(np.isinf(computation.expect(2).allowance).all()) == doubtful
 
 
 def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
@@ -182,6 +182,6 @@ def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
         OperationSpec("NOT_EQUAL", (2, 3), (4,)),
     )
     data = {0: np.array([1, 200], np.uint8), 1: np.array([1, 0], np.uint8)}
-    expected = computed(Example("compared", Graph(operands, calls, (0, 1), (4,)), data, {})).expected(4)
+    expected = computed(Example("compared", Graph(operands, calls, (0, 1), (4,)), data, {})).expect(4)
     assert expected.value.tolist() == [True, True]
     assert (expected.allowance >= 1).tolist() == [True, False]

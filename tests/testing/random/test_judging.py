@@ -125,7 +125,7 @@ def test_what_few_other_last_places_do_not_show_is_looked_at_again(monkeypatch: 
         rounds.append(len(computation.others))
         return judging.Judgement(Outcome.FAILED if len(rounds) == 1 else Outcome.AGREED)
 
-    monkeypatch.setattr(judging, "_compared", compared)
+    monkeypatch.setattr(judging, "_compare", compared)
     assert judge(add(), spoilt(0)).outcome == Outcome.AGREED
     assert rounds == [ROUNDS, judging.CAREFUL]
 

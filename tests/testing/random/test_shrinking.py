@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.testing.example import Example
 from nnapi.testing.random.graphs import random_graph
-from nnapi.testing.random.shrinking import resized, shrink
+from nnapi.testing.random.shrinking import resize, shrink
 from tests.testing.testing_cases import add
 
 
@@ -37,6 +37,6 @@ def test_what_does_not_fail_any_more_is_not_taken() -> None:
 
 
 def test_resized_cuts_data() -> None:
-    smaller = resized(add(), {(0, 0): 1})
+    smaller = resize(add(), {(0, 0): 1})
     assert smaller.inputs[0].tolist() == [1]
     assert smaller.main.operands[1].dimensions == (2,)

@@ -152,7 +152,7 @@ class Session:
         if not spans.active:
             return spans.NOTHING
         if "trace" not in body:
-            return spans.muted()
+            return spans.mute()
         if body["kind"] not in SECTIONS:
             return spans.NOTHING
         model = self.models[body["model"]] if "model" in body else self.prepared[body["prepared"]].model

@@ -151,7 +151,7 @@ def of_model(model: Model) -> tuple[Values, list[Array]]:
     model.need_mapped()
     models = [_of_description(description, arrays) for description in describe(model)]
     names = {name for description in models for name, _ in _codes(description) if name is not None}
-    extensions = [_of_extension(found) for name in sorted(names) if (found := EXTENSIONS.described(name))]
+    extensions = [_of_extension(found) for name in sorted(names) if (found := EXTENSIONS.find(name))]
     return {"extensions": extensions, "models": models}, arrays
 
 
@@ -174,7 +174,7 @@ def _codes(description: Values) -> list[tuple[str | None, int]]:
 def to_model(values: Values, constant: Callable[[int], Array]) -> Model:
     """The model; ``constant`` gives the bytes of one by its place."""
     for extension in map(_to_extension, values["extensions"]):
-        if EXTENSIONS.described(extension.name) is None:
+        if EXTENSIONS.find(extension.name) is None:
             EXTENSIONS.describe("the application", extension)
     return build(Model, [_to_description(each, constant) for each in values["models"]])
 

@@ -217,7 +217,7 @@ class PreparedReference:
         with np.errstate(all="ignore"):
             outputs = self.run(request.inputs, Limits(request.deadline, request.loop_timeout))
         taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
-        return Outcome([_own(array, taken) for array in outputs])
+        return Outcome([_take_or_copy(array, taken) for array in outputs])
 
     def run(self, inputs: Sequence[Array | None], limits: Limits) -> list[Array]:
         """The outputs, which may still be views of inputs or constants."""
@@ -272,7 +272,7 @@ def _keep_freed_memory() -> None:
     np.empty((32 << 20) - 8192, np.uint8)
 
 
-def _own(array: Array, taken: set[int]) -> Array:
+def _take_or_copy(array: Array, taken: set[int]) -> Array:
     """The array itself if it is plain memory of its own and not taken, else a copy; taken from then on."""
     plain = array.base is None and array.flags.c_contiguous and array.flags.writeable
     owned = array if plain and id(array) not in taken else array.copy("C")

@@ -22,7 +22,7 @@ from nnapi.runtime.autotune.plan_timing import BUDGET, MARGIN, PlanTiming, compa
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Alternative, Plan
-from nnapi.trace import Layer, Phase, muted, span
+from nnapi.trace import Layer, Phase, mute, span
 
 log = logging.getLogger("nnapi.ExecutionPlan")
 
@@ -88,7 +88,7 @@ def _time_plans(
     watch = Watch()
     with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans", plans=len(plans)):
         timings, failure = _prepare_candidates(model, plans, prepare, patience)
-        with muted():
+        with mute():
             compare([each for each in timings if each.ready is not None], min(BUDGET, patience))
     disturbed = known.disturbed + 1 if watch.is_disturbed() else 0
     for each in timings:
@@ -118,7 +118,7 @@ def _prepare_candidates(
             log.info("%s: %s is left out: %s", model.name, plan.name, error)
             failure = error
             continue
-        with muted():
+        with mute():
             timing.run()
             if timing.seconds < BUDGET:
                 timing.run()  # the first sets up what later ones find

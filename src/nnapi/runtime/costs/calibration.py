@@ -26,7 +26,7 @@ from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, name_table
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
 from nnapi.runtime.device import Device
-from nnapi.trace import Layer, Phase, Section, muted
+from nnapi.trace import Layer, Phase, Section, mute
 
 log = logging.getLogger("nnapi.ExecutionPlan")
 
@@ -65,7 +65,7 @@ def calibrate(
     missing = [each for each in dict.fromkeys(wanted) if each not in table.costs]
     if not missing or budget <= (0 if BASE in table.costs else LEAST):
         return
-    with SECTION, muted():
+    with SECTION, mute():
         _measure(costs, device, threads, table, missing, budget, patience)
 
 

@@ -85,7 +85,7 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> P
                 own, share = count_threads(device, threads), patience / len(measurable)
                 calibrate(open_costs(), device, own, works, budgets[device.name], share)
                 budgets[device.name] -= time.perf_counter() - start
-        return known_tables(measurable, threads)
+        return find_tables(measurable, threads)
 
     single = tables(options.threads or 1)
     if options.threads is not None:
@@ -112,10 +112,10 @@ def _price_by_what_is_known(devices: Sequence[Device], options: PrepareOptions, 
     """What was measured before, for a model that is not worth measuring anything: others than one thread would not be
     worth waking for it."""
     threads = options.threads or 1
-    return Pricing(known_tables(devices, threads), threads, patience)
+    return Pricing(find_tables(devices, threads), threads, patience)
 
 
-def known_tables(devices: Sequence[Device], threads: int) -> dict[str, Table]:
+def find_tables(devices: Sequence[Device], threads: int) -> dict[str, Table]:
     """What was measured of the devices so far, on so many threads, by their names."""
     costs = open_costs()
     return {device.name: costs.table(device, count_threads(device, threads)) for device in devices}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nnapi.model.operand import Shape
-from nnapi.testing.random.fitting import Draw, Fit, fits
+from nnapi.testing.random.proposal import Draw, Proposal, proposes
 
 
 def _counts(draw: Draw, *names: str) -> dict[str, Any]:
@@ -17,83 +17,83 @@ def _shares(draw: Draw, *names: str) -> dict[str, Any]:
     return {name: float(draw.rng.uniform(0, 1)) for name in names if name in draw.names}
 
 
-@fits("ROI_ALIGN", "ROI_POOLING")
-def regions(draw: Draw) -> Fit:
-    fit = Fit()
+@proposes("ROI_ALIGN", "ROI_POOLING")
+def propose_roi(draw: Draw) -> Proposal:
+    proposal = Proposal()
     image = draw.image(
-        fit, "feature_map", n=draw.pick(1, 2), h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(8)
+        proposal, "feature_map", n=draw.pick(1, 2), h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(8)
     )
     count = draw.dimension(8)
-    fit.shapes |= {"rois": (count, 4), "batch_index": (count,)}
-    fit.numbers["batch_index"] = sorted(draw.upto(image[0] - 1) for _ in range(count))
-    fit.scalars |= {name: draw.pick(1, 2, 3, 7) for name in ("out_height", "out_width")}
-    fit.scalars |= {name: draw.pick(1.0, 2.0, 0.5, 0.1) for name in ("height_ratio", "width_ratio")}
-    return fit
+    proposal.shapes |= {"rois": (count, 4), "batch_index": (count,)}
+    proposal.numbers["batch_index"] = sorted(draw.upto(image[0] - 1) for _ in range(count))
+    proposal.scalars |= {name: draw.pick(1, 2, 3, 7) for name in ("out_height", "out_width")}
+    proposal.scalars |= {name: draw.pick(1.0, 2.0, 0.5, 0.1) for name in ("height_ratio", "width_ratio")}
+    return proposal
 
 
-@fits("AXIS_ALIGNED_BBOX_TRANSFORM")
-def transformed(draw: Draw) -> Fit:
+@proposes("AXIS_ALIGNED_BBOX_TRANSFORM")
+def propose_bbox_transform(draw: Draw) -> Proposal:
     count, images = draw.dimension(17), draw.pick(1, 2, 3)
     shapes: dict[str, Shape] = {
         "rois": (count, 4),
         "deltas": (count, 4 * draw.pick(1, 2, 5)),
         "image_info": (images, 2),
     }
-    return Fit(shapes, numbers={"batch_index": sorted(draw.upto(images - 1) for _ in range(count))})
+    return Proposal(shapes, numbers={"batch_index": sorted(draw.upto(images - 1) for _ in range(count))})
 
 
-@fits("BOX_WITH_NMS_LIMIT")
-def limited(draw: Draw) -> Fit:
+@proposes("BOX_WITH_NMS_LIMIT")
+def propose_nms_limit(draw: Draw) -> Proposal:
     count, classes = draw.dimension(17), draw.pick(2, 3, 5)
     shapes: dict[str, Shape] = {"scores": (count, classes), "boxes": (count, 4 * classes)}
     scalars = _shares(draw, "score_threshold", "iou_threshold", "sigma", "nms_score_threshold")
     scalars |= _counts(draw, "max_boxes") | {"nms_kernel": draw.upto(2)}
-    return Fit(shapes, scalars, {"batch_index": sorted(draw.upto(2) for _ in range(count))})
+    return Proposal(shapes, scalars, {"batch_index": sorted(draw.upto(2) for _ in range(count))})
 
 
-@fits("GENERATE_PROPOSALS")
-def proposed(draw: Draw) -> Fit:
-    fit, anchors = Fit(), draw.pick(1, 2, 3)
+@proposes("GENERATE_PROPOSALS")
+def propose_box_proposals(draw: Draw) -> Proposal:
+    proposal, anchors = Proposal(), draw.pick(1, 2, 3)
     dimensions = {"n": draw.pick(1, 2), "h": draw.dimension(5), "w": draw.dimension(5)}
-    n, h, w, anchors = draw.image(fit, "scores", c=anchors, **dimensions)
-    first = bool(fit.scalars["layout"])
-    fit.shapes["deltas"] = draw.stored((n, h, w, 4 * anchors), channels_first=first)
-    fit.shapes |= {"anchors": (anchors, 4), "image_info": (n, 2)}
-    fit.scalars |= _counts(draw, "pre_nms_max", "post_nms_max") | _shares(draw, "iou_threshold")
-    fit.scalars |= {"height_stride": draw.pick(1.0, 4.0), "width_stride": draw.pick(1.0, 4.0), "min_size": 0.1}
-    return fit
+    n, h, w, anchors = draw.image(proposal, "scores", c=anchors, **dimensions)
+    first = bool(proposal.scalars["layout"])
+    proposal.shapes["deltas"] = draw.store((n, h, w, 4 * anchors), channels_first=first)
+    proposal.shapes |= {"anchors": (anchors, 4), "image_info": (n, 2)}
+    proposal.scalars |= _counts(draw, "pre_nms_max", "post_nms_max") | _shares(draw, "iou_threshold")
+    proposal.scalars |= {"height_stride": draw.pick(1.0, 4.0), "width_stride": draw.pick(1.0, 4.0), "min_size": 0.1}
+    return proposal
 
 
-@fits("DETECTION_POSTPROCESSING")
-def detected(draw: Draw) -> Fit:
+@proposes("DETECTION_POSTPROCESSING")
+def propose_detection(draw: Draw) -> Proposal:
     images, cells, classes = draw.pick(1, 2), draw.dimension(17), draw.pick(2, 3, 5)
     shapes: dict[str, Shape] = {"scores": (images, cells, classes), "anchors": (cells, 4)}
     shapes["deltas"] = (images, cells, draw.pick(4, 4, 7))
     scalars = _counts(draw, "max_num_detections", "max_classes_per_detection", "max_detections_per_class")
     scales = {f"scale_{side}": draw.pick(1.0, 5.0, 10.0) for side in ("y", "x", "h", "w")}
-    return Fit(shapes, scalars | scales | _shares(draw, "score_threshold", "iou_threshold"))
+    return Proposal(shapes, scalars | scales | _shares(draw, "score_threshold", "iou_threshold"))
 
 
-@fits("HEATMAP_MAX_KEYPOINT")
-def keypoints(draw: Draw) -> Fit:
-    fit, size = Fit(), draw.pick(2, 3, 5, 8)
-    count, *_ = draw.image(fit, "heatmaps", n=draw.dimension(5), h=size, w=size, c=draw.dimension(8))
-    fit.shapes["boxes"] = (count, 4)
-    return fit
+@proposes("HEATMAP_MAX_KEYPOINT")
+def propose_keypoint(draw: Draw) -> Proposal:
+    proposal, size = Proposal(), draw.pick(2, 3, 5, 8)
+    count, *_ = draw.image(proposal, "heatmaps", n=draw.dimension(5), h=size, w=size, c=draw.dimension(8))
+    proposal.shapes["boxes"] = (count, 4)
+    return proposal
 
 
-@fits("RANDOM_MULTINOMIAL")
-def sampled(draw: Draw) -> Fit:
+@proposes("RANDOM_MULTINOMIAL")
+def propose_multinomial(draw: Draw) -> Proposal:
     shapes: dict[str, Shape] = {"logits": (draw.dimension(5), draw.dimension(17))}
-    return Fit(shapes, {"sample_count": draw.dimension(33)}, {"seeds": [draw.upto(9), draw.upto(9)]})
+    return Proposal(shapes, {"sample_count": draw.dimension(33)}, {"seeds": [draw.upto(9), draw.upto(9)]})
 
 
-@fits("LSH_PROJECTION")
-def projected(draw: Draw) -> Fit:
+@proposes("LSH_PROJECTION")
+def propose_lsh_projection(draw: Draw) -> Proposal:
     items = draw.dimension(17)
     shapes: dict[str, Shape] = {
         "hash": (draw.dimension(5), draw.dimension(8)),
         "input": (items, draw.dimension(8)),
         "weight": (items,),
     }
-    return Fit(shapes, {"type": draw.pick(1, 2, 3)})
+    return Proposal(shapes, {"type": draw.pick(1, 2, 3)})

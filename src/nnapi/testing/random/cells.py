@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from nnapi.model.operand import Shape
-from nnapi.testing.random.fitting import Draw, Fit, fits
+from nnapi.testing.random.proposal import Draw, Proposal, proposes
 
 
-@fits("SVDF")
-def filters(draw: Draw) -> Fit:
-    batch, size = draw.given(2) or (draw.dimension(7), draw.dimension(64))
+@proposes("SVDF")
+def propose_svdf(draw: Draw) -> Proposal:
+    batch, size = draw.need_rank(2) or (draw.dimension(7), draw.dimension(64))
     units, memory, rank = draw.dimension(33), draw.dimension(17), draw.pick(1, 1, 2, 3)
     shapes: dict[str, Shape] = {
         "input": (batch, size),
@@ -17,48 +17,48 @@ def filters(draw: Draw) -> Fit:
         "bias": (units,),
         "state_in": (batch, memory * units * rank),
     }
-    return Fit(shapes, {"rank": rank})
+    return Proposal(shapes, {"rank": rank})
 
 
 GATED = ("input", "forget", "cell", "output")
 
 
-@fits("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
-def gated(draw: Draw) -> Fit:
+@proposes("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
+def propose_lstm(draw: Draw) -> Proposal:
     """A cell, or one for each direction; what is omitted is omitted for all gates together."""
     sequence = "time_major" in draw.names
     scalars = {"time_major": draw.upto(1)} if sequence else {}
-    input = draw.given(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
-    fit = Fit({"input": input}, scalars)
+    input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
+    proposal = Proposal({"input": input}, scalars)
     batch = input[1 if scalars.get("time_major") else 0]
     for prefix in ("fw_", "bw_") if "fw_cell_bias" in draw.names else ("",):
-        _cell(draw, fit, prefix, batch, input[-1])
-    fit.shapes["aux_input"] = (*input[:-1], aux := draw.dimension(17))
+        _cell(draw, proposal, prefix, batch, input[-1])
+    proposal.shapes["aux_input"] = (*input[:-1], aux := draw.dimension(17))
     for name in draw.names:
         if "aux_input_to" in name:
-            fit.shapes[name] = (fit.shapes[f"{name[:3]}cell_bias"][0], aux)
-    _all_or_none(draw, fit, {name for name in draw.names if "aux_input" in name} - fit.omitted)
-    return fit
+            proposal.shapes[name] = (proposal.shapes[f"{name[:3]}cell_bias"][0], aux)
+    _all_or_none(draw, proposal, {name for name in draw.names if "aux_input" in name} - proposal.omitted)
+    return proposal
 
 
-def _cell(draw: Draw, fit: Fit, prefix: str, batch: int, size: int) -> None:
+def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) -> None:
     """Weights and states of one direction."""
     units = draw.dimension(33)
     projects = draw.names >= {f"{prefix}projection_weights"} and draw.chance(0.3)
     outputs = draw.dimension(17) if projects else units
     if not projects:
-        fit.omitted |= {f"{prefix}projection_weights", f"{prefix}projection_bias"}
+        proposal.omitted |= {f"{prefix}projection_weights", f"{prefix}projection_bias"}
     shapes = {"projection_weights": (outputs, units), "projection_bias": (outputs,), "cell_state_in": (batch, units)}
     shapes |= dict.fromkeys(("output_state_in", "activation_state_in", "output_in"), (batch, outputs))
     for gate in GATED:
         shapes |= {f"input_to_{gate}_weights": (units, size), f"recurrent_to_{gate}_weights": (units, outputs)}
         shapes |= dict.fromkeys((f"cell_to_{gate}_weights", f"{gate}_layer_norm_weights"), (units,))
         shapes |= {"cell_bias" if gate == "cell" else f"{gate}_gate_bias": (units,)}
-    fit.shapes |= {prefix + name: shape for name, shape in shapes.items()}
+    proposal.shapes |= {prefix + name: shape for name, shape in shapes.items()}
     coupled = "input_to_input_weights" in draw.names - draw.required and draw.chance(0.3)
     for part, probability in (("cell_to_{}_weights", 0.5), ("{}_layer_norm_weights", 0.6)):
         gone = draw.chance(probability)
-        fit.omitted |= {prefix + part.format(gate) for gate in GATED if gone or (coupled and gate == "input")}
+        proposal.omitted |= {prefix + part.format(gate) for gate in GATED if gone or (coupled and gate == "input")}
     if coupled:
         whole = (
             "input_to_input_weights",
@@ -66,33 +66,33 @@ def _cell(draw: Draw, fit: Fit, prefix: str, batch: int, size: int) -> None:
             "input_gate_bias",
             "aux_input_to_input_weights",
         )
-        fit.omitted |= {prefix + name for name in whole}
-    fit.present |= {prefix + name for name in shapes} - fit.omitted
+        proposal.omitted |= {prefix + name for name in whole}
+    proposal.present |= {prefix + name for name in shapes} - proposal.omitted
 
 
-@fits("QUANTIZED_16BIT_LSTM")
-def gated_16bit(draw: Draw) -> Fit:
+@proposes("QUANTIZED_16BIT_LSTM")
+def propose_16bit_lstm(draw: Draw) -> Proposal:
     """Scales that its arithmetic is made for; all weights share theirs."""
-    fit = gated(draw)
+    proposal = propose_lstm(draw)
     weights = (draw.pick(1 / 128, 1 / 64, 0.0117), draw.upto(255))
-    fit.quantisation = {name: weights for name in draw.names if name.endswith("_weights")}
-    fit.quantisation |= {"input": (1 / 128, 128), "output_in": (1 / 128, 128), "cell_state_in": (2.0**-11, 0)}
-    return fit
+    proposal.quantisation = {name: weights for name in draw.names if name.endswith("_weights")}
+    proposal.quantisation |= {"input": (1 / 128, 128), "output_in": (1 / 128, 128), "cell_state_in": (2.0**-11, 0)}
+    return proposal
 
 
-@fits("QUANTIZED_LSTM")
-def gated_8bit(draw: Draw) -> Fit:
-    fit = gated(draw)
-    fit.quantisation["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
-    return fit
+@proposes("QUANTIZED_LSTM")
+def propose_8bit_lstm(draw: Draw) -> Proposal:
+    proposal = propose_lstm(draw)
+    proposal.quantisation["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
+    return proposal
 
 
-@fits("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
-def recurrent(draw: Draw) -> Fit:
+@proposes("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
+def propose_rnn(draw: Draw) -> Proposal:
     sequence = "time_major" in draw.names
     scalars = {"time_major": draw.upto(1)} if sequence else {}
-    input = draw.given(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
-    batch, fit = input[1 if scalars.get("time_major") else 0], Fit({"input": input}, scalars)
+    input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
+    batch, proposal = input[1 if scalars.get("time_major") else 0], Proposal({"input": input}, scalars)
     aux = (*input[:-1], draw.dimension(17))
     for prefix in ("fw_", "bw_") if "fw_bias" in draw.names else ("",):
         units = draw.dimension(33)
@@ -102,15 +102,15 @@ def recurrent(draw: Draw) -> Fit:
             "aux_weights": (units, aux[-1]),
         }
         shapes |= {"bias": (units,), "hidden_in": (batch, units)}
-        fit.shapes |= {prefix + name: shape for name, shape in shapes.items()}
-    fit.shapes["aux_input"] = aux
-    _all_or_none(draw, fit, {name for name in draw.names if "aux" in name})
-    return fit
+        proposal.shapes |= {prefix + name: shape for name, shape in shapes.items()}
+    proposal.shapes["aux_input"] = aux
+    _all_or_none(draw, proposal, {name for name in draw.names if "aux" in name})
+    return proposal
 
 
-def _all_or_none(draw: Draw, fit: Fit, names: set[str]) -> None:
+def _all_or_none(draw: Draw, proposal: Proposal, names: set[str]) -> None:
     """Give all of these operands, or omit them all."""
     if draw.chance(0.5):
-        fit.omitted |= names
+        proposal.omitted |= names
     else:
-        fit.present |= names
+        proposal.present |= names

@@ -40,7 +40,7 @@ class Child:
             said = f"no answer within {self.patience:g} s"
         except (EOFError, OSError):
             self._process.join(self.patience)
-            said = f"the process ended: {_ending(self._process.exitcode)}, after {time.monotonic() - begin:.1f} s"
+            said = f"the process ended: {_describe_end(self._process.exitcode)}, after {time.monotonic() - begin:.1f} s"
         self.close()
         return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
 
@@ -70,7 +70,7 @@ class Child:
         self.close()
 
 
-def _ending(code: int | None) -> str:
+def _describe_end(code: int | None) -> str:
     if code is not None and code < 0:
         with suppress(ValueError):
             return signal.Signals(-code).name

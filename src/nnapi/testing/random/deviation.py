@@ -71,7 +71,7 @@ class Computation:
         self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
-        self.values: Values = {i: _given(example, i) for i in range(len(example.main.operands))}
+        self.values: Values = {i: _find_given(example, i) for i in range(len(example.main.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
         self._parts = [_Runner(part_of(example, number)) for number in range(len(example.main.operations))]
 
@@ -82,7 +82,7 @@ class Computation:
         uncertain = [index for index in inputs if self._is_uncertain(index)]
         if self._is_beyond_judging(name, inputs) or (name in ORDERING and uncertain) or self._is_root(name, inputs):
             self._doubtful.update(outputs)
-        bounds = {index: self.expected(index).allowance for index in uncertain} if name in STEPPING else {}
+        bounds = {index: self.expect(index).allowance for index in uncertain} if name in STEPPING else {}
         self.values |= runner(self.values)
         self._note_losses(number)
         if name in TWO_COMPARED and uncertain:
@@ -102,9 +102,9 @@ class Computation:
             if self.special and turn % 2:
                 given = {index: _without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
-                given = {index: self._nudged(array, turn, places) for index, array in given.items()}
+                given = {index: self._nudge(array, turn, places) for index, array in given.items()}
             for place, (index, bound) in enumerate(bounds.items()):
-                given[index] = _shifted(self.values[index], bound if turn >> place % 2 & 1 else -bound)
+                given[index] = _shift(self.values[index], bound if turn >> place % 2 & 1 else -bound)
             try:
                 other |= runner(given)
             except NnapiError:  # numbers that only just are legal, such as a box without an area
@@ -171,7 +171,7 @@ class Computation:
         arrays = [values[index] for values in (self.values, *self.others)]
         return any(a is not None and a.dtype.kind == "f" and not np.isfinite(a).all() for a in arrays)
 
-    def _nudged(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
+    def _nudge(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
         """Numbers with other last places, so many times as different as usual, and ``least`` at least."""
         if array is None or array.dtype not in STEP:
             return array
@@ -180,7 +180,7 @@ class Computation:
         with np.errstate(all="ignore"):
             return np.asarray(array * (1 + places * step * sign) + least * sign, array.dtype)
 
-    def expected(self, index: int) -> Expectation:
+    def expect(self, index: int) -> Expectation:
         """A result and how far from it a device may be."""
         operand, value = self.example.main.operands[index], self.values[index]
         assert value is not None
@@ -221,7 +221,7 @@ class Computation:
         is_half = shown.dtype == np.float16
         for turn, other in enumerate(self.others):
             is_rounded = is_half or self.example.relaxed
-            other[index] = self._nudged(shown, turn, least=LEAST * is_half) if is_rounded else shown
+            other[index] = self._nudge(shown, turn, least=LEAST * is_half) if is_rounded else shown
 
     def blur(self, number: int) -> None:
         """Let results that nobody sees be one code off, and floats differ in their last places."""
@@ -234,7 +234,7 @@ class Computation:
                 self._doubtful.add(index)
             for turn, other in enumerate(self.others):
                 if by is not None and other[index] is not None:
-                    other[index] = _shifted(other[index], by * (1 - 2 * (turn % 2)))
+                    other[index] = _shift(other[index], by * (1 - 2 * (turn % 2)))
                 other[index] = self._one_off(index, other[index], turn)
 
     def rescales(self, number: int) -> bool:
@@ -250,7 +250,7 @@ class Computation:
         if array is None:
             return None
         if array.dtype.kind == "f":
-            return np.asarray(self._nudged(array, turn) + array.dtype.type(HIDDEN * (1 - 2 * (turn % 2))))
+            return np.asarray(self._nudge(array, turn) + array.dtype.type(HIDDEN * (1 - 2 * (turn % 2))))
         if not self.example.main.operands[index].scale or array.dtype == np.int32:
             return array
         limits = np.iinfo(array.dtype)
@@ -329,7 +329,7 @@ def _usual(moved: Array) -> float:
     return float(np.sqrt(np.mean(np.square(known)))) if known.size else 0.0
 
 
-def _given(example: Example, index: int) -> Array | None:
+def _find_given(example: Example, index: int) -> Array | None:
     operand = example.main.operands[index]
     return operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
 
@@ -341,7 +341,7 @@ def _without_denormals(array: Array | None) -> Array | None:
     return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)
 
 
-def _shifted(value: Array | None, by: Array) -> Array:
+def _shift(value: Array | None, by: Array) -> Array:
     """A value moved by so much."""
     assert value is not None
     moved = _double(value) + np.where(np.isfinite(by), by, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from nnapi.testing.example import Example, Source, dynamic, opened
+from nnapi.testing.example import Example, Source, dynamic, with_unknown_dimensions
 from nnapi.testing.random.parts import CONSTANTS
 from nnapi.testing.random.rephrasing import with_other_layouts, with_own_activations, with_padding_in_numbers
 
@@ -20,7 +20,7 @@ def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
     """Each form in which an example means the same, with what is different about it. Outputs keep their order."""
     yield "with outputs of open dimensions", dynamic(example)
     if not example.referenced:
-        yield "with inputs of open dimensions", opened(example)
+        yield "with inputs of open dimensions", with_unknown_dimensions(example)
         for what, rephrase in OTHER_WORDS.items():
             other = rephrase(example)
             if other is not None:
@@ -31,7 +31,7 @@ def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
 
 def with_inputs(example: Example) -> Example:
     """Every constant tensor as a model input."""
-    return _moved(
+    return _permute(
         example, [i for i, o in enumerate(example.main.operands) if _is_tensor(o.type, o.lifetime, CONSTANTS)]
     )
 
@@ -40,7 +40,7 @@ def _is_tensor(type: str, lifetime: Source, lifetimes: tuple[Source, ...]) -> bo
     return lifetime in lifetimes and type.startswith("TENSOR")
 
 
-def _moved(example: Example, indices: list[int]) -> Example:
+def _permute(example: Example, indices: list[int]) -> Example:
     operands, inputs = list(example.main.operands), dict(example.inputs)
     for index in indices:
         inputs[index] = operands[index].data

@@ -9,9 +9,9 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Trait
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, opened
+from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, with_unknown_dimensions
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
-from nnapi.testing.random.kinds import doing
+from nnapi.testing.random.kinds import find_operations
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
@@ -27,7 +27,7 @@ CONVERTED = 0.06
 """How many graphs begin with the numbers behind codes, and a function of them that shows whether 0 is exactly that."""
 AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
 """Functions that end at 0: what should be 0, and lies beside it, is far off then, or none."""
-UNSURE = doing(Trait.DRAWS)
+UNSURE = find_operations(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
 
@@ -39,21 +39,21 @@ def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[O
         example = random_graph(rng, pick(rng, LONGEST), special, operations)
     else:
         example = random_single(rng, special, operations)
-    return opened(example) if rng.random() < OPEN and not example.referenced else example
+    return with_unknown_dimensions(example) if rng.random() < OPEN and not example.referenced else example
 
 
 def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
     """One call."""
-    operation = _weighted(rng, operations)
+    operation = _pick_operation(rng, operations)
     example = random_call(operation, rng, special=special)
     if operation.name in UNSURE:
         outputs = set(example.main.outputs)
         operands = tuple(replace(o, is_ignored=i in outputs) for i, o in enumerate(example.main.operands))
         example = replace(example, main=replace(example.main, operands=operands))
-    return _relaxed(example, rng)
+    return _relax(example, rng)
 
 
-def _weighted(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
+def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
     """One of them: the likelier the more parameters it has, and thrice as likely with a fused activation, because those
     have more to get wrong."""
     weights = np.array([_weight(operation) for operation in operations])
@@ -65,7 +65,7 @@ def _weight(operation: Operation) -> float:
     return (8.0 + min(13, max(len(form.inputs) for form in operation.forms))) * (3 if fused else 1)
 
 
-def _relaxed(example: Example, rng: np.random.Generator) -> Example:
+def _relax(example: Example, rng: np.random.Generator) -> Example:
     """Now and then one that allows the precision of float16; what has float16 in it is judged so anyway."""
     relaxed = rng.random() < 0.05
     half = relaxed or any(operand.type == "TENSOR_FLOAT16" for graph in example.graphs for operand in graph.operands)
@@ -86,14 +86,14 @@ def random_graph(
         grown.add(random_call(converting[0], rng, special=special))
         grown.extend(pick(rng, bent), special)
     else:
-        grown.add(random_call(_weighted(rng, usable), rng, special=special))
+        grown.add(random_call(_pick_operation(rng, usable), rng, special=special))
     while len(grown.calls) < count:
         for _ in range(TRIES):
-            if grown.extend(_weighted(rng, usable) if rng.random() < 0.5 else pick(rng, usable), special):
+            if grown.extend(_pick_operation(rng, usable) if rng.random() < 0.5 else pick(rng, usable), special):
                 break
         else:
             break
-    return _relaxed(grown.finished(), rng)
+    return _relax(grown.finish(), rng)
 
 
 class _Grown:
@@ -154,7 +154,7 @@ class _Grown:
                 OperationSpec(call.type, tuple(place[i] for i in call.inputs), tuple(place[i] for i in call.outputs))
             )
 
-    def finished(self) -> Example:
+    def finish(self) -> Example:
         """The example: what nobody reads is an output, other results are if chance has it, or in a third all are."""
         read = {i for call in self.calls for i in call.inputs}
         written = [i for call in self.calls for i in call.outputs]

@@ -102,31 +102,31 @@ def judge_taken(example: Example, device: Device, special: bool = False) -> Judg
         outputs = dict(zip(example.main.outputs, _outputs(example, device), strict=True))
     except NnapiError as error:
         said = f"fails though it takes the model: {error}"
-        return _failed(example, example.main.operations[-1].type, said)
-    judgement = _compared(example, device, outputs, Computation(example, special=special))
+        return _fail(example, example.main.operations[-1].type, said)
+    judgement = _compare(example, device, outputs, Computation(example, special=special))
     if judgement.outcome == Outcome.FAILED:
-        judgement = _compared(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
+        judgement = _compare(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
     if judgement.outcome == Outcome.AGREED and device.name == REFERENCE and not special:
         for form, other in other_forms(example):
             if violation := _in_another_form(other, outputs, device):
-                return _failed(other, example.main.operations[-1].type, f"{form}: {violation}")
+                return _fail(other, example.main.operations[-1].type, f"{form}: {violation}")
     return judgement
 
 
-def _compared(example: Example, device: Device, outputs: Mapping[int, Array], computation: Computation) -> Judgement:
+def _compare(example: Example, device: Device, outputs: Mapping[int, Array], computation: Computation) -> Judgement:
     """Whether what a device shows is right, operation by operation."""
     for number, operation in enumerate(example.main.operations):
         computation.run(number)
-        expected = {index: computation.expected(index) for index in operation.outputs}
+        expected = {index: computation.expect(index) for index in operation.outputs}
         shown = [index for index in operation.outputs if index in outputs]
         for index in shown:
             if violation := _violation(example, index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
                 if real is not None and _is_near(outputs[index], expected[index], real):
                     continue
-                return _failed(example, operation.type, violation)
+                return _fail(example, operation.type, violation)
         if device.name == REFERENCE and (violation := _contradiction(computation, number)):
-            return _failed(example, operation.type, violation)
+            return _fail(example, operation.type, violation)
         computation.blur(number)
         for index in shown:
             computation.settle(index, outputs[index])
@@ -138,13 +138,13 @@ def _outputs(example: Example, device: Device) -> list[Array]:
     return compilation.run(*(example.inputs[index] for index in example.main.inputs))
 
 
-def _failed(example: Example, operation: str, violation: str) -> Judgement:
+def _fail(example: Example, operation: str, violation: str) -> Judgement:
     computation = Computation(example, rounds=0)
     _refusal(computation)
-    return Judgement(Outcome.FAILED, violation, operation, _expecting(example, computation))
+    return Judgement(Outcome.FAILED, violation, operation, _with_expected(example, computation))
 
 
-def _expecting(example: Example, computation: Computation) -> Example:
+def _with_expected(example: Example, computation: Computation) -> Example:
     """The example with the reference's results as its expected outputs."""
     found = {i: v for i in example.main.outputs if (v := computation.values.get(i)) is not None}
     operands = tuple(
@@ -193,7 +193,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
         value = computation.values[index]
         if operand.is_ignored or value is None or value.shape != real.shape:
             continue
-        wrong = np.abs(_double(value) - real) > 1 + NEARLY + _rounded_before(computation, number, operand.scale)
+        wrong = np.abs(_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, operand.scale)
         if wrong.any():
             place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             where = [int(i) for i in place]
@@ -204,7 +204,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
     return None
 
 
-def _rounded_before(computation: Computation, number: int, scale: float) -> float:
+def _find_rounding_loss(computation: Computation, number: int, scale: float) -> float:
     """Codes that are lost where a result is a code of its input first, and then rounded to one of another scale."""
     operation = computation.example.main.operations[number]
     if operation.type not in ROUNDED_FIRST or not computation.rescales(number):

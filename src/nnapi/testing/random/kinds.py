@@ -4,15 +4,15 @@ from nnapi.model.facts import Trait
 from nnapi.model.operation import REGISTRY
 
 
-def doing(traits: Trait) -> frozenset[str]:
+def find_operations(traits: Trait) -> frozenset[str]:
     """The names of the operations that have one of these traits."""
     return frozenset(operation.name for operation in REGISTRY.values() if operation.does(traits))
 
 
-REQUANTISING = doing(Trait.REQUANTIZES)
-CHOOSING = doing(Trait.MOVES | Trait.CHOOSES | Trait.REQUANTIZES)
-PAIRWISE = doing(Trait.PAIRS)
-STEPPING = doing(Trait.STEPS)
-TWO_COMPARED = doing(Trait.COMPARES)
-ORDERING = doing(Trait.ORDERS)
-SEQUENCES = doing(Trait.FEEDS_BACK)
+REQUANTISING = find_operations(Trait.REQUANTIZES)
+CHOOSING = find_operations(Trait.MOVES | Trait.CHOOSES | Trait.REQUANTIZES)
+PAIRWISE = find_operations(Trait.PAIRS)
+STEPPING = find_operations(Trait.STEPS)
+TWO_COMPARED = find_operations(Trait.COMPARES)
+ORDERING = find_operations(Trait.ORDERS)
+SEQUENCES = find_operations(Trait.FEEDS_BACK)

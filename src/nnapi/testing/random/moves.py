@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from nnapi.testing.random.fitting import Draw, Fit, fits
+from nnapi.testing.random.proposal import Draw, Proposal, proposes
 
 
-@fits("TRANSPOSE")
-def permuted(draw: Draw) -> Fit:
+@proposes("TRANSPOSE")
+def propose_transpose(draw: Draw) -> Proposal:
     shape = draw.shape()
-    return Fit({"input": shape}, numbers={"perm": draw.rng.permutation(len(shape))})
+    return Proposal({"input": shape}, numbers={"perm": draw.rng.permutation(len(shape))})
 
 
-@fits("RESHAPE")
-def reshaped(draw: Draw) -> Fit:
+@proposes("RESHAPE")
+def propose_reshape(draw: Draw) -> Proposal:
     shape = draw.shape()
     left = math.prod(shape)
     wanted: list[int] = []
@@ -26,43 +26,43 @@ def reshaped(draw: Draw) -> Fit:
     wanted = draw.rng.permutation([*wanted, left]).tolist()
     if draw.chance(0.3):
         wanted[draw.upto(len(wanted) - 1)] = -1
-    return Fit({"input": shape}, numbers={"shape": wanted})
+    return Proposal({"input": shape}, numbers={"shape": wanted})
 
 
-@fits("SQUEEZE")
-def squeezed(draw: Draw) -> Fit:
+@proposes("SQUEEZE")
+def propose_squeeze(draw: Draw) -> Proposal:
     shape = draw.shape()
     if draw.taste.given is None:
         kept = draw.upto(len(shape) - 1)
         shape = tuple(dimension if axis < kept and draw.chance(0.6) else 1 for axis, dimension in enumerate(shape))
     ones = draw.rng.permutation([axis for axis, dimension in enumerate(shape) if dimension == 1])
-    return Fit({"input": shape}, numbers={"dims": ones[: 1 + draw.upto(len(ones) - 1)]} if len(ones) else {})
+    return Proposal({"input": shape}, numbers={"dims": ones[: 1 + draw.upto(len(ones) - 1)]} if len(ones) else {})
 
 
-@fits("TILE")
-def tiled(draw: Draw) -> Fit:
-    shape = draw.bounded(draw.shape(), 5000) if draw.taste.given is None else draw.shape()
-    return Fit({"input": shape}, numbers={"multiples": [draw.pick(1, 1, 2, 3) for _ in shape]})
+@proposes("TILE")
+def propose_tile(draw: Draw) -> Proposal:
+    shape = draw.bound(draw.shape(), 5000) if draw.taste.given is None else draw.shape()
+    return Proposal({"input": shape}, numbers={"multiples": [draw.pick(1, 1, 2, 3) for _ in shape]})
 
 
-@fits("PAD", "PAD_V2", "MIRROR_PAD")
-def padded(draw: Draw) -> Fit:
+@proposes("PAD", "PAD_V2", "MIRROR_PAD")
+def propose_pad(draw: Draw) -> Proposal:
     shape = draw.shape()
     most = (lambda dimension: min(dimension - 1, 3)) if "mode" in draw.names else (lambda dimension: 3)
     paddings = [[draw.pick(0, draw.upto(most(dimension))) for _ in "<>"] for dimension in shape]
-    return Fit({"input": shape}, {"mode": draw.upto(1)} if "mode" in draw.names else {}, {"paddings": paddings})
+    return Proposal({"input": shape}, {"mode": draw.upto(1)} if "mode" in draw.names else {}, {"paddings": paddings})
 
 
-@fits("SLICE")
-def sliced(draw: Draw) -> Fit:
+@proposes("SLICE")
+def propose_slice(draw: Draw) -> Proposal:
     shape = draw.shape()
     begin = [draw.upto(dimension - 1) for dimension in shape]
     size = [draw.pick(-1, 1 + draw.upto(dimension - first - 1)) for dimension, first in zip(shape, begin, strict=True)]
-    return Fit({"input": shape}, numbers={"begin": begin, "size": size})
+    return Proposal({"input": shape}, numbers={"begin": begin, "size": size})
 
 
-@fits("STRIDED_SLICE")
-def stepped(draw: Draw) -> Fit:
+@proposes("STRIDED_SLICE")
+def propose_strided_slice(draw: Draw) -> Proposal:
     """Forwards and backwards, ends beyond the tensor, masks."""
     shape = draw.shape()
     begin, end, strides = [], [], []
@@ -76,61 +76,67 @@ def stepped(draw: Draw) -> Fit:
         end.append(high + draw.pick(0, 0, 7) if high == dimension else high)
         strides.append(step)
     masks = {name: draw.pick(0, 0, draw.upto(15)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
-    return Fit({"input": shape}, masks, {"begin": begin, "end": end, "strides": strides})
+    return Proposal({"input": shape}, masks, {"begin": begin, "end": end, "strides": strides})
 
 
-@fits("FILL")
-def filled(draw: Draw) -> Fit:
-    return Fit(numbers={"dims": draw.bounded(tuple(draw.dimension(64) for _ in range(draw.pick(1, 2, 3, 4))))})
+@proposes("FILL")
+def propose_fill(draw: Draw) -> Proposal:
+    return Proposal(numbers={"dims": draw.bound(tuple(draw.dimension(64) for _ in range(draw.pick(1, 2, 3, 4))))})
 
 
-@fits("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
-def blocks(draw: Draw) -> Fit:
-    fit, block = Fit(), draw.pick(1, 2, 2, 3)
+@proposes("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
+def propose_blocks(draw: Draw) -> Proposal:
+    proposal, block = Proposal(), draw.pick(1, 2, 2, 3)
     h, w, c = draw.dimension(11), draw.dimension(11), draw.dimension(8)
-    draw.image(fit, h=h * block, w=w * block, c=c * block * block)
-    fit.scalars["block_size"] = block
-    return fit
+    draw.image(proposal, h=h * block, w=w * block, c=c * block * block)
+    proposal.scalars["block_size"] = block
+    return proposal
 
 
-@fits("BATCH_TO_SPACE_ND")
-def spread(draw: Draw) -> Fit:
-    fit, block = Fit(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
+@proposes("BATCH_TO_SPACE_ND")
+def propose_batch_to_space(draw: Draw) -> Proposal:
+    proposal, block = Proposal(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
     draw.image(
-        fit, n=draw.pick(1, 2) * block[0] * block[1], h=draw.dimension(11), w=draw.dimension(11), c=draw.dimension(17)
+        proposal,
+        n=draw.pick(1, 2) * block[0] * block[1],
+        h=draw.dimension(11),
+        w=draw.dimension(11),
+        c=draw.dimension(17),
     )
-    fit.numbers["block_shape"] = block
-    return fit
+    proposal.numbers["block_shape"] = block
+    return proposal
 
 
-@fits("SPACE_TO_BATCH_ND")
-def batched(draw: Draw) -> Fit:
-    fit, block = Fit(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
-    shape = draw.image(fit, h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(17))
+@proposes("SPACE_TO_BATCH_ND")
+def propose_space_to_batch(draw: Draw) -> Proposal:
+    proposal, block = Proposal(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
+    shape = draw.image(proposal, h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(17))
     paddings = []
     for dimension, size in zip(shape[1:3], block, strict=True):
         before = draw.upto(2)
         paddings.append([before, -(dimension + before) % size + draw.pick(0, 0, size)])
-    fit.numbers |= {"block_shape": block, "paddings": paddings}
-    return fit
+    proposal.numbers |= {"block_shape": block, "paddings": paddings}
+    return proposal
 
 
-@fits("INSTANCE_NORMALIZATION")
-def one_image(draw: Draw) -> Fit:
-    fit = Fit()
-    draw.image(fit)
-    return fit
+@proposes("INSTANCE_NORMALIZATION")
+def propose_image(draw: Draw) -> Proposal:
+    proposal = Proposal()
+    draw.image(proposal)
+    return proposal
 
 
-@fits("EMBEDDING_LOOKUP")
-def looked_up(draw: Draw) -> Fit:
-    values = draw.bounded((draw.dimension(), *(draw.dimension(64) for _ in range(draw.pick(1, 2, 3)))))
-    return Fit({"values": values}, numbers={"lookups": draw.rng.integers(0, values[0], draw.dimension(17), np.int32)})
+@proposes("EMBEDDING_LOOKUP")
+def propose_embedding_lookup(draw: Draw) -> Proposal:
+    values = draw.bound((draw.dimension(), *(draw.dimension(64) for _ in range(draw.pick(1, 2, 3)))))
+    return Proposal(
+        {"values": values}, numbers={"lookups": draw.rng.integers(0, values[0], draw.dimension(17), np.int32)}
+    )
 
 
-@fits("HASHTABLE_LOOKUP")
-def hashed(draw: Draw) -> Fit:
-    values = draw.bounded((draw.dimension(127), *(draw.dimension(64) for _ in range(draw.pick(0, 1, 2)))))
+@proposes("HASHTABLE_LOOKUP")
+def propose_hashtable_lookup(draw: Draw) -> Proposal:
+    values = draw.bound((draw.dimension(127), *(draw.dimension(64) for _ in range(draw.pick(0, 1, 2)))))
     keys = np.sort(draw.rng.choice(np.arange(-500, 500), values[0], replace=False))
     lookups = draw.rng.choice([*keys, 501], draw.dimension(17))
-    return Fit({"values": values}, numbers={"lookups": lookups, "keys": keys})
+    return Proposal({"values": values}, numbers={"lookups": lookups, "keys": keys})

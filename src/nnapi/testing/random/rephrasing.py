@@ -19,7 +19,7 @@ from nnapi.ops.evaluate import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.shapes import same_padding
 from nnapi.testing.example import Example, OperandSpec, OperationSpec, Source
 from nnapi.testing.random.parts import CONSTANTS
-from nnapi.testing.random.wording import described
+from nnapi.testing.random.wording import describe_operand
 
 ACTIVATIONS = {FuseCode.FUSED_RELU: "RELU", FuseCode.FUSED_RELU1: "RELU1", FuseCode.FUSED_RELU6: "RELU6"}
 
@@ -32,7 +32,7 @@ class _Text:
         self.operations: list[OperationSpec] = []
 
     def match(self, operation: OperationSpec) -> Match:
-        given, made = ([described(self.operands[i]) for i in at] for at in (operation.inputs, operation.outputs))
+        given, made = ([describe_operand(self.operands[i]) for i in at] for at in (operation.inputs, operation.outputs))
         return REGISTRY[OperationCode[operation.type]].match(given, made)
 
     def constants(self, operation: OperationSpec) -> dict[str, int]:
@@ -52,23 +52,23 @@ class _Text:
         data: Array = np.array(value, dtype)
         return self.add(OperandSpec(type, data.shape, lifetime=Source.CONSTANT_COPY, data=data))
 
-    def between(self, index: int) -> int:
+    def add_between(self, index: int) -> int:
         """A tensor such as that one, of unknown dimensions, between two operations."""
         like = self.operands[index]
         dimensions = (0,) * len(like.dimensions)
         return self.add(replace(like, lifetime=Source.TEMPORARY_VARIABLE, data=None, dimensions=dimensions))
 
-    def transposed(self, source: int, target: int, order: tuple[int, ...]) -> None:
+    def transpose(self, source: int, target: int, order: tuple[int, ...]) -> None:
         perm = self.constant("TENSOR_INT32", order, np.int32)
         self.operations.append(OperationSpec("TRANSPOSE", (source, perm), (target,)))
 
 
-def _changed(inputs: tuple[int, ...], place: int, *others: int) -> tuple[int, ...]:
+def _replace_argument(inputs: tuple[int, ...], place: int, *others: int) -> tuple[int, ...]:
     """Arguments with others instead of the one in that place."""
     return (*inputs[:place], *others, *inputs[place + 1 :])
 
 
-def _rephrased(example: Example, say: Callable[[_Text, OperationSpec], bool]) -> Example | None:
+def _rephrase(example: Example, say: Callable[[_Text, OperationSpec], bool]) -> Example | None:
     """The example in other words, or None if nothing in it can be said so; ``say`` tells whether it has said it."""
     text, is_new = _Text(example), False
     for operation in example.main.operations:
@@ -82,7 +82,7 @@ def _rephrased(example: Example, say: Callable[[_Text, OperationSpec], bool]) ->
 
 def with_own_activations(example: Example) -> Example | None:
     """Each fused activation as an operation that follows."""
-    return _rephrased(example, _activate_after)
+    return _rephrase(example, _activate_after)
 
 
 def _activate_after(text: _Text, operation: OperationSpec) -> bool:
@@ -91,8 +91,8 @@ def _activate_after(text: _Text, operation: OperationSpec) -> bool:
         return False  # cells have one for each step
     (place,) = text.match(operation).inputs["activation"]
     (result,) = operation.outputs
-    inputs = _changed(operation.inputs, place, text.constant("INT32", 0, np.int32))
-    text.operations.append(replace(operation, inputs=inputs, outputs=(before := text.between(result),)))
+    inputs = _replace_argument(operation.inputs, place, text.constant("INT32", 0, np.int32))
+    text.operations.append(replace(operation, inputs=inputs, outputs=(before := text.add_between(result),)))
     text.operations.append(OperationSpec(ACTIVATIONS[FuseCode(code)], (before,), (result,)))
     return True
 
@@ -106,7 +106,7 @@ def _keeps_scale(text: _Text, operation: OperationSpec) -> bool:
 
 def with_other_layouts(example: Example) -> Example | None:
     """Each operation that has a layout in the other one, between transpositions."""
-    return _rephrased(example, _turn)
+    return _rephrase(example, _turn)
 
 
 def _turn(text: _Text, operation: OperationSpec) -> bool:
@@ -117,26 +117,26 @@ def _turn(text: _Text, operation: OperationSpec) -> bool:
     if "output_shape" in match.inputs:
         return False  # dimensions that would have to be turned as well
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)
-    inputs = _changed(operation.inputs, match.inputs["layout"][0], text.constant("BOOL", not first, np.bool_))
+    inputs = _replace_argument(operation.inputs, match.inputs["layout"][0], text.constant("BOOL", not first, np.bool_))
     for slot in match.form.inputs:
         if isinstance(slot, TensorParameter) and slot.image and slot.name in match.inputs:
             (place,) = match.inputs[slot.name]
-            text.transposed(inputs[place], turned := text.between(inputs[place]), to)
-            inputs = _changed(inputs, place, turned)
+            text.transpose(inputs[place], turned := text.add_between(inputs[place]), to)
+            inputs = _replace_argument(inputs, place, turned)
     results = [
-        text.between(index) if isinstance(slot, TensorParameter) and slot.image else index
+        text.add_between(index) if isinstance(slot, TensorParameter) and slot.image else index
         for slot, index in zip(slots, operation.outputs, strict=False)
     ]
     text.operations.append(replace(operation, inputs=inputs, outputs=tuple(results)))
     for old, new in zip(operation.outputs, results, strict=True):
         if old != new:
-            text.transposed(new, old, back)
+            text.transpose(new, old, back)
     return True
 
 
 def with_padding_in_numbers(example: Example) -> Example | None:
     """Each convolution and pooling with padding by scheme as one with numbers."""
-    return _rephrased(example, _pad_by_numbers)
+    return _rephrase(example, _pad_by_numbers)
 
 
 def _pad_by_numbers(text: _Text, operation: OperationSpec) -> bool:
@@ -154,5 +154,5 @@ def _pad_by_numbers(text: _Text, operation: OperationSpec) -> bool:
         sides += both if known["padding_scheme"] == PaddingCode.PADDING_SAME else (0, 0)
     (place,) = text.match(operation).inputs["padding_scheme"]
     numbers = [text.constant("INT32", side, np.int32) for side in sides]
-    text.operations.append(replace(operation, inputs=_changed(operation.inputs, place, *numbers)))
+    text.operations.append(replace(operation, inputs=_replace_argument(operation.inputs, place, *numbers)))
     return True

@@ -30,7 +30,7 @@ def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
     before = None
     while example is not before:
         before = example
-        for ways in (_known_dimensions, _fewer_operations, _smaller_dimensions, _plainer_values):
+        for ways in (_set_known_dimensions, _fewer_operations, _smaller_dimensions, _plainer_values):
             example = _as_long_as(example, ways, fails, end)
     return example
 
@@ -70,7 +70,7 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
 # Dimensions
 
 
-def _known_dimensions(example: Example) -> Iterator[Example]:
+def _set_known_dimensions(example: Example) -> Iterator[Example]:
     """Inputs with the dimensions of what is given to them."""
     operands = list(example.main.operands)
     for index, array in example.inputs.items():
@@ -96,13 +96,13 @@ def _smaller_dimensions(example: Example) -> Iterator[Example]:
         by_dimension.setdefault(example.main.operands[index].dimensions[axis], []).append((index, axis))
     for dimension in sorted((dimension for dimension in by_dimension if dimension > 1), reverse=True):
         for new in dict.fromkeys((1, dimension // 2, dimension - 1)):
-            yield resized(example, dict.fromkeys(by_dimension[dimension], new))
+            yield resize(example, dict.fromkeys(by_dimension[dimension], new))
             if len(by_dimension[dimension]) > 1:
                 for place in by_dimension[dimension]:
-                    yield resized(example, {place: new})
+                    yield resize(example, {place: new})
 
 
-def resized(example: Example, dimensions: Mapping[Place, int]) -> Example:
+def resize(example: Example, dimensions: Mapping[Place, int]) -> Example:
     """The example with other dimensions in those places, its data cut, and the dimensions of results left open."""
     operands, inputs = [], dict(example.inputs)
     written = {i for operation in example.main.operations for i in operation.outputs}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nnapi.codes import PaddingCode
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import same_padding
-from nnapi.testing.random.fitting import Draw, Fit, fits
+from nnapi.testing.random.proposal import Draw, Proposal, proposes
 
 HUGE = 2**31 - 1
 WORK = 3_000_000
@@ -67,13 +67,15 @@ class Windows(NamedTuple):
         return self.rows.size * self.columns.size * self.rows.out * self.columns.out
 
 
-def draw_windows(draw: Draw, fit: Fit, channels: int, *, dilates: bool) -> Windows:
+def draw_windows(draw: Draw, proposal: Proposal, channels: int, *, dilates: bool) -> Windows:
     """Both axes, the image (NHWC) with ``channels``, and the scalars of the form in the proposal."""
     scheme = None
     if draw.form == "implicit_padding":
-        scheme = fit.scalars["padding_scheme"] = int(draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
-    channels_first = draw.layout(fit)
-    given = draw.given(4)
+        scheme = proposal.scalars["padding_scheme"] = int(
+            draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID)
+        )
+    channels_first = draw.layout(proposal)
+    given = draw.need_rank(4)
     if given is not None:
         n, h, w, channels = (given[0], given[2], given[3], given[1]) if channels_first else given
         rows, columns = (draw_axis(draw, scheme, dilates, dimension) for dimension in (h, w))
@@ -81,14 +83,14 @@ def draw_windows(draw: Draw, fit: Fit, channels: int, *, dilates: bool) -> Windo
         n = draw.pick(1, 1, 1, 2, 3)
         rows, columns = (draw_axis(draw, scheme, dilates, None) for _ in "hw")
     windows = Windows((n, rows.dimension, columns.dimension, channels), rows, columns)
-    fit.shapes["input"] = draw.stored(windows.image, channels_first=channels_first)
+    proposal.shapes["input"] = draw.store(windows.image, channels_first=channels_first)
     for name, axis in (("h", rows), ("w", columns)):
-        fit.scalars[f"stride_{name}"] = axis.stride
+        proposal.scalars[f"stride_{name}"] = axis.stride
         if dilates:
-            fit.scalars[f"dilation_{name}"] = axis.dilation
+            proposal.scalars[f"dilation_{name}"] = axis.dilation
     if scheme is None:
-        fit.scalars |= {"pad_top": rows.before, "pad_bottom": rows.after}
-        fit.scalars |= {"pad_left": columns.before, "pad_right": columns.after}
+        proposal.scalars |= {"pad_top": rows.before, "pad_bottom": rows.after}
+        proposal.scalars |= {"pad_left": columns.before, "pad_right": columns.after}
     return windows
 
 
@@ -98,83 +100,89 @@ def most_channels(windows: Windows, each: int = 1) -> int:
     return max(1, min(256, WORK // max(1, elements)))
 
 
-@fits("CONV_2D")
-def convolution(draw: Draw) -> Fit:
-    fit = Fit()
+@proposes("CONV_2D")
+def propose_convolution(draw: Draw) -> Proposal:
+    proposal = Proposal()
     channels = draw.pick(1, 1, draw.dimension(33))
-    windows = draw_windows(draw, fit, channels, dilates="dilation_w" in draw.names)
+    windows = draw_windows(draw, proposal, channels, dilates="dilation_w" in draw.names)
     units = draw.dimension(most_channels(windows, windows.image[3]))
-    fit.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, windows.image[3]), "bias": (units,)}
-    return fit
+    proposal.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, windows.image[3]), "bias": (units,)}
+    return proposal
 
 
-@fits("DEPTHWISE_CONV_2D")
-def each_channel(draw: Draw) -> Fit:
-    fit = Fit()
-    windows = draw_windows(draw, fit, draw.pick(1, 1, draw.dimension(64)), dilates="dilation_w" in draw.names)
-    fit.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
+@proposes("DEPTHWISE_CONV_2D")
+def propose_depthwise(draw: Draw) -> Proposal:
+    proposal = Proposal()
+    windows = draw_windows(draw, proposal, draw.pick(1, 1, draw.dimension(64)), dilates="dilation_w" in draw.names)
+    proposal.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
     units = windows.image[3] * multiplier
-    fit.shapes |= {"filter": (1, windows.rows.size, windows.columns.size, units), "bias": (units,)}
-    return fit
+    proposal.shapes |= {"filter": (1, windows.rows.size, windows.columns.size, units), "bias": (units,)}
+    return proposal
 
 
-@fits("GROUPED_CONV_2D")
-def groups(draw: Draw) -> Fit:
-    fit = Fit()
+@proposes("GROUPED_CONV_2D")
+def propose_grouped(draw: Draw) -> Proposal:
+    proposal = Proposal()
     count = draw.pick(1, 2, 2, 3, 4)
-    windows = draw_windows(draw, fit, count * draw.pick(1, 1, 2, 3, 8), dilates=False)
+    windows = draw_windows(draw, proposal, count * draw.pick(1, 1, 2, 3, 8), dilates=False)
     depth = max(1, windows.image[3] // count)
     units = count * draw.dimension(min(16, most_channels(windows, windows.image[3])))
-    fit.scalars["num_groups"] = count
-    fit.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, depth), "bias": (units,)}
-    return fit
+    proposal.scalars["num_groups"] = count
+    proposal.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, depth), "bias": (units,)}
+    return proposal
 
 
-@fits("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-def pooling(draw: Draw) -> Fit:
-    fit = Fit()
-    windows = draw_windows(draw, fit, draw.pick(1, draw.dimension(64)), dilates=False)
-    fit.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
-    return fit
+@proposes("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+def propose_pooling(draw: Draw) -> Proposal:
+    proposal = Proposal()
+    windows = draw_windows(draw, proposal, draw.pick(1, draw.dimension(64)), dilates=False)
+    proposal.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
+    return proposal
 
 
-@fits("TRANSPOSE_CONV_2D")
-def transposed(draw: Draw) -> Fit:
-    fit = Fit()
+@proposes("TRANSPOSE_CONV_2D")
+def propose_transpose_conv(draw: Draw) -> Proposal:
+    proposal = Proposal()
     scheme = None
     if draw.form == "implicit_padding":
-        scheme = fit.scalars["padding_scheme"] = int(draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
+        scheme = proposal.scalars["padding_scheme"] = int(
+            draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID)
+        )
     small = [draw.pick(1, 1, 2, 3, 5, 8, 13) for _ in "hw"]
-    n, h, w, depth = draw.image(fit, n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33)))
-    channels_first = bool(fit.scalars["layout"])
+    n, h, w, depth = draw.image(
+        proposal, n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33))
+    )
+    channels_first = bool(proposal.scalars["layout"])
     wanted, sizes = [], []
     for name, dimension in (("h", h), ("w", w)):
         size, stride = draw.pick(1, 2, 3, 3, 4, 5), draw.pick(1, 1, 2, 2, 3, 5)
         whole = (dimension - 1) * stride + size
-        fit.scalars[f"stride_{name}"] = stride
+        proposal.scalars[f"stride_{name}"] = stride
         sizes.append(size)
         wanted.append((dimension - 1) * stride + 1 + draw.upto(stride - 1) if scheme == 1 else whole)
         sides = ("pad_top", "pad_bottom") if name == "h" else ("pad_left", "pad_right")
         if scheme is None:
-            fit.scalars |= dict.fromkeys(sides, 0)
-            fit.scalars[sides[0]] = draw.pick(0, draw.upto(min(size, whole) - 1))
-            fit.scalars[sides[1]] = draw.pick(0, draw.upto(min(size, whole - fit.scalars[sides[0]]) - 1))
+            proposal.scalars |= dict.fromkeys(sides, 0)
+            proposal.scalars[sides[0]] = draw.pick(0, draw.upto(min(size, whole) - 1))
+            proposal.scalars[sides[1]] = draw.pick(0, draw.upto(min(size, whole - proposal.scalars[sides[0]]) - 1))
     units = draw.dimension(max(1, min(64, WORK // (n * h * w * sizes[0] * sizes[1] * depth))))
-    fit.shapes |= {"filter": (units, *sizes, depth), "bias": (units,)}
+    proposal.shapes |= {"filter": (units, *sizes, depth), "bias": (units,)}
     if scheme is not None:
-        fit.numbers["output_shape"] = draw.stored((n, wanted[0], wanted[1], units), channels_first=channels_first)
-    return fit
+        proposal.numbers["output_shape"] = draw.store((n, wanted[0], wanted[1], units), channels_first=channels_first)
+    return proposal
 
 
-@fits("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
-def resized(draw: Draw) -> Fit:
-    fit = Fit()
-    _, h, w, _ = draw.image(fit, n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17))
+@proposes("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+def propose_resize(draw: Draw) -> Proposal:
+    proposal = Proposal()
+    _, h, w, _ = draw.image(
+        proposal, n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17)
+    )
     if draw.form == "by_shape":
-        fit.scalars |= {"height": draw.dimension(64), "width": draw.dimension(64)}
+        proposal.scalars |= {"height": draw.dimension(64), "width": draw.dimension(64)}
     else:
         for name, dimension in (("height_scale", h), ("width_scale", w)):
-            fit.scalars[name] = draw.pick(1.0, 2.0, 0.5, 1.5, 1 / 3, 3.0, draw.dimension(33) / dimension)
+            proposal.scalars[name] = draw.pick(1.0, 2.0, 0.5, 1.5, 1 / 3, 3.0, draw.dimension(33) / dimension)
     corners = draw.chance(0.4)
-    fit.scalars |= {"align_corners": corners, "half_pixel_centers": not corners and draw.chance(0.5)}
-    return fit
+    proposal.scalars |= {"align_corners": corners, "half_pixel_centers": not corners and draw.chance(0.5)}
+    return proposal

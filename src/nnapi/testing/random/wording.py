@@ -32,7 +32,8 @@ def describe(example: Example) -> list[str]:
 def _names(example: Example, operation: OperationSpec) -> list[str]:
     """Names of the operands, by the form that takes such."""
     given, made = (
-        [described(example.main.operands[i]) for i in indices] for indices in (operation.inputs, operation.outputs)
+        [describe_operand(example.main.operands[i]) for i in indices]
+        for indices in (operation.inputs, operation.outputs)
     )
     names = [""] * len(given)
     with suppress(NnapiError):
@@ -43,7 +44,7 @@ def _names(example: Example, operation: OperationSpec) -> list[str]:
     return names
 
 
-def described(operand: OperandSpec) -> OperandType:
+def describe_operand(operand: OperandSpec) -> OperandType:
     quant = operand.channel_quant
     channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
     return replace(operand.operand_type, channel=channel)

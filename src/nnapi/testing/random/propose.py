@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from nnapi.testing.random import boxes, cells, elements, moves, windows
-from nnapi.testing.random.fitting import FITTINGS, Draw, Fit
+from nnapi.testing.random.proposal import PROPOSERS, Draw, Proposal
 
 FAMILIES = (boxes, cells, elements, moves, windows)
 """Modules whose proposals are known."""
 
 
-def propose(operation: str, draw: Draw) -> Fit:
+def propose(operation: str, draw: Draw) -> Proposal:
     """A proposal for a call; an empty one for operations that have no rule."""
-    return FITTINGS[operation](draw) if operation in FITTINGS else Fit()
+    return PROPOSERS[operation](draw) if operation in PROPOSERS else Proposal()

@@ -1,7 +1,7 @@
 """What belongs together in the arguments of an operation: dimensions, axes, blocks, lists that fit each other.
 
-A :class:`Fit` is a proposal. Whatever it leaves open is drawn by itself, and the operation's own shape function has the
-last word; so an operation without an entry here is drawn as well, only with more attempts.
+Whatever a :class:`Proposal` leaves open is drawn by itself, and the operation's own shape function has the last word;
+so an operation without a proposer is drawn as well, only with more attempts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST = 40_000
 
 
 @dataclass
-class Fit:
+class Proposal:
     """Dimensions of tensors, values of scalars and lists of numbers, scales and zero points, all by parameters' names.
 
     ``omitted`` are the names of those that are left out, ``present`` of those that are not, though they might be.
@@ -66,16 +66,16 @@ class Draw:
     def shape(self, *ranks: int) -> Shape:
         """The dimensions of the first tensor: those given, or any that are not too many elements together."""
         ranks = ranks or (1, 2, 3, 4)
-        given = self.given(*ranks)
-        return self.bounded(tuple(self.dimension() for _ in range(self.pick(*ranks)))) if given is None else given
+        given = self.need_rank(*ranks)
+        return self.bound(tuple(self.dimension() for _ in range(self.pick(*ranks)))) if given is None else given
 
-    def given(self, *ranks: int) -> Shape | None:
+    def need_rank(self, *ranks: int) -> Shape | None:
         """The dimensions of the first tensor, where they are settled; BadDataError where that is no such tensor."""
         given = self.taste.given
         need(given is None or len(given) in ranks, f"no tensor of rank {ranks}", BadDataError)
         return given
 
-    def bounded(self, shape: Shape, most: int = MOST) -> Shape:
+    def bound(self, shape: Shape, most: int = MOST) -> Shape:
         """The dimensions, the largest of them cut down until there are few enough elements."""
         dimensions = list(shape)
         while math.prod(dimensions) > most:
@@ -88,40 +88,40 @@ class Draw:
         axis = self.upto(rank - 1)
         return axis - rank if self.chance(0.3) else axis
 
-    def stored(self, shape: Shape, *, channels_first: bool) -> Shape:
+    def store(self, shape: Shape, *, channels_first: bool) -> Shape:
         """Dimensions of an NHWC image as they are stored."""
         return (shape[0], shape[3], shape[1], shape[2]) if channels_first else shape
 
-    def layout(self, fit: Fit) -> bool:
+    def layout(self, proposal: Proposal) -> bool:
         """Draw the layout, where there is one."""
         channels_first = "layout" in self.names and self.chance(0.4)
         if "layout" in self.names:
-            fit.scalars["layout"] = channels_first
+            proposal.scalars["layout"] = channels_first
         return channels_first
 
-    def image(self, fit: Fit, name: str = "input", **dimensions: int) -> Shape:
+    def image(self, proposal: Proposal, name: str = "input", **dimensions: int) -> Shape:
         """An NHWC image of any dimensions that are not given here, noted down as it is stored."""
-        channels_first = self.layout(fit)
-        given = self.given(4)
+        channels_first = self.layout(proposal)
+        given = self.need_rank(4)
         if given is not None:
             shape = (given[0], given[2], given[3], given[1]) if channels_first else given
         else:
             n, h, w, c = self.dimension(7), self.dimension(), self.dimension(), self.dimension()
             shape = (dimensions.get("n", n), dimensions.get("h", h), dimensions.get("w", w), dimensions.get("c", c))
-            shape = self.bounded(shape)
-        fit.shapes[name] = self.stored(shape, channels_first=channels_first)
+            shape = self.bound(shape)
+        proposal.shapes[name] = self.store(shape, channels_first=channels_first)
         return shape
 
 
-Fitting = Callable[[Draw], Fit]
-FITTINGS: dict[str, Fitting] = {}
+Proposer = Callable[[Draw], Proposal]
+PROPOSERS: dict[str, Proposer] = {}
 
 
-def fits(*operations: str) -> Callable[[Fitting], Fitting]:
+def proposes(*operations: str) -> Callable[[Proposer], Proposer]:
     """Register what draws the arguments of operations."""
 
-    def register(fitting: Fitting) -> Fitting:
-        FITTINGS.update(dict.fromkeys(operations, fitting))
-        return fitting
+    def register(proposer: Proposer) -> Proposer:
+        PROPOSERS.update(dict.fromkeys(operations, proposer))
+        return proposer
 
     return register
