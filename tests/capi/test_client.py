@@ -107,7 +107,7 @@ from nnapi.capi import client
 client.Model()
 child = os.fork()
 if not child:
-    os._exit(0 if client.made("ANeuralNetworksModel_create") else 1)
+    os._exit(0 if client.make_handle("ANeuralNetworksModel_create") else 1)
 print(os.waitpid(child, 0)[1])
 """
 

@@ -173,15 +173,13 @@ class Model:
         Types, numbers and ranks of operands are tested here; values only when computing. The order of the calls
         does not matter.
         """
-        self._add_operation(code, inputs, outputs, None)
+        self._append(code, inputs, outputs, None)
 
     def add_matched_operation(self, known: KnownMatch, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append the operation of a match that was made before; it is tested anew unless the types are the same."""
-        self._add_operation(known.code, inputs, outputs, known)
+        self._append(known.code, inputs, outputs, known)
 
-    def _add_operation(
-        self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None
-    ) -> None:
+    def _append(self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None) -> None:
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
         self._need_building("add an operation")
         number, count, is_registered = len(self.operations), len(self.operands), code in REGISTRY
