@@ -117,3 +117,15 @@ def test_a_process_of_its_own_tells_what_is_wrong(tmp_path: Path) -> None:
     assert "cannot take an array of shape [1, 3, 3, 1]" in str(
         script(tmp_path, ALL[0], np.zeros((1, 3, 3, 1), np.int8))["reason"]  # type: ignore[arg-type]
     )
+
+
+def test_onnx_runtime_is_given_the_types_of_its_file(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [3]) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Abs", ["x"], ["y"])], "g", [ends[0]], [ends[1]])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save_model(proto, tmp_path / "words.onnx")
+    (run,) = usable(OnnxRuntime()).open(tmp_path / "words.onnx", 1).prepare(1)
+    (found,) = run([np.array([-1, 0, 2], np.int32)])
+    assert found.tolist() == [1, 0, 2]

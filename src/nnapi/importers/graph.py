@@ -93,8 +93,8 @@ class Step:
 class Allowance:
     """How many bytes of constants an import may still make up: a small file must not become a large model."""
 
-    def __init__(self, file_size: int) -> None:
-        self.left = MADE_UP + MADE_UP_PER_BYTE * file_size
+    def __init__(self, file_size: int, made_up: int = MADE_UP) -> None:
+        self.left = made_up + MADE_UP_PER_BYTE * file_size
 
     def grants(self, count: int) -> bool:
         """Whether ``count`` bytes are left; then they are taken."""

@@ -248,6 +248,10 @@ def _openvino_run(request: Any, count: int) -> Run:
     return run
 
 
+ONNX_TYPES = {"tensor(int64)": np.int64, "tensor(double)": np.float64, "tensor(bool)": np.bool_}
+"""What ONNX Runtime calls the types that models of NNAPI have others for."""
+
+
 @dataclass(frozen=True)
 class OnnxRuntime:
     """ONNX Runtime on the file of the same name with the ending .onnx, which somebody has converted before."""
@@ -279,15 +283,33 @@ class _OpenedOnnxRuntime:
             session = onnxruntime.InferenceSession(self._content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its errors share no parent
             raise UnsuitableError(_message(error)) from None
-        names = [source.name for source in session.get_inputs()]
-        return [partial(_onnx_run, session, names)] * requests  # a session takes runs from any number of threads
+        return [_OnnxRun(session) for _ in range(requests)]  # a session takes runs from any number of threads
 
     def devices(self) -> list[str]:
         return ["CPU"]
 
 
-def _onnx_run(session: Any, names: Sequence[str], inputs: Sequence[Array]) -> list[Array]:
-    return [np.asarray(array) for array in session.run(None, dict(zip(names, inputs, strict=True)))]
+class _OnnxRun:
+    """Runs a session on the model's inputs, which are narrower than the file's where NNAPI has no such type: the same
+    arrays are widened once, as that is no work of the session."""
+
+    def __init__(self, session: Any) -> None:
+        self._session, self._sources = session, session.get_inputs()
+        self._given: Sequence[Array] = ()
+        self._feeds: dict[str, Array] = {}
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        if inputs is not self._given:
+            pairs = zip(self._sources, inputs, strict=True)
+            self._feeds = {source.name: _fitted(source, array) for source, array in pairs}
+            self._given = inputs
+        return [np.asarray(array) for array in self._session.run(None, self._feeds)]
+
+
+def _fitted(source: Any, array: Array) -> Array:
+    """An array in the type and rank of an input of ONNX Runtime's."""
+    array = array.astype(ONNX_TYPES.get(source.type, array.dtype), copy=False)
+    return array if len(source.shape) == array.ndim else array.reshape(source.shape)
 
 
 def _message(error: Exception) -> str:

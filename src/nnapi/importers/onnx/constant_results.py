@@ -9,11 +9,15 @@ import numpy as np
 
 from nnapi.importers.onnx.folding import as_supported_array, can_fold, fold
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.tensors import Tensor, constant
+from nnapi.importers.onnx.tensors import Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 
 if TYPE_CHECKING:
     import onnx
+
+
+KNOWN = words("Constant Shape Size")
+"""Operators that have no rule, as what they give is always known."""
 
 
 def compute_constants(

@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.onnx import functions
-from nnapi.importers.onnx.constant_results import compute_constants
+from nnapi.importers.onnx.constant_results import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.import_state import MOST_NODES, ImportState
 from nnapi.importers.onnx.layout import to_nchw
@@ -200,6 +200,7 @@ class Conversion:
         """Refuse a node that has no rule, though what it reads was refused before."""
         domain = "" if proto.domain in DEFAULT else proto.domain
         known = (proto.domain, proto.op_type) in self.state.functions or kind_of(domain, proto.op_type) in RULES
+        known = known or (not domain and proto.op_type in KNOWN)
         schema = None if known else _schema(proto.op_type, self.opsets.get(domain, 1), domain)
         if not known and not (schema and (schema.has_function or schema.has_context_dependent_function)):
             raise Refused(reason_without_rule(proto.op_type, domain))

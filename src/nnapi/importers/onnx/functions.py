@@ -36,21 +36,23 @@ def body_of(
         return None
     content = b""
     if schema.has_context_dependent_function:
-        versions = [each for each in schema.context_dependent_function_opset_versions if each <= opset]
-        if versions:
-            types = [_type(tensor) for tensor in tensors]
-            content = schema.get_context_dependent_function_with_opset_version(
-                max(versions), proto.SerializeToString(), types
-            )
+        version = _nearest(schema.context_dependent_function_opset_versions, opset)
+        types = [_type(tensor) for tensor in tensors]
+        content = schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
     if not content and schema.has_function:
-        versions = [each for each in schema.function_opset_versions if each <= opset]
-        content = schema.get_function_with_opset_version(max(versions)) if versions else b""
+        content = schema.get_function_with_opset_version(_nearest(schema.function_opset_versions, opset))
     if not content:
         return None
     function = onnx.FunctionProto()
     function.ParseFromString(content)
     defaults = {name: each.default_value for name, each in schema.attributes.items() if each.default_value.name}
     return _body(function, proto, defaults, opsets)
+
+
+def _nearest(versions: Sequence[int], opset: int) -> int:
+    """Of the opsets that a function is written in the newest that a file may use. Where all are newer the oldest: the
+    operator means the same in every opset of its schema, and what the function uses is read by the function's opset."""
+    return max((each for each in versions if each <= opset), default=min(versions))
 
 
 def local_body(function: onnx.FunctionProto, proto: onnx.NodeProto, opsets: dict[str, int]) -> Body:

@@ -10,6 +10,9 @@ from nnapi.importers.refusals import Refusal
 
 MOST_NODES = 200_000
 """Nodes that functions and loops may be written out to."""
+MADE_UP = 256 << 20
+"""Bytes of constants that may be made up besides those in proportion to the file: ONNX has an operator for weights of
+one number all over, which networks without training data are published with."""
 Shapes = Mapping[str, Sequence[int]]
 """Dimensions that somebody gives to inputs, by name."""
 
@@ -22,7 +25,7 @@ class ImportState:
         self.name = name
         self.shapes = shapes
         self.refusals: list[Refusal] = []
-        self.allowance = Allowance(file.size)
+        self.allowance = Allowance(file.size, MADE_UP)
         self.notes: dict[str, None] = {}
         self.functions = {(each.domain, each.name): each for each in file.proto.functions}
         self.nodes_left = MOST_NODES

@@ -16,7 +16,7 @@ import numpy as np
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor
+from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
 
@@ -112,6 +112,17 @@ def align(node: Node, *indices: int, of_constants: bool = False) -> tuple[list[V
     if len(shape) <= HIGHEST_RANK or all(value.shape == shape for value in values):
         return values, Layout(shape)
     return _lower_rank(node, values, [tensor.dims for tensor in tensors], shape), Layout(shape)
+
+
+def align_from(node: Node, i: int, leader: int, axis: int) -> None:
+    """Let input ``i`` stretch to another one whose dimensions from ``axis`` on are its own: ones follow them."""
+    tensor, rank = node.tensor(i), node.tensor(leader).rank
+    shape = tensor.dims + (1,) * (rank - node.axis(axis, rank) - tensor.rank)
+    if tensor.array is not None:
+        aligned = constant(tensor.name, tensor.array.reshape(shape), in_file=tensor.in_file)
+    else:
+        aligned = Tensor(tensor.name, tensor.elem, shape, value=node.view(node.codes(i), shape))
+    node.tensors = [*node.tensors[:i], aligned, *node.tensors[i + 1 :]]
 
 
 def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) -> Value:

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.arithmetic import add, error_function, multiply, plus, times
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.layout import align
+from nnapi.importers.onnx.layout import align, align_from
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
@@ -105,6 +105,8 @@ def leaky_relu(node: Node) -> Tensor:
 @rule("PRelu")
 def prelu(node: Node) -> Tensor:
     """The slope stretches to the input, in old opsets along the channels."""
+    if node.since < 7 and node.tensor(1).rank == 1 and node.shape(1) != (1,):
+        align_from(node, 1, 0, 1)
     (x, slope), layout = align(node, 0, 1)
     x, slope = node.graph.real(x), node.graph.real(slope)
     expressible(x.type.code in FLOATS, "NNAPI has it for floats only")

@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
-from nnapi.importers.onnx.layout import Layout, align
+from nnapi.importers.onnx.layout import Layout, align, align_from
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import apply_in_codes, computes_in_codes
@@ -80,8 +80,10 @@ def arithmetic(node: Node) -> Tensor:
 
 
 def align_operands(node: Node) -> tuple[list[Value], Layout]:
-    """The two inputs, which old opsets also stretch to each other by an attribute."""
-    expressible(node.since >= 7 or node.attribute("axis") is None, "it stretches its second input along an axis")
+    """The two inputs; before opset 7 the second lies along the first from an axis on, where one is given."""
+    axis = node.attribute("axis") if node.since < 7 else None
+    if axis is not None:
+        align_from(node, 1, 0, axis)
     return align(node, 0, 1)
 
 

@@ -115,7 +115,7 @@ def _reduce(node: Node, x: Value, axes: Sequence[int]) -> Value:
     if node.tensor(0).elem in BYTES:
         expressible(kind in ("ReduceMax", "ReduceMin"), "NNAPI adds no bytes that stand for themselves")
         return reduce_axes(node, CODES[kind], x, axes) if axes else x
-    x = node.graph.real(x) if kind not in IN_CODES or not axes else x
+    x = x if axes and kind in IN_CODES and _stays_in_codes(node, x) else node.graph.real(x)
     if not axes:
         return _of_each(node, x)
     if x.type.code != INT32:
@@ -125,6 +125,11 @@ def _reduce(node: Node, x: Value, axes: Sequence[int]) -> Value:
     real = node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32))
     found = COMPOSED[kind](node, real, axes) if kind in COMPOSED else reduce_axes(node, CODES[kind], real, axes)
     return node.apply(OperationCode.CAST, found, type=OperandType(INT32))
+
+
+def _stays_in_codes(node: Node, x: Value) -> bool:
+    """Whether the result is in codes of the input's scale, or wanted in none finer: NNAPI rounds a mean to those."""
+    return node.kind != "ReduceMean" or (node.wanted is not None and x.type.scale <= node.wanted.scale)
 
 
 def _of_each(node: Node, x: Value) -> Value:

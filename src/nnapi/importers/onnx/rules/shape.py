@@ -130,6 +130,7 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
 
 @rule("Concat")
 def concat(node: Node) -> Tensor:
+    drop_empty(node)
     tensors = [node.tensor(i) for i in range(node.count)]
     shape = list(tensors[0].dims)
     axis = node.axis(int(node.attribute("axis", 1)), len(shape))
@@ -161,6 +162,12 @@ def join(node: Node, values: Sequence[Value], axis: int) -> Value:
     return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis))
 
 
+def drop_empty(node: Node) -> None:
+    """Leave out inputs without elements, as a Split may give them, beside others."""
+    filled = [tensor for tensor in node.tensors if tensor is None or tensor.array is None or tensor.array.size]
+    node.tensors = filled or node.tensors
+
+
 @rule("Split")
 def split_axis(node: Node) -> list[Tensor]:
     tensor = node.tensor(0)
@@ -173,17 +180,18 @@ def split_axis(node: Node) -> list[Tensor]:
         f"sizes {sizes} of {dimension} in {count} outputs",
         BadDataError,
     )
-    expressible(min(sizes) > 0, "one of its results has no elements")
     value, places, is_nhwc = read_as_stored(node, 0)
     shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
     if tensor.rank > HIGHEST_RANK:
         value, place = view_around(node, value, tensor.dims, axis), 1
     else:
         place = places[axis]
-    pieces = cut(node, value, place, sizes)
+    pieces = iter(cut(node, value, place, [size for size in sizes if size]))
     return [
-        node.result(piece, shape, elem=tensor.elem, is_nhwc=is_nhwc)
-        for piece, shape in zip(pieces, shapes, strict=True)
+        node.result(next(pieces), shape, elem=tensor.elem, is_nhwc=is_nhwc)
+        if shape[axis]
+        else node.known_result(np.zeros(shape, DTYPES[tensor.elem]))
+        for shape in shapes
     ]
 
 
@@ -257,7 +265,7 @@ def constant_of_shape(node: Node) -> Tensor:
     expressible(0 not in shape, "its result has no elements")
     value = node.attribute("value")
     number = node.conversion.state.file.array(value)[0] if value is not None else np.zeros(1, np.float32)
-    node.graph.reserve(8 * math.prod(shape))
+    node.graph.reserve(number.itemsize * math.prod(shape))
     return node.constant_result(np.full(shape, number.reshape(-1)[0]))
 
 
