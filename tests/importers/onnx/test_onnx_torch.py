@@ -47,7 +47,8 @@ def narrowed(array: Any) -> Any:
 
 def check_float(path: Path, case: TorchCase, device: str | None) -> None:
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
-    compiled = nnapi.compile(nnapi.load(path), *([device] if device else []))
+    model = nnapi.load(path)
+    compiled = nnapi.compile(model, device) if device else nnapi.compile(model)
     for seed in range(2):
         x = sample(case, seed)
         ours, theirs = compiled.run(narrowed(x)), session.run(None, {"x": x})
