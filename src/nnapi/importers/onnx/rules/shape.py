@@ -190,7 +190,7 @@ def split_axis(node: Node) -> list[Tensor]:
     return [
         node.result(next(pieces), shape, elem=tensor.elem, is_nhwc=is_nhwc)
         if shape[axis]
-        else node.known_result(np.zeros(shape, DTYPES[tensor.elem]))
+        else node.constant_result(np.zeros(shape, DTYPES[tensor.elem]))
         for shape in shapes
     ]
 
