@@ -43,7 +43,8 @@ class Value:
     """Something an operation reads or writes. ``array`` is a constant's value, ``in_file`` whether it is a view of the
     file.
 
-    ``open_dimensions``: the array holds dimensions of a tensor, and -1 for those that only a run knows.
+    ``open_dimensions``: the array holds dimensions of a tensor, and -1 for those that only a run knows. ``row``: the
+    same elements under dimensions that NNAPI's operations take, of a value that has more and is not written itself.
     """
 
     type: OperandType
@@ -53,6 +54,7 @@ class Value:
     model: Model | None = None
     omitted: bool = False
     open_dimensions: bool = False
+    row: Value | None = None
 
     @property
     def shape(self) -> Shape:
@@ -155,6 +157,8 @@ class Graph:
         """Append an operation that writes ``outputs``; Refused, with NNAPI's message, where it cannot be expressed."""
         if code not in REGISTRY:
             raise Refused(f"NNAPI's {code.name} is not available")
+        for value in inputs:
+            self.write_whole(value)
         try:
             self._emit(code, inputs, outputs)
         except BadDataError as error:
@@ -162,6 +166,11 @@ class Graph:
                 raise Refused(f"NNAPI's {code.name}: {error.message}") from None
         except NnapiError as error:
             raise Refused(f"NNAPI's {code.name}: {error.message}") from None
+
+    def write_whole(self, value: Value) -> None:
+        """Let a value be written under its own dimensions that so far only has its elements in a row."""
+        if value.row is not None and value not in self.written and value.array is None:
+            self.emit(OperationCode.RESHAPE, [value.row, self.ints(value.shape)], [value])
 
     def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """As the signature of the operation has it; BadDataError where that does not take the operands."""
@@ -267,7 +276,7 @@ class Graph:
             real = Value(OperandType(FLOAT32, value.shape), f"{value.name}:real")
             if value.array is not None:
                 self.reserve(real.type.nbytes)
-                real.array = _freeze(_real_numbers(value.type, value.array))
+                real.array = _freeze(real_numbers(value.type, value.array))
             else:
                 self._emit(OperationCode.DEQUANTIZE, [value], [real])
             self._reals[value] = real
@@ -343,7 +352,7 @@ def _byte_type(shape: Shape) -> OperandType:
     return OperandType(QUANT8, shape, 1.0, 0)
 
 
-def _real_numbers(type: OperandType, codes: Array) -> Array:
+def real_numbers(type: OperandType, codes: Array) -> Array:
     if type.code == INT32:
         return codes.astype(np.float32) * np.float32(type.scale)
     return dequantize(type, codes)

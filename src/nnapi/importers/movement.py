@@ -75,3 +75,19 @@ def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to
 
 def without_axis(shape: Shape, axis: int) -> Shape:
     return shape[:axis] + shape[axis + 1 :] or (1,)
+
+
+def merge_axes(shape: Shape, order: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Fewer dimensions for the elements of a tensor, and the order of those that reorders its axes as ``order`` does:
+    axes that stay neighbours are one."""
+    runs: list[list[int]] = []
+    for axis in (axis for axis in order if shape[axis] != 1):
+        last = runs[-1][-1] if runs else axis
+        follows = axis > last and all(shape[each] == 1 for each in range(last + 1, axis))
+        if runs and follows:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    starts = sorted(run[0] for run in runs)
+    sizes = {run[0]: math.prod(shape[axis] for axis in run) for run in runs}
+    return [sizes[start] for start in starts], [starts.index(run[0]) for run in runs]

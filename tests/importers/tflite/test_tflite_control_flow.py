@@ -142,6 +142,18 @@ def test_detection(regular: bool, tmp_path: Path) -> None:
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
+@pytest.mark.engine
+@pytest.mark.parametrize("threshold", [-1.0, -1e-8])
+def test_detection_with_a_threshold_below_zero(threshold: float, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    given = [rng.uniform(-1, 1, (1, 4, 4)).astype(np.float32), rng.uniform(0, 1, (1, 4, 3)).astype(np.float32)]
+    content = detector(nms_score_threshold=threshold)
+    model = loaded(content, tmp_path)
+    for ours, theirs in zip(run(model, given), litert(content, given), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert any("score threshold below zero" in note for note in model.notes)
+
+
 def test_detection_without_a_background_is_refused(tmp_path: Path) -> None:
     with pytest.raises(nnapi.NnapiError, match="scores of 3 classes, NNAPI wants 3 and a background"):
         loaded(detector(num_classes=3), tmp_path)

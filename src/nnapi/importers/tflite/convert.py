@@ -15,10 +15,10 @@ from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
-from nnapi.importers.tflite.node import TfliteNode
+from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.references import CONTROL_FLOW, list_subgraphs
-from nnapi.importers.tflite.rules import RULES
+from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import in_blocks, operand_type, read_constant
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
@@ -158,7 +158,7 @@ class Conversion:
 
     def convert(self, operator: Operator) -> None:
         """Apply the operator's rule; whatever goes wrong becomes a refusal that names the operator."""
-        rule = RULES.find(operator.kind)
+        rule = HIGH_RANK.find(operator.kind) if self._exceeds_rank(operator) else RULES.find(operator.kind)
         try:
             if rule is None:
                 raise Refused(RULES.reason(operator.kind))
@@ -178,10 +178,25 @@ class Conversion:
                 if index >= 0:
                     self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))
 
+    def _exceeds_rank(self, operator: Operator) -> bool:
+        """Whether an operator computes with more dimensions than NNAPI's operations take, in tensors whose elements lie
+        in rows. What it cannot be given so its ordinary rule may still take."""
+        tensors = self.subgraph.tensors
+        used = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
+        if operator.kind not in HIGH_RANK or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
+            return False
+        values = [self._values.get(index) for index in operator.inputs]
+        return all(
+            value is None or value.rank <= HIGHEST_RANK or value.row or value.array is not None for value in values
+        )
+
     def results(self) -> list[Value]:
         """The values of the subgraph's outputs."""
         try:
-            return [self.read(index) for index in self.subgraph.outputs]
+            outputs = [self.read(index) for index in self.subgraph.outputs]
+            for value in outputs:
+                self.graph.write_whole(value)
+            return outputs
         except Refused as refused:
             self.whole.refusals.append(Refusal("model output", self.subgraph.name, refused.reason))
             return []

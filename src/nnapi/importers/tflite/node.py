@@ -12,6 +12,8 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.reader import OMITTED, Operator, Options, Subgraph, Tensor
 from nnapi.model.model import Model
 
+HIGHEST_RANK = 4
+"""Up to which NNAPI's operations take tensors."""
 TANH, SIGN_BIT = 4, 5
 """Fused activations of TFLite that NNAPI has no FuseCode for; 0 to 3 are the same in both."""
 FUSED = {1: OperationCode.RELU, 2: OperationCode.RELU1, 3: OperationCode.RELU6, TANH: OperationCode.TANH}
@@ -89,6 +91,29 @@ class TfliteNode(Node):
     def bind(self, i: int, value: Value) -> None:
         """Let output ``i`` be a value that exists already."""
         self.scope.bind(self.operator.outputs[i], value)
+
+    def row(self, i: int) -> Value:
+        """Input ``i`` with its elements under no more dimensions than NNAPI's operations take."""
+        value = self.input(i)
+        if value.row is not None or value.rank <= HIGHEST_RANK:
+            return value.row or value
+        expressible(value.array is not None, f"NNAPI's operations take no tensor of rank {value.rank}")
+        assert value.array is not None
+        return Value(value.type.with_dimensions((value.array.size,)), value.name, value.array.reshape(-1))
+
+    def deliver_row(self, row: Value, i: int = 0) -> None:
+        """Let output ``i`` have the elements of a row."""
+        out = self.outputs[i]
+        if out.rank <= HIGHEST_RANK:
+            self.deliver(self.reshape(row, self.static_shape_of(out)), i)
+            return
+        type = out.type.with_dimensions(row.shape)
+        if (row.type.scale, row.type.zero_point) != (type.scale, type.zero_point):
+            converted = Value(type, f"{out.name}:codes")
+            self.graph.quantize(self.graph.real(row), converted)
+            row = converted
+        out.row = row
+        self.bind(i, out)
 
     def deliver(self, value: Value, i: int = 0) -> None:
         """Let output ``i`` be a value: itself where it has the output's type, else converted to it."""

@@ -27,7 +27,10 @@ def detection_postprocess(node: TfliteNode) -> None:
     regular = bool(number("use_regular_nms", False))
     scales = [node.real(number(f"{name}_scale"), scores) for name in "yxhw"]
     limits = (number("max_detections"), number("max_classes_per_detection"), number("detections_per_class", 100))
-    thresholds = (number("nms_score_threshold"), number("nms_iou_threshold"))
+    least = number("nms_score_threshold")
+    if least < 0:
+        node.note("a score threshold below zero is zero: NNAPI has no other, and finds nothing with a score below zero")
+    thresholds = (max(least, 0.0), number("nms_iou_threshold"))
     found = limits[0] * (1 if regular else limits[1])
     images = scores.shape[0]
     boxes_out, classes_out, scores_out, count_out = node.outputs

@@ -1,0 +1,240 @@
+"""Tensors of more dimensions than NNAPI's operations take: what moves their elements or computes each of them.
+
+Their elements lie in *rows*: values of a few dimensions, in the same order. A network upsamples by them: an image
+[1, h, w, c] as [1, h, 1, w, 1, c] is multiplied by ones [1, 1, 2, 1, 2, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.importers.graph import SAME_SCALE, Value, real_numbers
+from nnapi.importers.movement import concatenate, merge_axes, split, take, transpose
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
+from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
+from nnapi.model.operand import Shape
+
+MOVES = "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT TILE BROADCAST_TO SLICE"
+REDUCTIONS = {
+    "SUM": OperationCode.REDUCE_SUM,
+    "MEAN": OperationCode.MEAN,
+    "REDUCE_MAX": OperationCode.REDUCE_MAX,
+    "REDUCE_MIN": OperationCode.REDUCE_MIN,
+    "REDUCE_PROD": OperationCode.REDUCE_PROD,
+}
+OF_EACH = [kind for kind in OF_HIGH_RANK["high_rank"].split() if kind not in (*MOVES.split(), *REDUCTIONS)]
+"""Operations that compute each element by itself."""
+
+
+class RowNode(TfliteNode):
+    """An operator that computes each element by itself, on rows in place of its tensors."""
+
+    def __init__(self, node: TfliteNode, rows: Sequence[Value], count: int) -> None:
+        super().__init__(node.scope, node.operator)
+        self._rows = rows
+        for value in self.outputs:
+            value.type = value.type.with_dimensions((count,))
+
+    def input(self, i: int) -> Value:
+        return self._rows[i]
+
+    def bind(self, i: int, value: Value) -> None:
+        self.outputs[i] = value
+
+
+def shape_of(node: TfliteNode, i: int) -> Shape:
+    """The dimensions of input ``i`` in the file, all of them known."""
+    return node.static_shape_of(node.input(i))
+
+
+def view(node: TfliteNode, row: Value, *shape: int) -> Value:
+    return node.reshape(row, shape)
+
+
+def around(shape: Shape, axis: int) -> tuple[int, int]:
+    """How many elements lie along the axes before an axis, and behind it."""
+    return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+
+
+@HIGH_RANK.rule("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+def reshape(node: TfliteNode) -> None:
+    row, out = node.row(0), node.static_shape_of(node.output)
+    fits = math.prod(row.shape) == math.prod(out)
+    need(fits, f"{list(shape_of(node, 0))} does not reshape to {list(out)}", BadDataError)
+    node.deliver_row(row)
+
+
+@HIGH_RANK.rule("TRANSPOSE")
+def transpose_axes(node: TfliteNode) -> None:
+    shape, order = shape_of(node, 0), node.numbers(1)
+    expressible(sorted(order) == list(range(len(shape))), f"{order} is no order of {len(shape)} axes")
+    laid, places = merge_axes(shape, order)
+    if len(laid) <= HIGHEST_RANK:
+        row = view(node, node.row(0), *laid) if laid else node.row(0)
+        node.deliver_row(row if places == sorted(places) else transpose(node, row, places))
+    else:
+        node.deliver_row(_move_one_by_one(node, node.row(0), laid, places))
+
+
+def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: Sequence[int]) -> Value:
+    """Each axis brought to its place past those that lie before it, which are one then."""
+    now = list(range(len(sizes)))
+    for place, axis in enumerate(order):
+        at = now.index(axis)
+        if at != place:
+            parts = (now[:place], now[place:at], [axis], now[at + 1 :])
+            laid = view(node, row, *(math.prod(sizes[each] for each in part) for part in parts))
+            row = transpose(node, laid, (0, 2, 1, 3))
+            now.insert(place, now.pop(at))
+    return row
+
+
+@HIGH_RANK.rule("CONCATENATION", "PACK")
+def join(node: TfliteNode) -> None:
+    out, is_pack = node.static_shape_of(node.output), node.kind == "PACK"
+    expressible(is_pack or not node.options.activation, "NNAPI fuses no activation with a CONCATENATION")
+    axis = node.axis(node.options.axis, len(out))
+    before, behind = around(out, axis)
+    pieces = []
+    for i in range(node.count):
+        width = 1 if is_pack else shape_of(node, i)[axis]
+        pieces.append(view(node, node.row(i), before, width, behind))
+    node.deliver_row(concatenate(node, pieces, 1))
+
+
+@HIGH_RANK.rule("UNPACK", "SPLIT")
+def cut(node: TfliteNode) -> None:
+    i = 0 if node.kind == "UNPACK" else 1
+    shape, count = shape_of(node, i), len(node.outputs)
+    axis = node.axis(node.options.axis if node.kind == "UNPACK" else node.number(0), len(shape))
+    need(shape[axis] % count == 0, f"{count} outputs from {list(shape)} along axis {axis}", BadDataError)
+    before, behind = around(shape, axis)
+    for j, piece in enumerate(split(node, view(node, node.row(i), before, shape[axis], behind), 1, count)):
+        node.deliver_row(piece, j)
+
+
+@HIGH_RANK.rule("SLICE")
+def slice_block(node: TfliteNode) -> None:
+    """Axes that are taken whole are one with their neighbours."""
+    shape, begin, size = shape_of(node, 0), node.numbers(1), node.numbers(2)
+    cuts = [first != 0 or count not in (-1, width) for first, count, width in zip(begin, size, shape, strict=True)]
+    groups = _grouped([axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
+    expressible(
+        len(groups) <= HIGHEST_RANK, f"it cuts axes that lie among {len(groups)} groups, NNAPI has {HIGHEST_RANK}"
+    )
+    row = view(node, node.row(0), *(math.prod(shape[axis] for axis in group) for group in groups))
+    first = [begin[group[0]] if cuts[group[0]] else 0 for group in groups]
+    last = [size[group[0]] if cuts[group[0]] else -1 for group in groups]
+    widths = [row.shape[k] - first[k] if last[k] == -1 else last[k] for k in range(len(groups))]
+    node.deliver_row(take(node, row, first, widths))
+
+
+@HIGH_RANK.rule("TILE")
+def tile(node: TfliteNode) -> None:
+    node.deliver_row(repeat(node, node.row(0), shape_of(node, 0), node.numbers(1)))
+
+
+@HIGH_RANK.rule("BROADCAST_TO")
+def broadcast_to(node: TfliteNode) -> None:
+    node.deliver_row(spread(node, 0, tuple(node.numbers(1))))
+
+
+@HIGH_RANK.rule(*REDUCTIONS)
+def reduce(node: TfliteNode) -> None:
+    shape = shape_of(node, 0)
+    axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
+    groups = _grouped([axis in axes for axis in range(len(shape))])
+    expressible(len(groups) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are no neighbours")
+    row = view(node, node.row(0), *(math.prod(shape[axis] for axis in group) for group in groups))
+    gone = [k for k, group in enumerate(groups) if group[0] in axes]
+    keep = node.i32(1) if node.kind == "MEAN" else node.flag(True)
+    left = tuple(1 if k in gone else size for k, size in enumerate(row.shape))
+    found = node.temporary(node.output.type.with_dimensions(left), "reduced")
+    node.deliver_row(node.emit(REDUCTIONS[node.kind], row, node.graph.ints(gone), keep, to=found))
+
+
+@HIGH_RANK.rule(*OF_EACH)
+def compute_each(node: TfliteNode) -> None:
+    """The ordinary rule on rows of all elements; a product with ones only repeats."""
+    out = node.static_shape_of(node.output)
+    if node.kind == "MUL" and not node.options.activation:
+        for i in (0, 1):
+            if _is_one(node.input(1 - i)) and _is_alike(node.input(i), node.output):
+                node.deliver_row(spread(node, i, out))
+                return
+    count = math.prod(out)
+    rows = [
+        view(node, spread(node, i, out), count) if node.row(i).shape != (1,) else node.row(i) for i in range(node.count)
+    ]
+    inner = RowNode(node, rows, count)
+    ordinary = RULES.find(node.kind)
+    assert ordinary is not None
+    ordinary(inner)
+    node.deliver_row(inner.output)
+
+
+def _is_one(value: Value) -> bool:
+    """Whether a constant is one all over; of codes, as closely as numbers are stored."""
+    if value.array is None or value.type.channel:
+        return False
+    numbers = real_numbers(value.type, value.array) if value.is_quantized else value.array
+    return bool(np.allclose(numbers, 1, rtol=0, atol=1e-5))
+
+
+def _is_alike(x: Value, y: Value) -> bool:
+    same = (x.type.code, x.type.zero_point) == (y.type.code, y.type.zero_point)
+    return same and abs(x.type.scale - y.type.scale) <= SAME_SCALE * y.type.scale
+
+
+def spread(node: TfliteNode, i: int, shape: Shape) -> Value:
+    """The row of input ``i``, repeated along the axes in which it stretches to a shape."""
+    own = (1,) * (len(shape) - node.input(i).rank) + shape_of(node, i)
+    fits = len(own) == len(shape) and all(have in (1, want) for have, want in zip(own, shape, strict=True))
+    need(fits, f"{list(own)} does not stretch to {list(shape)}", BadDataError)
+    return repeat(node, node.row(i), own, [want // have for have, want in zip(own, shape, strict=True)])
+
+
+def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) -> Value:
+    """A row of elements under a shape, repeated so often along each axis; two powers of two scale an image."""
+    axes = [axis for axis, count in enumerate(counts) if count != 1]
+    if (
+        len(axes) == 2
+        and all(shape[axis] == 1 and counts[axis].bit_count() == 1 for axis in axes)
+        and row.array is None
+    ):
+        return _scale_image(node, row, shape, axes, [counts[axis] for axis in axes])
+    sizes = list(shape)
+    for axis in reversed(axes):
+        before, behind = around(tuple(sizes), axis)
+        laid = view(node, row, before, sizes[axis], behind)
+        sizes[axis] *= counts[axis]
+        wide = (before, sizes[axis], behind)
+        row = node.apply(OperationCode.TILE, laid, node.graph.ints([1, counts[axis], 1]), shape=wide)
+    return row
+
+
+def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int], times: Sequence[int]) -> Value:
+    """Each element repeated across and down, as the nearest neighbours in a larger image."""
+    first, second = axes
+    height, width = math.prod(shape[:first]), math.prod(shape[first + 1 : second])
+    image = view(node, row, 1, height, width, math.prod(shape[second + 1 :]))
+    tall, wide = height * times[0], width * times[1]
+    size = (node.i32(wide), node.i32(tall), node.flag(False))
+    return node.apply(OperationCode.RESIZE_NEAREST_NEIGHBOR, image, *size, shape=(1, tall, wide, image.shape[3]))
+
+
+def _grouped(kinds: Sequence[object]) -> list[list[int]]:
+    """Axes by neighbours of one kind."""
+    groups: list[list[int]] = []
+    for axis, kind in enumerate(kinds):
+        if groups and kinds[groups[-1][0]] == kind:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups

@@ -1,0 +1,145 @@
+"""Tensors of rank 5 and 6 within a network: what moves their elements or computes each, against LiteRT."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import OperationCode
+from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, u8, write
+from tests.importers.tflite.against_litert import litert, loaded, run
+
+pytestmark = pytest.mark.engine
+RNG = np.random.default_rng(6)
+
+
+def check(graph: Graph, x: T, y: T, tmp_path: Path, codes: int = 0) -> nnapi.Model:
+    """Assert that model and LiteRT agree on random input; gives the model."""
+    content = write(graph.between([x], [y]))
+    if x.type == "UINT8":
+        given: Any = RNG.integers(0, 256, x.shape).astype(np.uint8)
+    else:
+        given = RNG.uniform(-2, 2, x.shape).astype(np.float32)
+    model = loaded(content, tmp_path)
+    (ours,), (theirs,) = run(model, [given]), litert(content, [given])
+    assert ours.shape == theirs.shape
+    np.testing.assert_allclose(ours.astype(np.float64), theirs.astype(np.float64), 2e-6, codes or 1e-6)
+    return model
+
+
+def used(model: nnapi.Model) -> set[OperationCode]:
+    return {OperationCode(call.code) for call in model.operations}
+
+
+def upsampling(make: Any, times: tuple[int, int], ones: Any) -> tuple[Graph, T, T]:
+    """An image that is repeated across and down by a product with ones."""
+    (down, across), (h, w, c) = times, (3, 5, 4)
+    x, tall, y = make(1, h, w, c), make(1, h, 1, w, 1, c), make(1, h * down, w * across, c)
+    wide = make(1, h, down, w, across, c)
+    graph = Graph().operator("RESHAPE", [x, const([1, h, 1, w, 1, c])], [tall], "ReshapeOptions")
+    graph.operator(
+        "MUL", [tall, ones.of(np.full((1, 1, down, 1, across, 1), 255 if make is u8 else 1))], [wide], "MulOptions"
+    )
+    graph.operator("RESHAPE", [wide, const(y.shape)], [y], "ReshapeOptions")
+    return graph, x, y
+
+
+@pytest.mark.parametrize("times", [(2, 2), (4, 2), (3, 2), (1, 2), (3, 5)])
+def test_nearest_neighbours_by_a_product_with_ones(times: tuple[int, int], tmp_path: Path) -> None:
+    graph, x, y = upsampling(f32, times, T("FLOAT32", (1, 1, times[0], 1, times[1], 1)))
+    model = check(graph, x, y, tmp_path)
+    scaled = OperationCode.RESIZE_NEAREST_NEIGHBOR in used(model)
+    assert scaled == (times in ((2, 2), (4, 2)))
+    assert OperationCode.MUL not in used(model)
+
+
+def test_nearest_neighbours_of_codes(tmp_path: Path) -> None:
+    """LiteRT has no product of codes of rank 6; theirs are repeated here."""
+    graph, x, y = upsampling(u8, (2, 2), T("UINT8", (1, 1, 2, 1, 2, 1), 1 / 255, 0))
+    model = loaded(write(graph.between([x], [y])), tmp_path)
+    given = RNG.integers(0, 256, x.shape).astype(np.uint8)
+    np.testing.assert_array_equal(run(model, [given])[0], given.repeat(2, 1).repeat(2, 2))
+    assert used(model) <= {OperationCode.RESHAPE, OperationCode.RESIZE_NEAREST_NEIGHBOR}
+
+
+def through(x: T, wide: T, *steps: tuple[str, list[Any], T, str | None, dict[str, Any]], y: T) -> Graph:
+    """A tensor laid under a high rank, operators on it, and the result under ``y``'s rank."""
+    graph = Graph().operator("RESHAPE", [x, const(wide.shape)], [wide], "ReshapeOptions")
+    before = wide
+    for kind, others, after, options, fields in steps:
+        inputs = [before if each is None else each for each in others]
+        graph.operator(kind, inputs, [after], options, **fields)
+        before = after
+    return graph.operator("RESHAPE", [before, const(y.shape)], [y], "ReshapeOptions")
+
+
+STEPS: dict[str, tuple[list[Any], tuple[int, ...], str | None, dict[str, Any]]] = {
+    "TRANSPOSE": ([None, const([0, 2, 1, 4, 3])], (2, 4, 3, 6, 5), "TransposeOptions", {}),
+    "TILE": ([None, const([1, 2, 1, 3, 1])], (2, 6, 4, 15, 6), "TileOptions", {}),
+    "BROADCAST_TO": ([None, const([2, 3, 4, 5, 6])], (2, 3, 4, 5, 6), "BroadcastToOptions", {}),
+    "RELU": ([None], (2, 3, 4, 5, 6), None, {}),
+    "LOGISTIC": ([None], (2, 3, 4, 5, 6), None, {}),
+    "MEAN": ([None, const([2, 3])], (2, 3, 6), "ReducerOptions", {}),
+    "SUM": ([None, const([-1])], (2, 3, 4, 5, 1), "ReducerOptions", {"KeepDims": True}),
+    "SLICE": ([None, const([0, 1, 0, 0, 2]), const([-1, 2, -1, -1, 3])], (2, 2, 4, 5, 3), "SliceOptions", {}),
+    "EXPAND_DIMS": ([None, const(2)], (2, 3, 1, 4, 5, 6), "ExpandDimsOptions", {}),
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_operators_of_high_rank(kind: str, tmp_path: Path) -> None:
+    others, shape, options, fields = STEPS[kind]
+    x, wide, out, y = f32(6, 20, 6), f32(2, 3, 4, 5, 6), f32(*shape), f32(int(np.prod(shape)))
+    check(through(x, wide, (kind, others, out, options, fields), y=y), x, y, tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 3, 1, 5, 1), (6,), (2, 1, 4, 1, 6)], ids=str)
+@pytest.mark.parametrize("kind", ["ADD", "MUL", "SUB"])
+def test_arithmetic_of_high_rank(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    other = T("FLOAT32", shape).of(RNG.uniform(1, 2, shape))
+    x, wide, out, y = f32(6, 20, 6), f32(2, 3, 4, 5, 6), f32(2, 3, 4, 5, 6), f32(720)
+    options = f"{kind.title()}Options"
+    step = (kind, [None, other], out, options, {"FusedActivationFunction": 1})
+    check(through(x, wide, step, y=y), x, y, tmp_path)
+
+
+def test_pieces_are_joined_and_cut_in_high_rank(tmp_path: Path) -> None:
+    x, packed, joined = f32(2, 3, 4, 5), f32(2, 3, 2, 4, 5), f32(2, 3, 6, 4, 5)
+    parts, y = [f32(2, 3, 6, 4, 5)], f32(720)
+    graph = Graph().operator("PACK", [x, x], [packed], "PackOptions", Axis=2, ValuesCount=2)
+    graph.operator("CONCATENATION", [packed, packed, packed], [joined], "ConcatenationOptions", Axis=2)
+    graph.operator("NEG", [joined], parts)
+    graph.operator("RESHAPE", [*parts, const([720])], [y], "ReshapeOptions")
+    check(graph, x, y, tmp_path)
+    pieces = [f32(2, 3, 2, 4, 5) for _ in range(3)]
+    graph = Graph().operator("RESHAPE", [y, const(joined.shape)], [joined], "ReshapeOptions")
+    graph.operator("SPLIT", [const(2), joined], pieces, "SplitOptions", NumSplits=3)
+    ends = [f32(2, 3, 4, 5), f32(2, 3, 4, 5)]
+    graph.operator("UNPACK", [pieces[1]], ends, "UnpackOptions", Axis=2, Num=2)
+    check(graph, y, ends[1], tmp_path)
+
+
+def test_an_output_of_high_rank(tmp_path: Path) -> None:
+    x, y = f32(6, 20), f32(1, 2, 3, 4, 5)
+    check(Graph().operator("RESHAPE", [x, const(y.shape)], [y], "ReshapeOptions"), x, y, tmp_path)
+
+
+def test_a_model_input_of_high_rank_is_refused_with_the_reason(tmp_path: Path) -> None:
+    x, y = f32(1, 2, 3, 4, 5), f32(120)
+    content = write(Graph().operator("RESHAPE", [x, const([120])], [y], "ReshapeOptions").between([x], [y]))
+    with pytest.raises(nnapi.NnapiError, match="input has rank 5"):
+        loaded(content, tmp_path)
+
+
+def test_indices_move_as_well(tmp_path: Path) -> None:
+    x, wide, y = i32(4, 6), i32(2, 2, 1, 3, 2), i32(24)
+    graph = Graph().operator("RESHAPE", [x, const(wide.shape)], [wide], "ReshapeOptions")
+    turned = i32(2, 2, 1, 2, 3)
+    graph.operator("TRANSPOSE", [wide, const([0, 1, 2, 4, 3])], [turned], "TransposeOptions")
+    graph.operator("RESHAPE", [turned, const([24])], [y], "ReshapeOptions")
+    content = write(graph.between([x], [y]))
+    given = np.arange(24, dtype=np.int32).reshape(4, 6)
+    expected = given.reshape(wide.shape).transpose(0, 1, 2, 4, 3).reshape(-1)
+    assert run(loaded(content, tmp_path), [given])[0].tolist() == expected.tolist()
