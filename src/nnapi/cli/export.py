@@ -1,4 +1,4 @@
-"""``nnapi export``: a model, or every model of a recording, written as .tflite."""
+"""``nnapi export``: a model, or every model of a recording, written as .tflite or .onnx."""
 
 from __future__ import annotations
 
@@ -11,26 +11,42 @@ import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.text import console
-from nnapi.exporters import SUFFIX
+from nnapi.errors import NnapiError
+from nnapi.exporters import FORMATS
 from nnapi.testing.build import build
 
 
 def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite), or a folder.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
+    format: Annotated[str, typer.Option(help="What is written to a folder: tflite or onnx.")] = "tflite",
 ) -> None:
-    """Write a model as a .tflite file.
+    """Write a model as a .tflite or .onnx file, as the suffix of the file says.
 
     MODEL may be a recording (.npz), as NNAPI_RECORD writes them: then every model in it goes to a folder.
     """
+    suffix = f".{format.removeprefix('.')}"
+    if suffix not in FORMATS:
+        raise Mistake(f"--format is {format}, must be {' or '.join(each.removeprefix('.') for each in FORMATS)}")
     if model.suffix == EXAMPLES:
-        if out.suffix == SUFFIX:
-            raise Mistake("a recording holds several models: name a folder")
-        out.mkdir(parents=True, exist_ok=True)
-        for position, (example, *_) in enumerate(examples_by_model(model)):
-            _write(build(example), out / f"{model.stem}-{position}{SUFFIX}")
+        _export_recording(model, out, suffix)
     else:
-        _write(nnapi.load(model), out / f"{model.stem}{SUFFIX}" if out.is_dir() else out)
+        _write(nnapi.load(model), out / f"{model.stem}{suffix}" if out.is_dir() else out)
+
+
+def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
+    """Write what can be written; then say which models cannot."""
+    if folder.suffix in FORMATS:
+        raise Mistake("a recording holds several models: name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    refused = []
+    for position, (example, *_) in enumerate(examples_by_model(recording)):
+        try:
+            _write(build(example), folder / f"{recording.stem}-{position}{suffix}")
+        except NnapiError as error:
+            refused.append(f"model {position}: {error.message}")
+    if refused:
+        raise Mistake("\n".join(refused))
 
 
 def _write(model: nnapi.Model, path: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from nnapi.errors import BadDataError, need
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.named_tensors import write_named_tensors
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Model
+from nnapi.runtime.store.files import PUBLIC, replace_file
 
-__all__ = ["serialise_model"]
+__all__ = ["write"]
 
 
-def serialise_model(model: Model) -> bytes:
-    """The model as a file; BadDataError listing what cannot be written."""
+def write(model: Model, path: Path) -> None:
+    """Write the model; BadDataError listing what cannot be written."""
     conversion = Conversion(model).run()
     refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
     need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
-    return serialise(conversion.finish(), write_named_tensors)
+    content = serialise(conversion.finish(), write_named_tensors)
+    with replace_file(path, PUBLIC) as file:
+        file.write(content)

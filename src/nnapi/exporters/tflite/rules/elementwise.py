@@ -21,10 +21,15 @@ def fusing(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
 
 @lower(
     *(Op.ABS, Op.NEG, Op.EXP, Op.LOG, Op.FLOOR, Op.SIN, Op.SQRT, Op.RSQRT, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH),
-    *(Op.RELU, Op.RELU1, Op.RELU6, Op.LOGICAL_NOT, Op.QUANTIZE, Op.DEQUANTIZE),
+    *(Op.RELU, Op.RELU1, Op.RELU6, Op.QUANTIZE, Op.DEQUANTIZE),
 )
 def unary(context: Context, input: Tensor) -> Tensor:
     return context.emit(RENAMED.get(context.kind, context.kind), [input])
+
+
+@lower(Op.LOGICAL_NOT)
+def negation(context: Context, x: Tensor) -> Tensor:
+    return context.emit("LOGICAL_NOT", [x])
 
 
 @lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL, Op.LOGICAL_AND, Op.LOGICAL_OR)

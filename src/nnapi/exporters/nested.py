@@ -1,0 +1,52 @@
+"""IF and WHILE on their way into a file: the models that a model refers to become parts of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.lowering import Context, Lowering, require
+from nnapi.model.model import Model, OperationCall
+from nnapi.model.nesting import list_called
+from nnapi.model.operand import OperandType
+
+V = TypeVar("V")
+C = TypeVar("C", bound=Context)
+
+
+class NestingLowering(Lowering[V, C], Generic[V, C]):
+    """A lowering that also takes the operations on models. What is within those has no dimensions left open, for the
+    types that go in decide them."""
+
+    @abstractmethod
+    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+        """Append an IF of a condition, which comes first of what is given; the types of its results."""
+
+    @abstractmethod
+    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+        """Append a WHILE; the types of its results."""
+
+    def _lower(self, call: OperationCall) -> None:
+        if call.code not in (OperationCode.IF, OperationCode.WHILE):
+            super()._lower(call)
+            return
+        models: list[Model] = list_called(self.model, call)
+        inner = {id(model) for model in models}
+        given = [index for index in call.inputs if id(self.model.operands[index].value) not in inner]
+        require(all(self.types[index] is not None for index in given), "an input of its models is omitted")
+        append = self.choose if call.code == OperationCode.IF else self.repeat
+        for index, type in zip(call.outputs, append(call, models, given), strict=True):
+            self.types[index] = type
+
+    def given_types(self, given: Sequence[int]) -> list[OperandType]:
+        """The types of operands that go into a nested model."""
+        types = [self.types[index] for index in given]
+        return [type for type in types if type is not None]
+
+
+def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:
+    """Refuse what differs in its dimensions by the way that is taken, which a file must know."""
+    for a, b in zip(first, second, strict=False):
+        require(a.dimensions == b.dimensions, f"{name} differ in their dimensions: {a} and {b}")

@@ -1,0 +1,29 @@
+"""NNAPI models as ONNX files: one rule for each operation, codes between QuantizeLinear and DequantizeLinear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nnapi.errors import BadDataError, need
+from nnapi.exporters.onnx.convert import Conversion
+from nnapi.exporters.onnx.turning import sink_transposes
+from nnapi.exporters.onnx.writer import serialise
+from nnapi.model.model import Model
+from nnapi.runtime.store.files import PUBLIC, replace_file
+
+__all__ = ["write"]
+
+
+def write(model: Model, path: Path) -> None:
+    """Write the model; BadDataError listing what cannot be written. Constants of more than 2 GiB go to PATH.data."""
+    conversion = Conversion(model).run()
+    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
+    need(not refused, f"{model.name} cannot be written as .onnx: {'; '.join(refused)}", BadDataError)
+    data_path = path.with_name(f"{path.name}.data")
+    written = serialise(sink_transposes(conversion.finish()), model.notes, data_path.name)
+    if written.data:
+        with replace_file(data_path, PUBLIC) as file:
+            for array in written.data:
+                file.write(array.data if array.flags.c_contiguous else array.tobytes())
+    with replace_file(path, PUBLIC) as file:
+        file.write(written.content)

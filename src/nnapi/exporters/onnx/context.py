@@ -1,0 +1,147 @@
+"""What a rule is given: one call of the model, its values, and the nodes that it appends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode
+from nnapi.drivers import lowering
+from nnapi.drivers.lowering import Rules
+from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
+from nnapi.model.call import Call
+from nnapi.model.operand import OperandType
+
+RULES = Rules()
+lower = RULES.lower
+BOUNDS = {FuseCode.FUSED_RELU1: (-1, 1), FuseCode.FUSED_RELU6: (0, 6)}
+NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
+class Context(lowering.Context):
+    """One call on its way into the file. Codes are computed with as the numbers that they stand for, between
+    DequantizeLinear and QuantizeLinear."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.nodes: list[Node] = []
+
+    @property
+    def kind(self) -> str:
+        """The operation's name in NNAPI."""
+        return self.call.operation.name
+
+    def result(self, position: int = 0) -> Value:
+        """A new value of a result's type, as NHWC."""
+        return value_of(self.call.results[position], f"output {position}")
+
+    # Nodes
+
+    def emit(self, kind: str, inputs: Sequence[Value | None], output: Value, **attributes: Any) -> Value:
+        """Append a node with one output, which comes back."""
+        self.nodes.append(Node(kind, list(inputs), [output], attributes))
+        return output
+
+    def compute(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
+        """The call's first result, by a node on the numbers behind the inputs."""
+        reals = [None if value is None else self.real(value) for value in inputs]
+        return self.store(self.emit(kind, reals, self.result().like(real=True), **attributes))
+
+    def move(self, kind: str, inputs: Sequence[Value | None], **attributes: Any) -> Value:
+        """The call's first result, by a node that only moves elements."""
+        return self.emit(kind, inputs, self.result(), **attributes)
+
+    def real(self, value: Value) -> Value:
+        """The numbers behind codes; other values themselves."""
+        return value if value.codes is None else self.dequantise(value, value.codes)
+
+    def dequantise(self, value: Value, codes: OperandType, axis: int = 0) -> Value:
+        """The numbers behind codes of a type; where it has a scale per channel, along that axis."""
+        if codes.channel is not None:
+            scales = constant(codes.channel.scales, np.float32)
+            zeros = constant(np.zeros(len(codes.channel.scales)), value.element)
+            out = value.like(element=np.float32)
+            return self.emit("DequantizeLinear", [value, scales, zeros], out, axis=axis)
+        parameters = self._parameters(codes, value.element)
+        return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
+
+    def dequantise_sums(self, bias: Value, type: OperandType) -> Value:
+        """The numbers behind a bias, whose zero point is 0 and need not be said."""
+        scales = constant(type.channel.scales if type.channel else type.scale, np.float32)
+        return self.emit("DequantizeLinear", [bias, scales], bias.like(element=np.float32), axis=0)
+
+    def quantise(self, real: Value, type: OperandType) -> Value:
+        """Numbers as codes of a type."""
+        out = value_of(type.with_dimensions(real.shape), real.name)
+        if real.element != np.float32:
+            real = self.emit("Cast", [real], real.like(element=np.float32), to=out.like(element=np.float32).element)
+        return self.emit("QuantizeLinear", [real, *self._parameters(type, out.element)], out)
+
+    def store(self, real: Value, position: int = 0, *, activated: bool = True) -> Value:
+        """A result as the call gives it: with the activation, if it is the first, as codes where it has codes."""
+        if activated and position == 0:
+            real = self.activate(real, self.activation)
+        type = self.call.results[position]
+        return self.quantise(real, type) if type.is_quantized else real
+
+    def activate(self, value: Value, activation: FuseCode) -> Value:
+        if activation == FuseCode.FUSED_NONE:
+            return value
+        if activation == FuseCode.FUSED_RELU:
+            return self.emit("Relu", [value], value.like())
+        return self.clip(value, *BOUNDS[activation])
+
+    # Short ways to say what many rules need
+
+    def clip(self, value: Value, low: float, high: float) -> Value:
+        bounds = (constant(bound, value.element) for bound in (low, high))
+        return self.emit("Clip", [value, *bounds], value.like())
+
+    def fill(self, value: Value, number: float) -> Value:
+        """A number to compute with beside a value."""
+        return constant(number, value.element)
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """The same elements under other dimensions."""
+        if value.shape == tuple(shape):
+            return value
+        if value.data is not None:
+            return value.like(shape, data=value.data.reshape(shape))
+        return self.emit("Reshape", [value, constant(shape)], value.like(shape))
+
+    def transpose(self, value: Value, order: Sequence[int]) -> Value:
+        """The axes in another order."""
+        shape = tuple(value.shape[axis] for axis in order)
+        if value.data is not None:
+            return value.like(shape, data=np.ascontiguousarray(value.data.transpose(order)))
+        return self.emit("Transpose", [value], value.like(shape), perm=list(order))
+
+    def pad(self, value: Value, around: Sequence[Sequence[int]], number: float) -> Value:
+        """A number around a value, before and after along each axis."""
+        if not any(map(any, around)):
+            return value
+        shape = tuple(size + sum(pair) for size, pair in zip(value.shape, around, strict=True))
+        pads = constant([pair[0] for pair in around] + [pair[1] for pair in around])
+        x = self.real(value)
+        padded = self.emit("Pad", [x, pads, constant(number, x.element)], x.like(shape), mode="constant")
+        return padded if value.codes is None else self.quantise(padded, value.codes)
+
+    def slice(self, value: Value, begin: Sequence[int], shape: Sequence[int]) -> Value:
+        """A block of a value; axes that are taken whole are not mentioned."""
+        axes = [i for i, size in enumerate(value.shape) if (begin[i], shape[i]) != (0, size)]
+        if not axes:
+            return value
+        ends = [begin[i] + shape[i] for i in axes]
+        parts = (constant([begin[i] for i in axes]), constant(ends), constant(axes))
+        return self.emit("Slice", [value, *parts], value.like(shape))
+
+    def to_nchw(self, value: Value) -> Value:
+        return self.transpose(value, NHWC_TO_NCHW)
+
+    def to_nhwc(self, value: Value) -> Value:
+        return self.transpose(value, NCHW_TO_NHWC)
+
+    def _parameters(self, type: OperandType, element: np.dtype[Any]) -> list[Value | None]:
+        return [constant(type.scale, np.float32), constant(type.zero_point, element)]

@@ -1,0 +1,126 @@
+"""What an ONNX file is made of, as plain values: values, nodes and the graph they form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.lowering import Unsupported
+from nnapi.model.operand import Array, OperandType, Shape
+
+ELEMENTS: Mapping[int, np.dtype[Any]] = {
+    code: np.dtype(element)
+    for code, element in {
+        OperandCode.TENSOR_FLOAT16: np.float16,
+        OperandCode.TENSOR_FLOAT32: np.float32,
+        OperandCode.TENSOR_INT32: np.int32,
+        OperandCode.TENSOR_QUANT8_ASYMM: np.uint8,
+        OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: np.int8,
+        OperandCode.TENSOR_QUANT8_SYMM: np.int8,
+        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: np.int8,
+        OperandCode.TENSOR_QUANT16_SYMM: np.int16,
+        OperandCode.TENSOR_QUANT16_ASYMM: np.uint16,
+        OperandCode.TENSOR_BOOL8: np.bool_,
+    }.items()
+}
+"""Element types of the file by operand code."""
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """A tensor of the file. ``codes`` says what its elements stand for where they are codes; ``data`` is the value of
+    a constant; ``open`` names the dimensions that the model leaves open, by axis: they are 1 in ``shape``."""
+
+    element: np.dtype[Any]
+    shape: Shape
+    codes: OperandType | None = None
+    data: Array | None = None
+    name: str = ""
+    open: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def is_real(self) -> bool:
+        return self.element.kind == "f"
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def like(
+        self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None, real: bool = False
+    ) -> Value:
+        """A new value that differs in what is given; with ``real`` of the numbers that codes stand for."""
+        if real and self.codes is not None:
+            element = np.float32
+        plain = real or element is not None
+        kept = None if plain or self.codes is None else self.codes.with_dimensions(tuple(shape or self.shape))
+        chosen = self.element if element is None else np.dtype(element)
+        return Value(chosen, self.shape if shape is None else tuple(shape), kept, data, self.name)
+
+    def same_codes(self, other: Value) -> bool:
+        """Whether an element means the same number in both."""
+        ours, theirs = (
+            None if each.codes is None else (each.codes.scale, each.codes.zero_point, each.codes.channel)
+            for each in (self, other)
+        )
+        return self.element == other.element and ours == theirs
+
+
+def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
+    """The file's value for an operand."""
+    element, shape = ELEMENTS.get(type.code), type.dimensions
+    if element is None:
+        raise Unsupported(f"ONNX has no {type.name}, which {name} is")
+    if not shape or 0 in shape:
+        raise Unsupported(f"{name} has open dimensions: {type}")
+    if data is not None:
+        data = data.reshape(shape) != 0 if element == np.bool_ else data.reshape(shape).astype(element, copy=False)
+    return Value(element, shape, type if type.is_quantized else None, data, name)
+
+
+def constant(values: Any, element: Any = np.int64) -> Value:
+    """A constant: shapes and axes, which ONNX has as int64, or of another type."""
+    data = np.asarray(values, element)
+    return Value(data.dtype, data.shape, None, data)
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One operator by its name in ONNX; an input that is left out is None, an attribute may be a graph."""
+
+    kind: str
+    inputs: list[Value | None]
+    outputs: list[Value]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def output(self) -> Value:
+        """The first output, of most operators the only one."""
+        return self.outputs[0]
+
+    def graphs(self) -> Iterator[Graph]:
+        """Those that are attributes: branches and bodies."""
+        return (each for each in self.attributes.values() if isinstance(each, Graph))
+
+    def read(self) -> Iterator[Value]:
+        """What the node reads, within its graphs too."""
+        yield from (value for value in self.inputs if value is not None)
+        for graph in self.graphs():
+            yield from graph.outputs
+            for node in graph.nodes:
+                yield from node.read()
+
+
+@dataclass(eq=False, slots=True)
+class Graph:
+    """Nodes in an order in which they can run, and what comes from and goes to the outside."""
+
+    nodes: list[Node]
+    inputs: list[Value]
+    outputs: list[Value]
+    name: str = ""

@@ -1,0 +1,135 @@
+"""Operations that move elements, which hand on codes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Node, Value, constant
+from nnapi.model.operand import Array
+from nnapi.ops.shapes import axis_of
+
+FARTHEST = np.iinfo(np.int64).min
+"""As the end of a slice: before the first element."""
+
+
+@lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)
+def reshape(
+    context: Context, input: Value, shape: Array | None = None, dims: Array | None = None, axis: int = 0
+) -> Value:
+    out = context.result()
+    return context.emit("Reshape", [input, constant(out.shape)], out)
+
+
+@lower(Op.TRANSPOSE)
+def transpose(context: Context, input: Value, perm: Array | None) -> Value:
+    order = list(range(len(input.shape)))[::-1] if perm is None else list(map(int, perm))
+    return context.emit("Transpose", [input], context.result(), perm=order)
+
+
+@lower(Op.CONCATENATION)
+def concatenation(context: Context, inputs: Sequence[Value], axis: int) -> Value:
+    given = _in_one_scale(context, inputs)
+    return context.move("Concat", given, axis=axis_of(axis, len(inputs[0].shape)))
+
+
+@lower(Op.PACK)
+def pack(context: Context, inputs: Sequence[Value], axis: int) -> Value:
+    axis = axis_of(axis, len(inputs[0].shape) + 1)
+    shape = inputs[0].shape
+    given = [context.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in _in_one_scale(context, inputs)]
+    return context.move("Concat", given, axis=axis)
+
+
+def _in_one_scale(context: Context, inputs: Sequence[Value]) -> list[Value]:
+    """Codes of other scales than the result's, in that."""
+    type, out = context.call.results[0], context.result()
+    return [x if x.same_codes(out) else context.quantise(context.real(x), type) for x in inputs]
+
+
+@lower(Op.SPLIT)
+def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
+    parts = [context.result(position) for position in range(num_splits)]
+    options = {"axis": axis_of(axis, len(input.shape)), "num_outputs": num_splits}
+    context.nodes.append(Node("Split", [input], list(parts), options))
+    return parts
+
+
+@lower(Op.PAD)
+def pad(context: Context, input: Value, paddings: Array) -> Value:
+    return context.pad(input, paddings.tolist(), 0)
+
+
+@lower(Op.PAD_V2)
+def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
+    codes = input.codes
+    number = pad_value if codes is None else (pad_value - codes.zero_point) * codes.scale
+    return context.pad(input, paddings.tolist(), number)
+
+
+@lower(Op.MIRROR_PAD)
+def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Value:
+    """By positions: ONNX's Pad does not repeat the edge, as the symmetric mode does."""
+    value = input
+    for axis, around in enumerate(paddings.tolist()):
+        if any(around):
+            places = np.pad(np.arange(value.shape[axis]), around, mode="symmetric" if mode else "reflect")
+            shape = (*value.shape[:axis], len(places), *value.shape[axis + 1 :])
+            value = context.emit("Gather", [value, constant(places)], value.like(shape), axis=axis)
+    return value
+
+
+@lower(Op.SLICE)
+def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
+    return context.slice(input, begin.tolist(), context.result().shape)
+
+
+@lower(Op.STRIDED_SLICE)
+def strided_slice(
+    context: Context,
+    input: Value,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    begin_mask: int,
+    end_mask: int,
+    shrink_axis_mask: int,
+) -> Value:
+    """Positions from the end, and those outside, mean the same to ONNX; a mask is what lies beyond."""
+    begins, ends, shape = begin.tolist(), end.tolist(), []
+    for axis, (size, step) in enumerate(zip(input.shape, strides.tolist(), strict=True)):
+        if begin_mask >> axis & 1:
+            begins[axis] = 0 if step > 0 else size - 1
+        if end_mask >> axis & 1:
+            ends[axis] = size if step > 0 else FARTHEST
+        shape.append(
+            len(range(*slice(begins[axis], None if ends[axis] == FARTHEST else ends[axis], step).indices(size)))
+        )
+    places = [constant(begins), constant(ends), constant(range(len(shape))), constant(strides)]
+    taken = context.emit("Slice", [input, *places], input.like(shape))
+    return context.reshape(taken, context.result().shape)
+
+
+@lower(Op.GATHER)
+def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
+    return context.move("Gather", [input, indices], axis=axis_of(axis, len(input.shape)))
+
+
+@lower(Op.EMBEDDING_LOOKUP)
+def embedding_lookup(context: Context, lookups: Value, values: Value) -> Value:
+    return context.move("Gather", [values, lookups], axis=0)
+
+
+@lower(Op.TILE)
+def tile(context: Context, input: Value, multiples: Array) -> Value:
+    return context.move("Tile", [input, constant(multiples)])
+
+
+@lower(Op.REVERSE)
+def reverse(context: Context, input: Value, axis: Array) -> Value:
+    axes = [axis_of(int(each), len(input.shape)) for each in np.asarray(axis).reshape(-1)]
+    places = [constant([start] * len(axes)) for start in (-1, FARTHEST)]
+    return context.move("Slice", [input, *places, constant(axes), constant([-1] * len(axes))])

@@ -1,0 +1,114 @@
+"""Operations along axes that leave fewer elements, and those that relate elements to others of their axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.lowering import require
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.model.operand import Array
+from nnapi.ops.shapes import axis_of
+
+KINDS = {
+    Op.MEAN: "ReduceMean",
+    Op.REDUCE_MAX: "ReduceMax",
+    Op.REDUCE_MIN: "ReduceMin",
+    Op.REDUCE_PROD: "ReduceProd",
+    Op.REDUCE_SUM: "ReduceSum",
+    Op.REDUCE_ALL: "ReduceMin",
+    Op.REDUCE_ANY: "ReduceMax",
+}
+SMALLEST_LENGTH = 1e-6
+"""Of a vector that L2_NORMALIZATION divides: zeros stay zeros."""
+
+
+@lower(*KINDS)
+def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
+    kind = KINDS[context.call.operation.code]
+    along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
+    out = context.result()
+    is_whole = len(along) == len(input.shape) and not keep_dims  # which leaves one dimension, to ONNX none
+    x = context.real(input)
+    if out.element == np.bool_:
+        x = context.emit("Cast", [x], x.like(element=np.int32), to=np.dtype(np.int32))
+    elif out.codes is not None and kind == "ReduceMean":
+        return _mean_of_codes(context, input, along, bool(keep_dims))
+    shape = (1,) * len(x.shape) if is_whole else out.shape
+    reduced = context.emit(kind, [x, constant(along)], x.like(shape), keepdims=int(bool(keep_dims) or is_whole))
+    reduced = context.reshape(reduced, out.shape)
+    if out.element == np.bool_:
+        return context.emit("Cast", [reduced], out, to=out.element)
+    return context.store(reduced)
+
+
+def _mean_of_codes(context: Context, input: Value, along: list[int], keep_dims: bool) -> Value:
+    """The highest code not above the mean of the codes, which is a whole number of their count's parts."""
+    assert input.codes is not None
+    x, scale = context.real(input), input.codes.scale
+    shape = [1 if i in along else size for i, size in enumerate(x.shape)]
+    mean = context.emit("ReduceMean", [x, constant(along)], x.like(shape), keepdims=1)
+    half = 0.5 / (input.size / mean.size)
+    steps = context.emit("Div", [mean, context.fill(x, scale)], mean.like())
+    above = context.emit("Add", [steps, context.fill(x, half)], mean.like())
+    floored = context.emit("Floor", [above], mean.like())
+    real = context.emit("Mul", [floored, context.fill(x, scale)], mean.like())
+    return context.store(context.reshape(real, context.result().shape))
+
+
+@lower(Op.ARGMAX, Op.ARGMIN)
+def extreme_place(context: Context, input: Value, axis: int) -> Value:
+    out, axis = context.result(), axis_of(axis, len(input.shape))
+    kind = "ArgMax" if context.kind == "ARGMAX" else "ArgMin"
+    shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
+    x = context.real(input)
+    found = context.emit(kind, [x], x.like(shape, element=np.int64), axis=axis, keepdims=1)
+    return context.emit("Cast", [context.reshape(found, out.shape)], out, to=out.element)
+
+
+@lower(Op.TOPK_V2)
+def top_k(context: Context, input: Value, k: int) -> list[Value]:
+    """NNAPI promises no order among equals."""
+    values, places = context.result(0), context.result(1)
+    x = context.real(input)
+    found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
+    context.emit("TopK", [x, constant([k])], found, axis=len(x.shape) - 1)
+    context.nodes[-1].outputs.append(where)
+    narrow = context.emit("Cast", [where], places, to=places.element)
+    return [context.store(found, 0, activated=False), narrow]
+
+
+@lower(Op.L2_NORMALIZATION)
+def l2_normalization(context: Context, input: Value, axis: int) -> Value:
+    x, axis = context.real(input), axis_of(axis, len(input.shape))
+    shape = [1 if i == axis else size for i, size in enumerate(x.shape)]
+    length = context.emit("ReduceL2", [x, constant([axis])], x.like(shape), keepdims=1)
+    smallest = max(SMALLEST_LENGTH, float(np.finfo(x.element).tiny))
+    divisor = context.emit("Max", [length, context.fill(x, smallest)], length.like())
+    return context.store(context.emit("Div", [x, divisor], x.like()))
+
+
+@lower(Op.LOCAL_RESPONSE_NORMALIZATION)
+def local_response_normalization(
+    context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
+) -> Value:
+    """ONNX's is along the second axis, and its alpha is divided by the size of the window."""
+    require(input.element == np.float32, "ONNX's LRN is computed in float32 alone")
+    rank, size = len(input.shape), 2 * radius + 1
+    axis = axis_of(axis, rank)
+    whole = context.reshape(input, (1,) * (4 - rank) + input.shape)
+    place = axis + 4 - rank
+    order = [0, place, *(i for i in range(1, 4) if i != place)] if place else [1, 0, 2, 3]
+    turned = context.transpose(whole, order)
+    options = {"alpha": float(alpha) * size, "beta": float(beta), "bias": float(bias), "size": size}
+    made = context.emit("LRN", [turned], turned.like(), **options)
+    return context.reshape(context.transpose(made, np.argsort(order).tolist()), input.shape)
+
+
+@lower(Op.INSTANCE_NORMALIZATION)
+def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
+    channels = input.shape[3]
+    factors = [constant(np.full(channels, number), input.element) for number in (gamma, beta)]
+    x = context.to_nchw(input)
+    return context.to_nhwc(context.emit("InstanceNormalization", [x, *factors], x.like(), epsilon=float(epsilon)))

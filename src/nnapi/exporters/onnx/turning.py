@@ -1,0 +1,134 @@
+"""Transposes sink through what does not care for the order of axes, and cancel: images are turned once at each end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.exporters.onnx.graph import Graph, Node, Value, constant
+
+Order = tuple[int, ...]
+_EACH_ELEMENT = """
+Abs Neg Exp Log Floor Sin Sqrt Tanh Sigmoid Relu HardSwish Reciprocal Not Cast Clip Elu Identity Add Sub Mul Div Max Min
+Pow And Or Xor Equal Less LessOrEqual Greater GreaterOrEqual Where QuantizeLinear DequantizeLinear Concat
+"""
+EACH_ELEMENT = frozenset(_EACH_ELEMENT.split())
+"""Operators that give each element from those at the same place; Concat once its axis is another."""
+
+
+def sink_transposes(graph: Graph) -> Graph:
+    """The same graph with fewer Transposes."""
+    return _Sinking().run(graph)
+
+
+class _Sinking:
+    """``turned`` says of values that no node has written yet what they are the Transpose of."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.turned: dict[Value, tuple[Value, Order]] = {}
+
+    def run(self, graph: Graph) -> Graph:
+        for node in graph.nodes:
+            self._take(node)
+        for value in graph.outputs:
+            self._write(value)
+        return Graph(remove_unread(self.nodes, graph.outputs), graph.inputs, graph.outputs, graph.name)
+
+    def _take(self, node: Node) -> None:
+        if node.kind == "Transpose":
+            self._turn(node)
+        elif node.kind in EACH_ELEMENT and self._sink(node):
+            return
+        else:
+            for value in node.read():
+                self._write(value)
+            inner = {name: sink_transposes(each) for name, each in node.attributes.items() if isinstance(each, Graph)}
+            node.attributes.update(inner)
+            self.nodes.append(node)
+
+    def _turn(self, node: Node) -> None:
+        (given,), order = node.inputs, tuple(node.attributes["perm"])
+        assert given is not None
+        source, before = self.turned.get(given, (given, tuple(range(len(order)))))
+        self.turned[node.output] = source, tuple(before[axis] for axis in order)
+
+    def _sink(self, node: Node) -> bool:
+        """Apply the node to what its inputs are Transposes of, where they agree; the result is turned instead."""
+        orders = {self.turned[value][1] for value in node.inputs if value in self.turned}
+        if len(orders) != 1:
+            return False
+        (order,) = orders
+        rank = len(order)
+        inputs = [self._as_source(value, order, node) for value in node.inputs]
+        if any(given is None and value is not None for given, value in zip(inputs, node.inputs, strict=True)):
+            return False
+        if len(node.output.shape) != rank:
+            return False
+        back = tuple(np.argsort(order).tolist())
+        source = node.output.like([node.output.shape[axis] for axis in back])
+        attributes = dict(node.attributes)
+        if node.kind == "Concat":
+            attributes["axis"] = order[attributes["axis"]]
+        self.nodes.append(Node(node.kind, inputs, [source], attributes))
+        self.turned[node.output] = source, order
+        return True
+
+    def _as_source(self, value: Value | None, order: Order, node: Node) -> Value | None:
+        """What an input is before it is turned in that order; None where nothing cheap gives that."""
+        if value is None:
+            return None
+        if value in self.turned:
+            return self.turned[value][0]
+        if value.data is None:
+            return None
+        if value.size == 1 and node.kind != "Concat":
+            return constant(value.data.reshape(()), value.element)
+        if value.codes is None and node.kind in ("QuantizeLinear", "DequantizeLinear"):
+            return None
+        data = value.data.reshape((1,) * (len(order) - len(value.shape)) + value.shape)
+        data = np.ascontiguousarray(data.transpose(np.argsort(order)))
+        return value.like(data.shape, data=data)
+
+    def _write(self, value: Value) -> None:
+        """Have a value that is read in its own order."""
+        if value not in self.turned:
+            return
+        source, order = self.turned.pop(value)
+        if order == tuple(range(len(order))):
+            self.nodes.append(Node("Identity", [source], [value]))
+        elif sum(source.shape[axis] != 1 for axis in order) <= 1 or _moves_nothing(source.shape, order):
+            self.nodes.append(Node("Reshape", [source, constant(value.shape)], [value]))
+        else:
+            self._write(source)
+            self.nodes.append(Node("Transpose", [source], [value], {"perm": list(order)}))
+
+
+def _moves_nothing(shape: Sequence[int], order: Order) -> bool:
+    """Whether only axes of one element change places."""
+    rest = [axis for axis in order if shape[axis] != 1]
+    return rest == sorted(rest)
+
+
+def remove_unread(nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
+    """The nodes that lead to the outputs; an Identity between two others is skipped."""
+    same: dict[Value, Value] = {}
+    kept: list[Node] = []
+    fixed = set(outputs)
+    for node in nodes:
+        for inner in node.graphs():
+            fixed.update(inner.outputs, *(each.read() for each in inner.nodes))
+    for node in nodes:
+        node.inputs = [None if value is None else same.get(value, value) for value in node.inputs]
+        given = node.inputs[0] if node.inputs else None
+        if node.kind == "Identity" and node.output not in fixed and given is not None:
+            same[node.output] = given
+        else:
+            kept.append(node)
+    needed, result = set(outputs), []
+    for node in reversed(kept):
+        if not needed.isdisjoint(node.outputs):
+            result.append(node)
+            needed.update(node.read())
+    return result[::-1]

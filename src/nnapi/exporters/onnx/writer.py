@@ -1,0 +1,171 @@
+"""A graph as an ONNX file, by the library ``onnx``, which also checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.errors import BadDataError, OpFailedError
+from nnapi.exporters.onnx.graph import Graph, Node, Value
+
+if TYPE_CHECKING:
+    import onnx
+
+OPSET, WIDE_OPSET = 20, 21
+"""The opset, and the one for codes of 16 bits: ONNX Runtime 1.31 mistakes the types of codes where it could do with the
+first."""
+IR_VERSIONS = {OPSET: 9, WIDE_OPSET: 10}
+"""The version of the format that came with an opset."""
+INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
+LARGEST = 2**31 - 2**20
+"""Bytes of constants up to which they lie within the file: a protocol buffer is smaller than 2 GiB."""
+SMALL = 1024
+"""Bytes below which a constant always lies within the file."""
+SHORT = 16
+"""Elements up to which equal constants are one."""
+
+
+@dataclass(frozen=True)
+class File:
+    """``content`` is the model; ``data`` what lies in a file beside it, in this order."""
+
+    content: bytes
+    data: Sequence[np.ndarray[Any, Any]]
+
+
+def serialise(graph: Graph, notes: Iterable[str], data_name: str) -> File:
+    """The graph as a checked file. Constants of more than 2 GiB lie beside it, in a file of that name.
+
+    OpFailedError where the library is missing, BadDataError where it finds the file wrong.
+    """
+    try:
+        from onnx import checker, helper
+    except ImportError:
+        raise OpFailedError(INSTALL) from None
+    work = _Writer(graph, data_name)
+    opset = WIDE_OPSET if _has_wide_codes(graph) else OPSET
+    model = helper.make_model(
+        work.graph(graph, work.initializers),
+        ir_version=IR_VERSIONS[opset],
+        opset_imports=[helper.make_opsetid("", opset)],
+        producer_name="nnapi",
+        producer_version=version("nnapi"),
+        doc_string="\n".join(notes),
+    )
+    content: bytes = model.SerializeToString()
+    try:
+        checker.check_model(_without_data(model) if work.external else content)
+    except checker.ValidationError as error:
+        raise BadDataError(f"ONNX's checker refuses what would be written: {error}") from None
+    return File(content, work.external)
+
+
+def _has_wide_codes(graph: Graph) -> bool:
+    coded = [node for node in graph.nodes if node.kind in ("QuantizeLinear", "DequantizeLinear")]
+    values = [value for node in coded for value in (node.inputs[0], node.output)]
+    return any(value is not None and value.element in (np.int16, np.uint16) for value in values) or any(
+        _has_wide_codes(inner) for node in graph.nodes for inner in node.graphs()
+    )
+
+
+class _Writer:
+    """``names`` are those that are taken, whatever graph they stand in."""
+
+    def __init__(self, graph: Graph, data_name: str) -> None:
+        self.names: dict[Value, str] = {}
+        self.initializers: list[onnx.TensorProto] = []
+        self.external: list[np.ndarray[Any, Any]] = []
+        self._taken: set[str] = set()
+        self._equal: dict[Any, str] = {}
+        self._offset = 0
+        self._data_name = data_name
+        constants = {value for node in graph.nodes for value in node.read() if value.data is not None}
+        self._is_large = sum(value.data.nbytes for value in constants if value.data is not None) > LARGEST
+        for side, values in (("input", graph.inputs), ("output", graph.outputs)):
+            for position, value in enumerate(values):
+                self._name(value, f"{side}_{position}")
+
+    def graph(self, graph: Graph, initializers: Sequence[onnx.TensorProto] = ()) -> onnx.GraphProto:
+        from onnx import helper
+
+        inputs = [self._info(value) for value in graph.inputs]
+        nodes = [self._node(node) for node in graph.nodes]
+        outputs = [self._info(value) for value in graph.outputs]
+        return helper.make_graph(nodes, graph.name or "model", inputs, outputs, list(initializers))
+
+    def _node(self, node: Node) -> onnx.NodeProto:
+        from onnx import helper
+
+        inputs = ["" if value is None else self._read(value) for value in node.inputs]
+        attributes = {name: self._attribute(value) for name, value in node.attributes.items()}
+        outputs = [self._name(value, node.kind) for value in node.outputs]
+        return helper.make_node(node.kind, inputs, outputs, outputs[0], **attributes)
+
+    def _attribute(self, value: Any) -> Any:
+        from onnx import helper
+
+        if isinstance(value, Graph):
+            return self.graph(value)
+        return helper.np_dtype_to_tensor_dtype(value) if isinstance(value, np.dtype) else value
+
+    def _info(self, value: Value) -> onnx.ValueInfoProto:
+        from onnx import helper
+
+        shape = [value.open.get(axis, size) for axis, size in enumerate(value.shape)]
+        element = helper.np_dtype_to_tensor_dtype(value.element)
+        return helper.make_tensor_value_info(self._name(value, "value"), element, shape)
+
+    def _name(self, value: Value, otherwise: str) -> str:
+        """The name of a value, made unique where it is first asked for."""
+        name = self.names.get(value)
+        if name is None:
+            name = stem = value.name or otherwise
+            number = 0
+            while name in self._taken:
+                number += 1
+                name = f"{stem}_{number}"
+            self._taken.add(name)
+            self.names[value] = name
+        return name
+
+    def _read(self, value: Value) -> str:
+        if value.data is None or value in self.names:
+            return self._name(value, "value")
+        key = (value.element, value.shape, value.data.tobytes()) if value.size <= SHORT else value
+        found = self._equal.get(key)
+        if found is None:
+            found = self._equal[key] = self._name(value, "constant")
+            self.initializers.append(self._tensor(found, value.data))
+        return found
+
+    def _tensor(self, name: str, data: np.ndarray[Any, Any]) -> onnx.TensorProto:
+        from onnx import TensorProto, numpy_helper
+
+        if not self._is_large or data.nbytes < SMALL:
+            tensor: onnx.TensorProto = numpy_helper.from_array(np.ascontiguousarray(data).reshape(data.shape), name)
+            return tensor
+        tensor = numpy_helper.from_array(data[:0], name)
+        tensor.dims[:] = data.shape
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, text in (("location", self._data_name), ("offset", self._offset), ("length", data.nbytes)):
+            tensor.external_data.add(key=key, value=str(text))
+        self.external.append(data)
+        self._offset += data.nbytes
+        return tensor
+
+
+def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model for the checker, which would look for the data's file: constants as inputs."""
+    from onnx import ModelProto, helper
+
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for tensor in copy.graph.initializer:
+        copy.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    del copy.graph.initializer[:]
+    return copy
