@@ -36,6 +36,8 @@ TESTED_BY = {
     "drivers/xnnpack/context.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/onnx": "importers/onnx",
+    "exporters/nested.py": "exporters/test_onnx_export.py",
+    "exporters/onnx": "exporters/test_onnx_export.py",
     "exporters/tflite": "exporters/test_export.py",
     "formats/tflite/named_tensors.py": "exporters/test_export.py",
     "cli/export.py": "cli/test_export_command.py",

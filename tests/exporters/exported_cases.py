@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nnapi
-from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError
+from nnapi.model.operand import OperandType
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
 from nnapi.testing.example import Example
 
 Arrays = Sequence[np.ndarray[Any, Any]]
-BOOL8 = OperandCode.TENSOR_BOOL8
 
 
 class Outcome(NamedTuple):
@@ -97,3 +96,38 @@ def _first_reason(message: str) -> str:
     """Of the first operation that is refused, without its number."""
     text = message.partition(" cannot be written as ")[2].partition(": ")[2] or message
     return text.split("; ")[0].partition(": ")[2] or text
+
+
+def run_network(path: Path, way: str, folder: Path) -> Outcome:
+    """How far a network's file is from what the reference computes of the model: the reason says it."""
+    suffix, run = WAYS[way]
+    try:
+        model = nnapi.load(path)
+        nnapi.export(model, folder / f"network{suffix}")
+    except NnapiError as error:
+        return Outcome("refused", error.message)
+    rng = np.random.default_rng(1)
+    inputs = [_random(model.operands[index].type, rng) for index in model.inputs]
+    ours = nnapi.compile(model, "nnapi-reference").run(*inputs)
+    try:
+        theirs = run(folder / f"network{suffix}", inputs)
+    except Exception as error:
+        return Outcome("wrong", f"{type(error).__name__}: {' '.join(str(error).split())}")
+    return Outcome("passed", "; ".join(_distance(*pair) for pair in zip(ours, theirs, strict=True)))
+
+
+def _random(type: OperandType, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    shape = [size or 1 for size in type.dimensions]
+    if type.dtype.kind == "f":
+        return rng.uniform(-1, 1, shape).astype(type.dtype)
+    limits = np.iinfo(type.dtype) if type.is_quantized else np.iinfo(np.int8)
+    low = limits.min if type.is_quantized else 0
+    return rng.integers(low, limits.max + 1, shape).astype(type.dtype)
+
+
+def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> str:
+    """The largest difference: of numbers relative to the largest, of codes in codes."""
+    apart = np.abs(a.astype(np.float64) - b.reshape(a.shape).astype(np.float64))
+    if a.dtype.kind != "f":
+        return f"{int(apart.max(initial=0))} codes, {np.mean(apart == 0):.2%} equal"
+    return f"{apart.max(initial=0) / (np.abs(a).max(initial=0) or 1):.1e}"

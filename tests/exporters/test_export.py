@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -84,17 +85,29 @@ def test_an_open_batch_stays_open(tmp_path: Path) -> None:
 
 def test_everything_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
     model = nnapi.Model("mine")
-    type = nnapi.tensor("float16", (2, 3))
-    x, y, z = (model.add_operand(type, name) for name in "xyz")
+    x, y, z = (model.add_operand(nnapi.tensor("float32", (2, 3)), name) for name in "xyz")
+    rank = model.add_operand(nnapi.OperandType(nnapi.OperandCode.INT32))
     model.add_operation(OperationCode.RELU, [x], [y])
+    model.add_operation(OperationCode.RANK, [y], [rank])
     model.add_operation(OperationCode.TANH, [y], [z])
-    model.identify_inputs_and_outputs([x], [z])
+    model.identify_inputs_and_outputs([x], [z, rank])
     model.finish()
-    with pytest.raises(
-        BadDataError, match=r"mine cannot be written as .tflite: RELU \(#0\): TFLite's operators compute no"
-    ):
-        nnapi.export(model, tmp_path / "half.tflite")
-    assert not (tmp_path / "half.tflite").exists()
+    with pytest.raises(BadDataError, match=r"mine cannot be written as .tflite: RANK \(#1\): TFLite has no operator"):
+        nnapi.export(model, tmp_path / "rank.tflite")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failure_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        nnapi.export(nnapi.load(single("ABS", [f32(2)], f32(2))), path)
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"old"]
 
 
 def test_what_fails_while_it_is_written_leaves_the_old_file(tmp_path: Path) -> None:
@@ -111,7 +124,7 @@ def test_what_fails_while_it_is_written_leaves_the_old_file(tmp_path: Path) -> N
 
 def test_the_suffix_says_the_format(tmp_path: Path) -> None:
     model = nnapi.load(single("ABS", [f32(2)], f32(2)))
-    with pytest.raises(BadDataError, match="out.txt: models are written as .tflite"):
+    with pytest.raises(BadDataError, match="out.txt: models are written as .tflite or .onnx"):
         nnapi.export(model, tmp_path / "out.txt")
 
 

@@ -22,11 +22,13 @@ NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 class Context(lowering.Context):
     """One call on its way into the file. Codes are computed with as the numbers that they stand for, between
-    DequantizeLinear and QuantizeLinear."""
+    DequantizeLinear and QuantizeLinear. ``turned`` are constants that other calls have with their axes in another
+    order."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, turned: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
         super().__init__(call)
         self.nodes: list[Node] = []
+        self._turned = turned
 
     @property
     def kind(self) -> str:
@@ -115,7 +117,10 @@ class Context(lowering.Context):
         """The axes in another order."""
         shape = tuple(value.shape[axis] for axis in order)
         if value.data is not None:
-            return value.like(shape, data=np.ascontiguousarray(value.data.transpose(order)))
+            key = value, tuple(order)
+            if key not in self._turned:
+                self._turned[key] = value.like(shape, data=np.ascontiguousarray(value.data.transpose(order)))
+            return self._turned[key]
         return self.emit("Transpose", [value], value.like(shape), perm=list(order))
 
     def pad(self, value: Value, around: Sequence[Sequence[int]], number: float) -> Value:

@@ -29,11 +29,12 @@ class Conversion(NestingLowering[Value, Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)
         self.nodes: list[Node] = []
+        self._turned: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
     # What the framework asks
 
     def context(self, call: Call) -> Context:
-        return Context(call)
+        return Context(call, self._turned)
 
     def make_value(self, operand: Operand) -> Value:
         type = self.types.get(operand.index, operand.type)

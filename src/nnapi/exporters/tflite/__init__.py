@@ -19,6 +19,6 @@ def write(model: Model, path: Path) -> None:
     conversion = Conversion(model).run()
     refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
     need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
-    content = serialise(conversion.finish(), write_named_tensors)
+    content = serialise(conversion.finish(), write_named_tensors, conversion.subgraphs)
     with replace_file(path, PUBLIC) as file:
         file.write(content)

@@ -12,9 +12,10 @@ from nnapi.drivers import lowering
 from nnapi.drivers.lowering import Rules, Unsupported, require
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.model.call import Call
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 
 TYPES: Mapping[int, str] = {
+    OperandCode.TENSOR_FLOAT16: "f32",
     OperandCode.TENSOR_FLOAT32: "f32",
     OperandCode.TENSOR_INT32: "i32",
     OperandCode.TENSOR_QUANT8_ASYMM: "u8",
@@ -24,8 +25,9 @@ TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_QUANT16_SYMM: "i16",
     OperandCode.TENSOR_BOOL8: "bool",
 }
-"""Element types of the file by operand code."""
-REASONS = {OperandCode.TENSOR_FLOAT16: "TFLite's operators compute no float16"}
+"""Element types of the file by operand code; no operator computes float16, which is converted at the ends."""
+SHIFT = 128
+"""What an unsigned code is above the signed one that means the same number."""
 RULES = Rules()
 lower = RULES.lower
 
@@ -34,7 +36,7 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
     """The file's tensor for an operand."""
     element, shape = TYPES.get(type.code), type.dimensions
     if element is None:
-        raise Unsupported(REASONS.get(OperandCode(type.code), f"TFLite has no {type.name}, which {name} is"))
+        raise Unsupported(f"TFLite has no {type.name}, which {name} is")
     if not shape or 0 in shape:
         raise Unsupported(f"{name} has open dimensions: {type}")
     data = None if value is None else value.astype(DTYPES[element], copy=False).reshape(shape)
@@ -76,8 +78,59 @@ class Context(lowering.Context):
         shape = tuple(tensor.shape[axis] for axis in order)
         return self.emit("TRANSPOSE", [tensor, constant(list(order))], tensor.like(shape=shape))
 
+    def reshape(self, tensor: Tensor, shape: Shape, output: Tensor | None = None) -> Tensor:
+        """The same elements under other dimensions."""
+        if output is None and tensor.shape == shape:
+            return tensor
+        return self.emit("RESHAPE", [tensor, constant(shape)], output or tensor.like(shape=shape))
+
     def requantise(self, tensor: Tensor, type: OperandType) -> Tensor:
         """A result as its operand keeps it, in another scale and zero point."""
         kept = tensor_of(type, tensor.name)
         require(kept.type in ("u8", "i8"), f"TFLite does not requantise {type.name}")
         return self.emit("QUANTIZE", [tensor], kept)
+
+    # Numbers instead of codes, where TFLite's operator takes none, or others
+
+    def real(self, tensor: Tensor) -> Tensor:
+        """The numbers behind codes; a tensor without itself."""
+        if not tensor.is_quantized:
+            return tensor
+        require(tensor.type in ("u8", "i8", "i16"), f"TFLite does not dequantise {tensor}")
+        return self.emit("DEQUANTIZE", [tensor], tensor.like(type="f32", scale=0.0, zero_point=0))
+
+    def real_result(self, position: int = 0) -> Tensor:
+        """A tensor of numbers for :meth:`store`."""
+        return self.result(position).like(type="f32", scale=0.0, zero_point=0)
+
+    def store(self, real: Tensor, position: int = 0) -> Tensor:
+        """Numbers as the result has them: as codes where it has codes."""
+        result = self.result(position)
+        return self.emit("QUANTIZE", [real], result) if result.is_quantized else real
+
+    def fill(self, tensor: Tensor, number: float) -> Tensor:
+        """A number to compute with beside a tensor of numbers."""
+        return Tensor(tensor.type, (1,), data=np.full(1, number, DTYPES[tensor.type]))
+
+    # Codes as signed or unsigned ones
+
+    def turn(self, tensor: Tensor, type: str) -> Tensor:
+        """The same numbers as codes of 8 bits with or without a sign, 128 apart."""
+        if tensor.type == type:
+            return tensor
+        shift = SHIFT if type == "u8" else -SHIFT
+        turned = tensor.like(type=type, zero_point=tensor.zero_point + shift)
+        if tensor.data is None:
+            return self.emit("QUANTIZE", [tensor], turned)
+        turned.data = np.bitwise_xor(tensor.data.view(np.uint8), np.uint8(SHIFT)).view(DTYPES[type])
+        return turned
+
+    def turned_result(self, type: str) -> Tensor:
+        """A tensor of signed or unsigned codes for :meth:`turn_back`."""
+        result = self.result()
+        shift = SHIFT if type == "u8" else -SHIFT
+        return result if result.type == type else result.like(type=type, zero_point=result.zero_point + shift)
+
+    def turn_back(self, tensor: Tensor) -> Tensor:
+        """Codes as the result has them."""
+        return self.emit("QUANTIZE", [tensor]) if self.result().type != tensor.type else tensor

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
-from nnapi.drivers.lowering import Lowering, Unsupported, assume_shapes, name_of
+from collections.abc import Sequence
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.lowering import Unsupported, assume_shapes, name_of
+from nnapi.exporters.nested import NestingLowering, need_alike
 from nnapi.exporters.tflite import rules
 from nnapi.exporters.tflite.context import RULES, Context, tensor_of
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
+from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.quantization import same_quantization
 
 assert rules  # imported for their registration
 
 
-class Conversion(Lowering[Tensor, Context]):
-    """One model on its way into a file. Its operators stand in the model's order, none rewritten."""
+class Conversion(NestingLowering[Tensor, Context]):
+    """One model on its way into a file. Its operators stand in the model's order, none rewritten. ``subgraphs`` are
+    those of the whole file to which control flow refers, by their numbers from 1 on."""
 
     rules = RULES
-    no_rule = "TFLite has no operator with this meaning, or the exporter no way to say it"
+    no_rule = "TFLite has no operator with this meaning, and the exporter no composition"
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model, assume_shapes(model))
+    def __init__(
+        self, model: Model, shapes: Sequence[Shape | None] | None = None, subgraphs: list[Graph] | None = None
+    ) -> None:
+        super().__init__(model, assume_shapes(model) if shapes is None else shapes)
         self.operators: list[Operator] = []
+        self.subgraphs: list[Graph] = [] if subgraphs is None else subgraphs
+        self._given: dict[int, Tensor] = {}
+
+    # What the framework asks
 
     def context(self, call: Call) -> Context:
         return Context(call)
+
+    def add_input(self, operand: Operand) -> None:
+        """A float16 input is converted once; whoever reads an omitted one is refused."""
+        type = self.types.get(operand.index, operand.type)
+        if type is not None and type.code == OperandCode.TENSOR_FLOAT16:
+            inner = self.value(operand.index)
+            outer = self._given[operand.index] = inner.like(type="f16")
+            outer.signature = inner.signature
+            self.operators.append(_cast(outer, inner))
 
     def make_value(self, operand: Operand) -> Tensor:
         type = self.types.get(operand.index, operand.type)
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
-        return self._name_tensor(tensor_of(type, name_of(operand), self.constants.get(operand.index)), operand)
+        value = self.constants.get(operand.index)
+        if value is not None and type.code == OperandCode.TENSOR_FLOAT16:
+            kept = Tensor("f16", type.dimensions, data=value, name=operand.name)
+            real = self._name_tensor(tensor_of(type, name_of(operand)), operand)
+            self.operators.append(Operator("DEQUANTIZE", [kept], [real]))
+            return real
+        return self._name_tensor(tensor_of(type, name_of(operand), value), operand)
 
     def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
         return context.transpose(value, order)
@@ -41,15 +69,90 @@ class Conversion(Lowering[Tensor, Context]):
             tensor if same_quantization(*pair) else context.requantise(tensor, pair[1])
             for tensor, pair in zip(results, zip(made, kept, strict=True), strict=False)
         ]
+        own = {tensor for operator in context.operators for tensor in operator.outputs}
+        for position, tensor in enumerate(results):
+            if tensor not in own or tensor in results[:position]:
+                results[position] = context.reshape(tensor, tensor.shape, tensor.like())
         self.operators += context.operators
         for index, result in zip(call.outputs, results, strict=True):
             self._name_tensor(result, self.model.operands[index])
         return results
 
+    # Models within
+
+    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+        types = self.given_types(given)
+        then, otherwise = (self._lower_nested(model, types[1:]) for model in models)
+        need_alike("the results of its models", then.result_types(), otherwise.result_types())
+        numbers = [self._add(each.finish()) for each in (then, otherwise)]
+        options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
+        self._refer("IF", call, given, then.result_types(), options)
+        return then.result_types()
+
+    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+        """TFLite's body hands on what NNAPI's leaves as it is."""
+        types = self.given_types(given)
+        condition, body = (self._lower_nested(model, types) for model in models)
+        need_alike("the state before and after a pass", types, body.result_types())
+        graph = body.finish()
+        for tensor in graph.inputs[len(graph.outputs) :]:
+            copy = tensor.like()
+            graph.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
+            graph.outputs.append(copy)
+        numbers = [self._add(condition.finish()), self._add(graph)]
+        options = dict(zip(("cond_subgraph_index", "body_subgraph_index"), numbers, strict=True))
+        self._refer("WHILE", call, given, types, options)
+        return types[: len(call.outputs)]
+
+    def result_types(self) -> list[OperandType]:
+        return self.given_types(self.model.outputs)
+
     def finish(self) -> Graph:
         """The graph, once everything is supported."""
-        inputs, outputs = ([self.value(index) for index in side] for side in (self.model.inputs, self.model.outputs))
-        return Graph(self.operators, inputs, outputs)
+        inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]
+        outputs = [self._as_given(index) for index in self.model.outputs]
+        return Graph(self.operators, inputs, outputs, name=self.model.name)
+
+    def _as_given(self, index: int) -> Tensor:
+        inner = self.value(index)
+        if self.model.operands[index].type.code != OperandCode.TENSOR_FLOAT16:
+            return inner
+        outer = inner.like(type="f16")
+        outer.signature = inner.signature
+        self.operators.append(_cast(inner, outer))
+        return outer
+
+    def _lower_nested(self, model: Model, types: Sequence[OperandType]) -> Conversion:
+        inner = Conversion(model, [each.dimensions for each in types], self.subgraphs).run()
+        refused = [verdict.reason for verdict in inner.verdicts if not verdict.supported]
+        if refused:
+            raise Unsupported(f"{model.name}: {'; '.join(refused)}")
+        return inner
+
+    def _add(self, graph: Graph) -> int:
+        """Add a subgraph to the file; gives its number there."""
+        self.subgraphs.append(graph)
+        return len(self.subgraphs)
+
+    def _refer(
+        self,
+        kind: str,
+        call: OperationCall,
+        given: Sequence[int],
+        types: Sequence[OperandType],
+        options: dict[str, int],
+    ) -> None:
+        """Append an operator on subgraphs, with a result of each type; float16 goes in and comes out as such."""
+        inputs = [self._as_given(index) for index in given]
+        results = [tensor_of(type, "") for type in types]
+        outer = [
+            result.like(type="f16") if type.code == OperandCode.TENSOR_FLOAT16 else result
+            for result, type in zip(results, types, strict=True)
+        ]
+        self.operators.append(Operator(kind, list(inputs), outer, options))
+        self.operators += [_cast(*pair) for pair in zip(outer, results, strict=True) if pair[0] is not pair[1]]
+        for index, result in zip(call.outputs, results, strict=False):
+            self.values[index] = self._name_tensor(result, self.model.operands[index])
 
     def _name_tensor(self, tensor: Tensor, operand: Operand) -> Tensor:
         """A tensor with its operand's name, and what is open of its dimensions, which are 1 in the file."""
@@ -58,3 +161,7 @@ class Conversion(Lowering[Tensor, Context]):
         if 0 in open_ones and len(open_ones) == len(tensor.shape):
             tensor.signature = tuple(size or -1 for size in open_ones)
         return tensor
+
+
+def _cast(source: Tensor, target: Tensor) -> Operator:
+    return Operator("CAST", [source], [target], {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]})

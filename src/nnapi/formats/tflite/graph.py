@@ -152,6 +152,7 @@ class Graph:
     inputs: list[Tensor] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
     flipped: tuple[bool, ...] = ()
+    name: str = ""
 
     @property
     def ends(self) -> list[Tensor]:
@@ -160,7 +161,7 @@ class Graph:
 
     def with_operators(self, operators: list[Operator]) -> Graph:
         """Other operators between the same ends."""
-        return Graph(operators, self.inputs, self.outputs, self.flipped)
+        return Graph(operators, self.inputs, self.outputs, self.flipped, self.name)
 
     def tensors(self) -> list[Tensor]:
         """Every tensor once: inputs first, then in the order in which operators name them."""

@@ -26,12 +26,12 @@ NAMED = {
 
 def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
     """Append the tensors of a graph with names and open shapes; gives their places."""
-    buffers, places = 0, []
+    places = []
     for tensor in tensors:
-        buffers += tensor.is_constant
+        writer.buffers += tensor.is_constant
         layout = NAMED[tensor.is_quantized, tensor.signature is not None]
         described = {"type": schema.ELEMENTS[tensor.type], "is_variable": tensor.is_variable}
-        place = writer.table(layout, buffer=buffers if tensor.is_constant else 0, **described)
+        place = writer.table(layout, buffer=writer.buffers if tensor.is_constant else 0, **described)
         places.append(place)
         writer.vector(place + layout.at["shape"], tensor.shape)
         name = tensor.name.encode(errors="replace")

@@ -64,7 +64,8 @@ R = REFERENCE
 MODEL = layout_of(schema.Model, version="I", operator_codes=R, subgraphs=R, buffers=R)
 _CODE = {"deprecated_builtin_code": "b", "version": "i", "builtin_code": "i"}
 CODE, CUSTOM_CODE = layout_of(schema.OperatorCode, **_CODE), layout_of(schema.OperatorCode, custom_code=R, **_CODE)
-SUBGRAPH = layout_of(schema.SubGraph, tensors=R, inputs=R, outputs=R, operators=R)
+_SUBGRAPH = {"tensors": R, "inputs": R, "outputs": R, "operators": R}
+SUBGRAPH, NAMED_SUBGRAPH = layout_of(schema.SubGraph, **_SUBGRAPH), layout_of(schema.SubGraph, **_SUBGRAPH, name=R)
 TENSOR = {"shape": R, "type": "b", "buffer": "I", "is_variable": "?"}
 PLAIN, QUANTISED = layout_of(schema.Tensor, **TENSOR), layout_of(schema.Tensor, **TENSOR, quantization=R)
 QUANTIZATION = layout_of(schema.QuantizationParameters, scale=R, zero_point=R, quantized_dimension="i")
@@ -98,10 +99,11 @@ def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
 
 
 class Writer:
-    """Bytes so far, and the vtables among them."""
+    """Bytes so far, the vtables among them, and how many constants were given a buffer."""
 
     def __init__(self) -> None:
         self.out = bytearray()
+        self.buffers = 0
         self._vtables: dict[int, int] = {}
 
     def vtable(self, layout: Layout) -> int:
@@ -148,31 +150,42 @@ WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
 """What appends the tensors of a graph and gives their places."""
 
 
-def serialise(graph: Graph, write: WriteTensors | None = None) -> bytes:
-    """The graph as a file; ``write`` appends its tensors, by default as an engine needs them, without names."""
+def serialise(graph: Graph, write: WriteTensors | None = None, others: Sequence[Graph] = ()) -> bytes:
+    """The graph as a file, and behind it others, to which control flow refers by their numbers from 1 on; ``write``
+    appends the tensors of each, by default as an engine needs them, without names."""
     write = write or _tensors
-    tensors = graph.tensors()
-    index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
-    constants = [tensor for tensor in tensors if tensor.is_constant]
-    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for op in graph.operators))}
+    graphs = [graph, *others]
+    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
     root = writer.table(MODEL, version=3)
     writer.child(0, root)
     writer.children(root + MODEL.at["operator_codes"], len(kinds), lambda: _codes(writer, kinds))
-    (place,) = [writer.vector(root + MODEL.at["subgraphs"], (0,))]
-    subgraph = writer.table(SUBGRAPH)
-    writer.child(place, subgraph)
-    writer.children(subgraph + SUBGRAPH.at["tensors"], len(tensors), lambda: write(writer, tensors))
-    writer.vector(subgraph + SUBGRAPH.at["inputs"], [index[tensor] for tensor in graph.inputs])
-    writer.vector(subgraph + SUBGRAPH.at["outputs"], [index[tensor] for tensor in graph.outputs])
+    writer.children(
+        root + MODEL.at["subgraphs"], len(graphs), lambda: [_subgraph(writer, each, kinds, write) for each in graphs]
+    )
+    constants = [tensor for each in graphs for tensor in each.tensors() if tensor.is_constant]
+    return _with_buffers(writer, root + MODEL.at["buffers"], constants)
+
+
+def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: WriteTensors) -> int:
+    tensors = graph.tensors()
+    index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
+    layout = NAMED_SUBGRAPH if graph.name else SUBGRAPH
+    subgraph = writer.table(layout)
+    writer.children(subgraph + layout.at["tensors"], len(tensors), lambda: write(writer, tensors))
+    writer.vector(subgraph + layout.at["inputs"], [index[tensor] for tensor in graph.inputs])
+    writer.vector(subgraph + layout.at["outputs"], [index[tensor] for tensor in graph.outputs])
+    if graph.name:
+        name = graph.name.encode(errors="replace")
+        writer.raw(subgraph + layout.at["name"], name + b"\0", len(name))
     index[None] = -1
     writer.children(
-        subgraph + SUBGRAPH.at["operators"],
+        subgraph + layout.at["operators"],
         len(graph.operators),
         lambda: _operators(writer, graph.operators, kinds, index),
     )
-    return _with_buffers(writer, root + MODEL.at["buffers"], constants)
+    return subgraph
 
 
 def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
@@ -194,7 +207,7 @@ def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
 def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
     plain, quantised, quantization = map(writer.vtable, (PLAIN, QUANTISED, QUANTIZATION))
     writer.align(RECORD)
-    out, buffers, places = writer.out, 0, []
+    out, buffers, places = writer.out, writer.buffers, []
     for tensor in tensors:
         place = len(out)
         places.append(place)
@@ -229,6 +242,7 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
             count,
             LONG(tensor.zero_point) * count,
         )
+    writer.buffers = buffers
     return places
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.exporters.tflite.context import Context, lower
-from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.ops.shapes import axis_of
 
 RENAMED = {"RELU1": "RELU_N1_TO_1"}
 
@@ -20,11 +25,17 @@ def fusing(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
 
 
 @lower(
-    *(Op.ABS, Op.NEG, Op.EXP, Op.LOG, Op.FLOOR, Op.SIN, Op.SQRT, Op.RSQRT, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH),
+    *(Op.ABS, Op.NEG, Op.EXP, Op.LOG, Op.FLOOR, Op.SIN, Op.SQRT, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH),
     *(Op.RELU, Op.RELU1, Op.RELU6, Op.QUANTIZE, Op.DEQUANTIZE),
 )
 def unary(context: Context, input: Tensor) -> Tensor:
     return context.emit(RENAMED.get(context.kind, context.kind), [input])
+
+
+@lower(Op.RSQRT)
+def reciprocal_root(context: Context, input: Tensor) -> Tensor:
+    """Of codes TFLite takes signed ones with other roundings."""
+    return context.store(context.emit("RSQRT", [context.real(input)], context.real_result()))
 
 
 @lower(Op.LOGICAL_NOT)
@@ -34,19 +45,28 @@ def negation(context: Context, x: Tensor) -> Tensor:
 
 @lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL, Op.LOGICAL_AND, Op.LOGICAL_OR)
 def comparison(context: Context, x: Tensor, y: Tensor) -> Tensor:
-    require(x.type != "bool" or context.kind in OF_BOOLEANS, f"TFLite's {context.kind} takes no booleans")
+    """Booleans are ordered as 0 and 1; codes of two scales by the numbers that they stand for."""
+    if x.type == "bool" and context.kind not in OF_BOOLEANS:
+        x, y = (_cast(context, each, each.like(type="i32")) for each in (x, y))
+    elif not x.same_codes(y):
+        x, y = context.real(x), context.real(y)
     return context.emit(context.kind, [x, y])
 
 
 OF_BOOLEANS = ("EQUAL", "NOT_EQUAL", "LOGICAL_AND", "LOGICAL_OR")
 
 
+def _cast(context: Context, tensor: Tensor, out: Tensor) -> Tensor:
+    return context.emit("CAST", [tensor], out, source=ELEMENTS[tensor.type], target=ELEMENTS[out.type])
+
+
 @lower(Op.MAXIMUM, Op.MINIMUM)
 def extreme(context: Context, a: Tensor, b: Tensor) -> Tensor:
+    """Of codes TFLite takes those of one scale."""
     out = context.result()
-    if out.is_quantized:
-        require(a.same_codes(out) and b.same_codes(out), f"TFLite's {context.kind} takes codes of one scale")
-    return context.emit(context.kind, [a, b], out)
+    if not out.is_quantized or (a.same_codes(out) and b.same_codes(out)):
+        return context.emit(context.kind, [a, b], out)
+    return context.store(context.emit(context.kind, [context.real(a), context.real(b)], context.real_result()))
 
 
 @lower(Op.POW)
@@ -57,9 +77,10 @@ def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
 @lower(Op.SELECT)
 def select(context: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     out = context.result()
-    same = not out.is_quantized or (a.same_codes(out) and b.same_codes(out))
-    require(same, "TFLite's SELECT takes codes of one scale")
-    return context.emit("SELECT", [condition, a, b], out)
+    if not out.is_quantized or (a.same_codes(out) and b.same_codes(out)):
+        return context.emit("SELECT", [condition, a, b], out)
+    reals = context.real(a), context.real(b)
+    return context.store(context.emit("SELECT", [condition, *reals], context.real_result()))
 
 
 @lower(Op.PRELU)
@@ -69,29 +90,45 @@ def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
 
 @lower(Op.ELU)
 def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
-    require(alpha == 1, f"TFLite's ELU has an alpha of 1, this one {alpha:g}")
-    return context.emit("ELU", [input])
+    """TFLite's has an alpha of 1, by another one that part is multiplied that lies below 0."""
+    if alpha == 1:
+        return context.emit("ELU", [input])
+    x = context.real(input)
+    above = context.emit("RELU", [x], x.like())
+    below = context.emit("SUB", [context.emit("ELU", [x], x.like()), above], x.like(), activation=0)
+    scaled = context.emit("MUL", [below, context.fill(below, alpha)], x.like(), activation=0)
+    return context.store(context.emit("ADD", [above, scaled], x.like(), activation=0))
 
 
 @lower(Op.SOFTMAX)
 def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
-    require(axis in (-1, len(input.shape) - 1), f"TFLite's SOFTMAX is along the last axis, this one along {axis}")
-    return context.emit("SOFTMAX", [input], beta=beta)
+    return along_last_axis(context, "SOFTMAX", input, axis, beta=beta)
 
 
 @lower(Op.LOG_SOFTMAX)
 def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
-    last = axis in (-1, len(input.shape) - 1)
-    require(
-        last and beta == 1, f"TFLite's LOG_SOFTMAX is along the last axis with a beta of 1, not {axis} and {beta:g}"
-    )
-    return context.emit("LOG_SOFTMAX", [input])
+    """TFLite's has a beta of 1."""
+    if beta != 1:
+        input = context.emit("MUL", [input, context.fill(input, beta)], input.like(), activation=0)
+    return along_last_axis(context, "LOG_SOFTMAX", input, axis)
+
+
+def along_last_axis(context: Context, kind: str, input: Tensor, axis: int, **options: Any) -> Tensor:
+    """An operator that TFLite has along the last axis alone, along any."""
+    rank = len(input.shape)
+    axis = axis_of(axis, rank)
+    if axis == rank - 1:
+        return context.emit(kind, [input], **options)
+    order = [*(i for i in range(rank) if i != axis), axis]
+    turned = context.transpose(input, order)
+    made = context.emit(kind, [turned], context.result().like(shape=turned.shape), **options)
+    return context.transpose(made, np.argsort(order).tolist())
 
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
     out = context.result()
     if input.same_codes(out):
-        return context.emit("RESHAPE", [input, constant(out.shape)], out)
+        return context.reshape(input, out.shape, out)
     require("i8" not in (input.type, out.type), "TFLite casts signed bytes in another way")
-    return context.emit("CAST", [input], out, source=ELEMENTS[input.type], target=ELEMENTS[out.type])
+    return _cast(context, input, out)

@@ -21,6 +21,17 @@ def _bias(input: Tensor, filter: Tensor, bias: Tensor) -> Tensor:
     return bias
 
 
+def _in_one_sign(context: Context, input: Tensor, filter: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Input and filter with codes of one sign, and a tensor for the result: TFLite's signed filters have zero points
+    of 0, and its unsigned ones one scale."""
+    if not filter.is_quantized:
+        return input, filter, context.result()
+    per_channel = not isinstance(filter.scale, float)
+    require(filter.is_constant or not per_channel, "its filter is computed and has a scale per channel")
+    type = "i8" if filter.type == "i8" and not filter.zero_point else "u8"
+    return context.turn(input, type), context.turn(filter, type), context.turned_result(type)
+
+
 @lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
 def conv_2d(
     context: Context,
@@ -62,9 +73,11 @@ def _convolve(
     dilation: Pair,
     **options: Any,
 ) -> Tensor:
-    x, scheme = in_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
+    x, weights, out = _in_one_sign(context, input, filter)
+    x, scheme = in_scheme(context, x, filter.shape[1:3], padding, stride, dilation)
     options |= convolution_options(scheme, stride, dilation)
-    return context.emit(kind, [x, filter, _bias(input, filter, bias)], **options, activation=context.activation)
+    inputs = [x, weights, _bias(input, filter, bias)]
+    return context.turn_back(context.emit(kind, inputs, out, **options, activation=context.activation))
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
@@ -72,7 +85,8 @@ def transpose_conv_2d(
     context: Context, input: Tensor, filter: Tensor, bias: Tensor, padding: Padding, stride: Pair
 ) -> Tensor:
     """The whole result, of which what NNAPI pads away is sliced off."""
-    out = context.result()
+    require(filter.is_constant or not filter.is_quantized, "its filter is computed and quantised")
+    x, weights, out = _in_one_sign(context, input, filter)
     _, height, width, _ = input.shape
     sizes = filter.shape[1:3]
     full = tuple((n - 1) * step + size for n, step, size in zip((height, width), stride, sizes, strict=True))
@@ -83,19 +97,21 @@ def transpose_conv_2d(
     made = out if whole == out.shape else out.like(shape=whole)
     context.emit(
         "TRANSPOSE_CONV",
-        [constant(whole), filter, input, _bias(input, filter, bias)],
+        [constant(whole), weights, x, _bias(input, filter, bias)],
         made,
         **stride_options(VALID, stride),
         activation=context.activation,
     )
-    if made is out:
-        return out
-    return context.emit("SLICE", [made, constant([0, top, left, 0]), constant(out.shape)], out)
+    if made is not out:
+        context.emit("SLICE", [made, constant([0, top, left, 0]), constant(out.shape)], out)
+    return context.turn_back(out)
 
 
 @lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
-    return context.emit("FULLY_CONNECTED", [input, weights, bias], activation=context.activation)
+    x, turned, out = _in_one_sign(context, input, weights)
+    inputs = [x, turned, _bias(input, weights, bias)]
+    return context.turn_back(context.emit("FULLY_CONNECTED", inputs, out, activation=context.activation))
 
 
 @lower(Op.BATCH_MATMUL)

@@ -1,0 +1,140 @@
+"""What becomes of models that leave as files: the public examples by operation, and networks; writes docs/export.md.
+
+    python -m benchmarks.exported [--models FOLDER] [--step N] [--wrong] > docs/export.md
+
+Everything runs in processes of its own, because LiteRT aborts on what it does not foresee. Exit code 1 where a file
+computes something else than the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from nnapi.testing.corpus import Entry, published
+from tests.exporters.exported_cases import WAYS, Outcome, outcome, run_network
+
+HEAD = """# Models as files
+
+<!-- Written by `python -m benchmarks.exported`. -->
+
+`nnapi export MODEL -o out.tflite` and `nnapi.export(model, "out.onnx")` write any model, loaded, built or recorded, as
+a file for others. Nothing is computed otherwise than the model says: operations become the format's own, or a few of
+them; what neither has is refused, with every such operation and the reason in one error, and nothing is written.
+
+- **Names** of inputs, outputs and tensors are kept, made unique in ONNX; a model loaded from a .tflite file keeps the
+  names of its signature. Dimensions that are open stay open.
+- **.onnx** (needs `pip install 'nnapi[onnx]'`): opset 20, 21 where codes have 16 bits. Codes lie between QuantizeLinear
+  and DequantizeLinear, filters with a scale per channel, biases as int32 codes with the product of the scales. Images
+  are turned to NCHW once at each end. IF is If, WHILE is Loop. Constants of more than 2 GiB lie beside the file.
+- **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as such and computed as float32.
+- `nnapi export RECORDING.npz -o FOLDER` writes every model that an application made (`NNAPI_RECORD`).
+"""
+
+
+def entries_of(step: int) -> list[Entry]:
+    return [entry for entry in published().entries if not entry.expect_failure][::step]
+
+
+def work(way: str, first: int, step: int, models: Path | None) -> None:
+    """Try examples, or networks, from one on, and print a line of JSON for each."""
+    with tempfile.TemporaryDirectory(prefix="exported-") as folder:
+        if models is not None:
+            for number, path in enumerate(sorted(models.glob("*.tflite"))[first:], first):
+                print(json.dumps({"number": number, "found": run_network(path, way, Path(folder))}), flush=True)
+            return
+        entries = entries_of(step)[first:]
+        numbers = {(entry.file, entry.name): number for number, entry in enumerate(entries, first)}
+        for example in published().examples(lambda entry: (entry.file, entry.name) in numbers):
+            found = outcome(example, way, Path(folder))
+            print(json.dumps({"number": numbers[example.file, example.name], "found": found}), flush=True)
+
+
+def find_outcomes(way: str, count: int, step: int, models: Path | None) -> Iterator[Outcome]:
+    """What :func:`work` finds, in as many processes as it takes: one that dies is followed by another, which goes on
+    after what killed it."""
+    at = 0
+    while at < count:
+        command = [sys.executable, "-m", "benchmarks.exported", "--work", way, "--first", str(at), "--step", str(step)]
+        command += ["--models", str(models)] if models is not None else []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                at = json.loads(line)["number"] + 1
+                yield Outcome(*json.loads(line)["found"])
+        if at < count:
+            at += 1
+            yield Outcome("wrong", f"the process died with {process.returncode}")
+
+
+def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
+    """Rows by operation, and how many examples are wrong."""
+    entries = entries_of(step)
+    found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    totals: dict[str, Counter[str]] = defaultdict(Counter)
+    for way in WAYS:
+        for entry, each in zip(entries, find_outcomes(way, len(entries), step, None), strict=True):
+            totals[way][each.kind] += 1
+            if show and each.kind != "passed":
+                print(way, entry.name, *each, sep=" | ", file=sys.stderr)
+            for operation in entry.ops if len(entry.ops) == 1 else [op for op in entry.ops if op != "ADD"]:
+                found[operation][way][each.kind] += 1
+                if each.kind == "refused":
+                    reasons[operation][each.reason] += 1
+    rows = [f"Of {len(entries):,} public examples:", "", "| run by | passed | refused | wrong |", "|---|---|---|---|"]
+    rows += [f"| {way} | " + " | ".join(str(totals[way][kind]) for kind in KINDS) + " |" for way in WAYS]
+    rows += ["", "By operation, examples passed of those that have it:", ""]
+    rows += [f"| operation | {' | '.join(WAYS)} | refused most often because |", "|---" * (len(WAYS) + 2) + "|"]
+    for operation, ways in sorted(found.items()):
+        counts = " | ".join(f"{ways[way]['passed']} of {ways[way].total()}" for way in WAYS)
+        why = reasons[operation].most_common(1)
+        rows.append(f"| {operation} | {counts} | {why[0][0].replace('|', '/')[:120] if why else ''} |")
+    return rows, sum(each["wrong"] for each in totals.values())
+
+
+KINDS = ("passed", "refused", "wrong")
+
+
+def tabulate_models(models: Path) -> list[str]:
+    """A row for each network and who runs it."""
+    paths = sorted(models.glob("*.tflite"))
+    rows = ["", "Networks, each beside `nnapi-reference` on the same random inputs:", ""]
+    rows += ["| model | LiteRT | ONNX Runtime |", "|---|---|---|"]
+    columns = [list(find_outcomes(way, len(paths), 1, models)) for way in ("LiteRT", "ONNX Runtime")]
+    for path, *found in zip(paths, *columns, strict=True):
+        rows.append(f"| {path.stem} | " + " | ".join(_say(each) for each in found) + " |")
+    return rows
+
+
+def _say(found: Outcome) -> str:
+    return (found.reason if found.kind == "passed" else f"{found.kind}: {found.reason}").replace("|", "/")[:200]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--models", type=Path, help="a folder of .tflite files")
+    parser.add_argument("--step", type=int, default=1, help="try every so manieth example")
+    parser.add_argument("--wrong", action="store_true", help="print what is refused or wrong while it is found")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.work:
+        work(options.work, options.first, options.step, options.models)
+        return 0
+    rows, wrong = tabulate_examples(options.step, options.wrong)
+    print(HEAD)
+    print("\n".join(rows))
+    if options.models is not None:
+        print("\n".join(tabulate_models(options.models)))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
