@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 
-LATER = ["ai_edge_litert", "openvino", "tflite", "flatbuffers", "typer", "click", "rich", "PIL", "scipy"]
+LATER = ["numpy", "ai_edge_litert", "openvino", "tflite", "flatbuffers", "typer", "click", "rich", "PIL", "scipy"]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,19 @@ def test_nothing_loads_concrete_drivers(loaded: set[str]) -> None:
 
 
 def test_every_public_name_is_listed() -> None:
-    """Type checkers take what is not listed for private."""
+    """Type checkers take what is not listed for private. Most names are there once they were asked for."""
+    assert all(getattr(nnapi, name) is not None for name in nnapi.__all__)
     modules = {name for name in vars(nnapi) if isinstance(getattr(nnapi, name), ModuleType)}
     public = {name for name in vars(nnapi) if not name.startswith("_")} - modules
     assert nnapi.__all__ == sorted(public)
+
+
+def test_names_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(AttributeError, match="compiler"):
+        nnapi.compiler  # type: ignore[attr-defined]  # noqa: B018
+    assert set(nnapi.__all__) <= set(dir(nnapi))
+
+
+def test_rooms_need_no_import_of_their_own() -> None:
+    code = "import nnapi; print(nnapi.trace.section, nnapi.runtime, nnapi.model, nnapi.drivers)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -1,6 +1,8 @@
 """The Android Neural Networks API for any Linux machine: describe a model, compile it for devices, execute it."""
 
+import importlib
 import os
+import typing
 
 from nnapi.codes import (
     DeviceTypeCode,
@@ -33,20 +35,22 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
 )
-from nnapi.exporters import export
-from nnapi.importers import load
-from nnapi.model.builder import Builder
-from nnapi.model.memory import Memory
-from nnapi.model.model import Model
-from nnapi.model.operand import ChannelQuantization, OperandType, tensor
-from nnapi.runtime.burst import Burst
-from nnapi.runtime.compilation import Compilation, Result, compile
-from nnapi.runtime.device import Device, device, devices, unavailable_devices
-from nnapi.runtime.event import Event
-from nnapi.runtime.execution import Execution
-from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
-from nnapi.runtime.settings import Partitioning, settings
-from nnapi.trace.vlog import vlog
+
+if typing.TYPE_CHECKING:
+    from nnapi.exporters import export
+    from nnapi.importers import load
+    from nnapi.model.builder import Builder
+    from nnapi.model.memory import Memory
+    from nnapi.model.model import Model
+    from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+    from nnapi.runtime.burst import Burst
+    from nnapi.runtime.compilation import Compilation, Result, compile
+    from nnapi.runtime.device import Device, device, devices, unavailable_devices
+    from nnapi.runtime.event import Event
+    from nnapi.runtime.execution import Execution
+    from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
+    from nnapi.runtime.settings import Partitioning, settings
+    from nnapi.trace.vlog import vlog
 
 __all__ = [
     "BadDataError",
@@ -103,5 +107,42 @@ __all__ = [
     "vlog",
 ]
 
+_HOMES = {
+    "nnapi.exporters": "export",
+    "nnapi.importers": "load",
+    "nnapi.model.builder": "Builder",
+    "nnapi.model.memory": "Memory",
+    "nnapi.model.model": "Model",
+    "nnapi.model.operand": "ChannelQuantization OperandType tensor",
+    "nnapi.runtime.burst": "Burst",
+    "nnapi.runtime.compilation": "Compilation Result compile",
+    "nnapi.runtime.device": "Device device devices unavailable_devices",
+    "nnapi.runtime.event": "Event",
+    "nnapi.runtime.execution": "Execution",
+    "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
+    "nnapi.runtime.settings": "Partitioning settings",
+    "nnapi.trace.vlog": "vlog",
+}
+"""Where the other public names are, loaded when they are first asked for: few programs need them all."""
+_ROOMS = "drivers", "exporters", "formats", "importers", "model", "runtime", "trace"
+"""Packages that may be named without having been imported."""
+
+if not typing.TYPE_CHECKING:  # type checkers would take every name for one that exists
+
+    def __getattr__(name: str) -> object:
+        if name in _ROOMS:
+            return importlib.import_module(f"{__name__}.{name}")
+        home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(home), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_ROOMS})
+
+
+if os.environ.get("DEBUG_NN_VLOG") or os.environ.get("ANDROID_LOG_TAGS"):
+    from nnapi.trace import vlog as _vlog  # noqa: F401  (shows what they ask for from now on)
 if os.environ.get("NNAPI_TRACE"):
     from nnapi.report import process as _process  # noqa: F401  (records from now on)

@@ -1,10 +1,9 @@
-"""From a model to something that runs: recall, price, plan, prepare, compare, store."""
+"""From a model to something that runs: what is kept is recalled, else devices are chosen; prepare, store."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
@@ -12,9 +11,7 @@ from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnexpectedNullError, need
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
-from nnapi.runtime.autotune.measurements import keep_measurements, make_key, recall_measurements
-from nnapi.runtime.costs.thread_choice import Pricing, find_tables, price
+from nnapi.runtime.autotune.measurements import make_key, recall_measurements
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -26,8 +23,7 @@ from nnapi.runtime.executors.parts import (
     prepare_plan,
     run_on,
 )
-from nnapi.runtime.planning.plan import Plan, Run
-from nnapi.runtime.planning.planner import make_first_plan, make_plans, plan_as_chosen, plan_whole
+from nnapi.runtime.planning.plan import Decision, Decisions, Plan, Run, run_everything_on
 from nnapi.runtime.settings import Partitioning, tunes
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.plan_cache import KeptPlans
@@ -80,42 +76,13 @@ def _prepare_on_devices(
     key = make_key(model, usable, options) if compares and len(usable) > 1 else None
     ready = _prepare_choice(model, devices, options, cache, guard, key) if key else None
     if ready is None:
-        ready = _choose_and_prepare(model, devices, options, cache, guard, key, compares)
+        from nnapi.runtime.choice import choose_and_prepare  # which takes much that known models do without
+
+        ready = choose_and_prepare(model, devices, options, cache, guard, key, compares)
 
     if kept is not None:
         kept.store(ready, options._replace(threads=ready.plan.threads))
     return ready
-
-
-def _choose_and_prepare(
-    model: Model,
-    devices: Sequence[Device],
-    options: PrepareOptions,
-    cache: Cache | None,
-    guard: Guard,
-    key: str | None,
-    compares: bool,
-) -> ReadyPlan:
-    """Price, plan, prepare and compare; what was chosen is kept under the ``key``, if there was a choice."""
-    pricing = price(model, devices, options) if compares else Pricing()
-    compares = compares and not pricing.is_tiny
-    options = options._replace(threads=pricing.threads or options.threads)
-    make_ready = partial(prepare_plan, devices=devices, options=options, cache=cache, guard=guard)
-
-    claims: list[ClaimedError] = []
-    while True:
-        plans = _make_plans(model, devices, options, pricing, claims, compares)
-        try:
-            if key and compares and is_worthwhile(model, plans):
-                return choose_fastest(model, plans, key, make_ready, pricing.patience)
-            ready = make_ready(plans[0])
-        except ClaimedError as claim:
-            log.warning("%s", claim)
-            claims.append(claim)
-            continue
-        if key and compares and not claims:
-            keep_measurements(key, {}, 0, ready.plan)
-        return ready
 
 
 def _prepare_choice(
@@ -140,38 +107,16 @@ def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOpti
     if known.choice is None or not known.is_settled or known.choice.device not in names:
         return None
     device, predicted, measured, alternatives = known.choice
-    tables = partial(find_tables, devices, known.threads or 1)
-    plan = plan_as_chosen(model, devices, names.index(device), options.preference, tables, predicted)
-    return replace(plan, measured=measured, alternatives=alternatives, threads=known.threads)
 
+    def decide() -> Sequence[Decision]:
+        from nnapi.runtime.costs.thread_choice import find_tables  # for those who want to know
+        from nnapi.runtime.planning.planner import decide_as_chosen
 
-def _make_plans(
-    model: Model,
-    devices: Sequence[Device],
-    options: PrepareOptions,
-    pricing: Pricing,
-    claims: Sequence[ClaimedError],
-    compares: bool,
-) -> list[Plan]:
-    """The plans to choose from, without the operations that devices have claimed and could not prepare.
+        tables = find_tables(devices, known.threads or 1)
+        return decide_as_chosen(model, devices, names.index(device), options.preference, tables)
 
-    For a tiny model it is that of the first device that takes it: finding out more would not pay.
-    """
-    excluded = {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
-    try:
-        only = None
-        if pricing.is_tiny and not claims:
-            only = make_first_plan(model, devices, options.preference, pricing.tables)
-        plans = (
-            [only]
-            if only
-            else make_plans(model, devices, options.preference, excluded, pricing.tables, compared=compares)
-        )
-    except BadDataError:
-        if not claims:
-            raise
-        raise claims[-1].kind("; ".join(dict.fromkeys(excluded.values()))) from None
-    return [plan.on_threads(options.threads) for plan in plans]
+    steps = (run_everything_on(model, device),)
+    return Plan(model, steps, Decisions(decide), predicted, alternatives, measured=measured, threads=known.threads)
 
 
 def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
@@ -194,5 +139,7 @@ def _prepare_again(cpu: Device, model: Model) -> Prepared | None:
 def _prepare_on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> ReadyPlan:
     need(cpu is not None, "there is no CPU device to compile the whole model for", OpFailedError)
     assert cpu is not None
+    from nnapi.runtime.planning.planner import plan_whole
+
     plan = plan_whole(model, cpu)
     return ReadyPlan(plan, run_on(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))

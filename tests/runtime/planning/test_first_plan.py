@@ -43,7 +43,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[De
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(thread_choice, "all_devices", lambda: found)
     monkeypatch.setattr(calibration, "_measure", None)
-    monkeypatch.setattr("nnapi.runtime.preparation.choose_fastest", None)
+    monkeypatch.setattr("nnapi.runtime.choice.choose_fastest", None)
     with settings(tuning=True):
         yield found
 

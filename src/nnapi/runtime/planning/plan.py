@@ -59,6 +59,11 @@ class Run(NamedTuple):
     outputs: tuple[int, ...]
 
 
+def run_everything_on(model: Model, device: str) -> Run:
+    """The whole model on one device."""
+    return Run(device, model, tuple(range(len(model.operations))), model.inputs, model.outputs)
+
+
 class If(NamedTuple):
     """The runtime evaluates the condition (an operand) and runs one of two plans."""
 

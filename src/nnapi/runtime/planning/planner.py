@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
@@ -19,7 +19,6 @@ from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.planning.plan import (
     Alternative,
     Decision,
-    Decisions,
     Figures,
     If,
     OnlyPlan,
@@ -30,6 +29,7 @@ from nnapi.runtime.planning.plan import (
     count_reads,
     group_by_owner,
     make_submodel,
+    run_everything_on,
 )
 from nnapi.runtime.planning.verdicts import find_verdicts, has_open_control_flow
 from nnapi.trace import Layer, Phase, Section, span
@@ -115,7 +115,7 @@ def _make_only_plan(
         return tuple(_make_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment), ()
 
     _log_choice(model, [device], assignment)
-    return OnlyPlan(model, _run_everything_on(model, device), figures, tuple(dict.fromkeys(exclusions.values())))
+    return OnlyPlan(model, run_everything_on(model, device.name), figures, tuple(dict.fromkeys(exclusions.values())))
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
@@ -151,26 +151,16 @@ def _ask_later(
         return tuple(decisions), problem.cost(assignment), tuple(_list_alternatives(problem, devices, assignment))
 
     _log_choice(model, devices, assignment)
-    return OnlyPlan(model, _run_everything_on(model, devices[place]), figures, ())
+    return OnlyPlan(model, run_everything_on(model, devices[place].name), figures, ())
 
 
-def plan_as_chosen(
-    model: Model,
-    devices: Sequence[Device],
-    place: int,
-    preference: PreferenceCode,
-    tables: Callable[[], Tables],
-    predicted: float,
-) -> Plan:
-    """The plan that gives the whole model to a device that was chosen earlier. Nobody is asked for verdicts before
-    somebody wants to know the decisions; ``tables`` are what was measured by then."""
-
-    def decide() -> Sequence[Decision]:
-        verdicts = [_ask_for_verdicts(model, device, {}) for device in devices]
-        problem = _make_problem(model, devices, verdicts, preference, tables())
-        return _make_decisions(model, devices, verdicts, problem, [place] * len(model.operations))
-
-    return Plan(model, (_run_everything_on(model, devices[place]),), Decisions(decide), predicted)
+def decide_as_chosen(
+    model: Model, devices: Sequence[Device], place: int, preference: PreferenceCode, tables: Tables
+) -> Sequence[Decision]:
+    """Why each operation of a model is where it is, all of them on the device at ``place``."""
+    verdicts = [_ask_for_verdicts(model, device, {}) for device in devices]
+    problem = _make_problem(model, devices, verdicts, preference, tables)
+    return _make_decisions(model, devices, verdicts, problem, [place] * len(model.operations))
 
 
 def plan_whole(model: Model, device: Device) -> Plan:
@@ -181,7 +171,7 @@ def plan_whole(model: Model, device: Device) -> Plan:
         Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
         for call, verdict in zip(model.operations, verdicts[0], strict=True)
     )
-    return Plan(model, (_run_everything_on(model, device),), decisions, 0.0)
+    return Plan(model, (run_everything_on(model, device.name),), decisions, 0.0)
 
 
 def _ask_for_verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
@@ -299,7 +289,7 @@ def _make_steps(
     if not split and len(set(map(id, owners.values()))) == 1:
         device = next(iter(owners.values()))
         assert isinstance(device, Device)
-        return [_run_everything_on(model, device)]
+        return [run_everything_on(model, device.name)]
     steps: list[Step] = []
     reads = count_reads(model.operations)
     for owner, calls in group_by_owner(model, owners | split):
@@ -309,10 +299,6 @@ def _make_steps(
         else:
             steps += [_divide_control_flow(model, call, devices, preference, exclusions, tables) for call in calls]
     return steps
-
-
-def _run_everything_on(model: Model, device: Device) -> Run:
-    return Run(device.name, model, tuple(range(len(model.operations))), model.inputs, model.outputs)
 
 
 def _is_divisible(model: Model, call: OperationCall, owner: object) -> bool:

@@ -1,0 +1,81 @@
+"""The choice of devices for a model of which nothing is known: price, plan, prepare, compare."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+from nnapi.drivers.base import PrepareOptions
+from nnapi.errors import BadDataError
+from nnapi.model.model import Model
+from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
+from nnapi.runtime.autotune.measurements import keep_measurements
+from nnapi.runtime.costs.thread_choice import Pricing, price
+from nnapi.runtime.device import Device
+from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepare_plan
+from nnapi.runtime.planning.plan import Plan
+from nnapi.runtime.planning.planner import make_first_plan, make_plans
+from nnapi.runtime.store.compilation_cache import Cache
+
+log = logging.getLogger("nnapi.CompilationBuilder")
+
+
+def choose_and_prepare(
+    model: Model,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    cache: Cache | None,
+    guard: Guard,
+    key: str | None,
+    compares: bool,
+) -> ReadyPlan:
+    """Price, plan, prepare and compare; what was chosen is kept under the ``key``, if there was a choice."""
+    pricing = price(model, devices, options) if compares else Pricing()
+    compares = compares and not pricing.is_tiny
+    options = options._replace(threads=pricing.threads or options.threads)
+    make_ready = partial(prepare_plan, devices=devices, options=options, cache=cache, guard=guard)
+
+    claims: list[ClaimedError] = []
+    while True:
+        plans = _make_plans(model, devices, options, pricing, claims, compares)
+        try:
+            if key and compares and is_worthwhile(model, plans):
+                return choose_fastest(model, plans, key, make_ready, pricing.patience)
+            ready = make_ready(plans[0])
+        except ClaimedError as claim:
+            log.warning("%s", claim)
+            claims.append(claim)
+            continue
+        if key and compares and not claims:
+            keep_measurements(key, {}, 0, ready.plan)
+        return ready
+
+
+def _make_plans(
+    model: Model,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    pricing: Pricing,
+    claims: Sequence[ClaimedError],
+    compares: bool,
+) -> list[Plan]:
+    """The plans to choose from, without the operations that devices have claimed and could not prepare.
+
+    For a tiny model it is that of the first device that takes it: finding out more would not pay.
+    """
+    excluded = {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
+    try:
+        only = None
+        if pricing.is_tiny and not claims:
+            only = make_first_plan(model, devices, options.preference, pricing.tables)
+        plans = (
+            [only]
+            if only
+            else make_plans(model, devices, options.preference, excluded, pricing.tables, compared=compares)
+        )
+    except BadDataError:
+        if not claims:
+            raise
+        raise claims[-1].kind("; ".join(dict.fromkeys(excluded.values()))) from None
+    return [plan.on_threads(options.threads) for plan in plans]
