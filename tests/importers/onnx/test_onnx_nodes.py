@@ -1,12 +1,18 @@
 """ONNX's own node tests: passed, or refused with a reason; never wrong, never a crash."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 import pytest
 
+from nnapi.importers.onnx.rules import RULES
 from nnapi.importers.onnx.tensors import words
-from tests.importers.onnx.node_cases import NodeCase, node_cases, outcome
+from nnapi.testing.onnx_nodes import NodeCase, Outcome, node_cases, outcome, page, row_name
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 SOME = words(
     "abs add add_bcast argmax_default_axis_example averagepool_2d_pads batchnorm_example clip_example concat_3d_axis_1 "
@@ -18,6 +24,8 @@ SOME = words(
     "softmax_axis_1 split_equal_parts_2d top_k transpose_default where_example xor_bcast4v2d"
 )
 WHOLE = {f"test_{name}" for name in SOME}
+COMMITTED = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
+AGAIN = "run: python -m nnapi.testing.onnx_nodes > docs/onnx.md"
 EVERY = 6
 """Of so many cases one is run on the default devices, where a compilation takes longer."""
 
@@ -31,23 +39,54 @@ def test_some_pass_on_the_reference(case: NodeCase) -> None:
     assert outcome(case, "nnapi-reference").kind in ("passed", "frozen")
 
 
-def counts(cases: Sequence[NodeCase], device: str | None) -> Counter[str]:
+def outcomes(cases: Sequence[NodeCase], device: str | None) -> dict[str, Outcome]:
+    """What becomes of each, by name: none is wrong, and what is refused is refused with a reason."""
     found = {case.name: outcome(case, device) for case in cases}
     assert not {name: each for name, each in found.items() if each.kind in ("wrong", "failed")}
     assert all(each.reason for each in found.values() if each.kind == "refused")
-    return Counter(each.kind for each in found.values())
+    return found
+
+
+@cache
+def on_the_reference() -> dict[str, Outcome]:
+    return outcomes(node_cases(), "nnapi-reference")
 
 
 @pytest.mark.slow
 def test_all_on_the_reference() -> None:
-    found = counts(node_cases(), "nnapi-reference")
-    assert found["passed"] >= 1000
-    assert found["passed"] + found["frozen"] >= 1300
+    kinds = Counter(each.kind for each in on_the_reference().values())
+    assert kinds["passed"] >= 1000
+    assert kinds["passed"] + kinds["frozen"] >= 1300
+
+
+@pytest.fixture
+def committed() -> str:
+    text = COMMITTED.read_text()
+    if f"onnx {onnx.__version__} " not in text:
+        pytest.skip(f"the page tells of another version than onnx {onnx.__version__}")
+    return text
+
+
+@pytest.mark.slow
+def test_the_committed_page_is_true(committed: str) -> None:
+    assert committed == page(node_cases(), on_the_reference()), AGAIN
+
+
+def test_the_committed_page_lists_every_operator(committed: str) -> None:
+    rows = dict(re.findall(r"^\| (\w+(?:, written out)?) \| (.*) \|$", committed, re.MULTILINE))
+    del rows["operator"]
+    tested = {case.operator for case in node_cases()}
+    assert set(rows) == set(map(row_name, tested)), AGAIN
+    counts = [sum(map(int, re.findall(r"\d+", row.rsplit("|", 1)[0]))) for row in rows.values()]
+    assert f"Of {len(node_cases())} tests" in committed
+    assert sum(counts) == len(node_cases())
+    untested = ", ".join(sorted(set(RULES.modules) - tested, key=str.lower))
+    assert committed.endswith(f"no such tests of {untested}, which have rules too.\n"), AGAIN
 
 
 @pytest.mark.slow
 @pytest.mark.engine
 def test_a_part_on_the_default_devices() -> None:
     cases = node_cases()[::EVERY]
-    found = counts(cases, None)
-    assert found["passed"] + found["frozen"] >= 0.65 * len(cases)
+    kinds = Counter(each.kind for each in outcomes(cases, None).values())
+    assert kinds["passed"] + kinds["frozen"] >= 0.65 * len(cases)

@@ -1,0 +1,250 @@
+"""ONNX's own tests of single operators, what becomes of each, and the page docs/onnx.md of that.
+
+``python -m nnapi.testing.onnx_nodes > docs/onnx.md`` writes it, with the library ``onnx`` that is installed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nnapi.errors import BadDataError, NnapiError
+from nnapi.importers import load
+from nnapi.importers.onnx.rules import RULES
+from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.model.model import Model
+from nnapi.runtime.compilation import compile
+
+PARAMETERS = {
+    "CenterCropPad": (1,),
+    "Clip": (1, 2),
+    "ConstantOfShape": (0,),
+    "CumSum": (1,),
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "GatherND": (1,),
+    "Loop": (0, 1),
+    "OneHot": (1, 2),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "ReduceL1": (1,),
+    "ReduceL2": (1,),
+    "ReduceLogSum": (1,),
+    "ReduceLogSumExp": (1,),
+    "ReduceMax": (1,),
+    "ReduceMean": (1,),
+    "ReduceMin": (1,),
+    "ReduceProd": (1,),
+    "ReduceSum": (1,),
+    "ReduceSumSquare": (1,),
+    "Reshape": (1,),
+    "Resize": (1, 2, 3),
+    "ReverseSequence": (1,),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Trilu": (1,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+    "BlackmanWindow": (0,),
+    "HammingWindow": (0,),
+    "HannWindow": (0,),
+    "ConvTranspose": (1,),
+    "QuantizeLinear": (1, 2),
+    "DequantizeLinear": (1, 2),
+    "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8),
+    "QLinearMatMul": (1, 2, 4, 5, 6, 7),
+    "LSTM": (1, 2, 3, 4, 7),
+    "GRU": (1, 2, 3, 4),
+    "RNN": (1, 2, 3, 4),
+}
+"""Inputs that say how an operator computes, which networks have as constants; the tests give them at every run."""
+
+
+class NodeCase(NamedTuple):
+    """A model of one operator, or of what defines it, with inputs, the outputs they give, and tolerances."""
+
+    name: str
+    content: bytes
+    inputs: list[Any]
+    outputs: list[Any]
+    relative: float
+    absolute: float
+
+    @property
+    def operator(self) -> str:
+        """The operator that is tested."""
+        import onnx
+
+        nodes = onnx.ModelProto.FromString(self.content).graph.node
+        return self.name.removeprefix("test_").split("_")[0] if len(nodes) != 1 else str(nodes[0].op_type)
+
+
+class Outcome(NamedTuple):
+    """``kind`` is passed, frozen (passed with parameters as constants), refused, wrong or failed."""
+
+    kind: str
+    reason: str = ""
+
+
+@cache
+def node_cases() -> list[NodeCase]:
+    """All of them, in the order of the library."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they overflow on purpose
+        tests = load_model_tests(kind="node")
+    found = []
+    for test in tests:
+        if test.model is not None and test.data_sets:
+            inputs, outputs = ([_array(each) for each in side] for side in test.data_sets[0])
+            found.append(NodeCase(test.name, test.model.SerializeToString(), inputs, outputs, test.rtol, test.atol))
+    return found
+
+
+def _array(value: Any) -> Any:
+    from onnx import TensorProto, numpy_helper
+
+    return numpy_helper.to_array(value) if isinstance(value, TensorProto) else value
+
+
+def outcome(case: NodeCase, device: str | None = None) -> Outcome:
+    """What becomes of a case: first as it is, and where that is refused, with its parameters as constants."""
+    found = _try(case.content, case.inputs, case, device)
+    if found.kind != "refused":
+        return found
+    content, inputs = freeze_parameters(case)
+    if len(inputs) == len(case.inputs) or not inputs:
+        return found
+    again = _try(content, inputs, case, device)
+    return Outcome("frozen") if again.kind == "passed" else again
+
+
+def freeze_parameters(case: NodeCase) -> tuple[bytes, list[Any]]:
+    """The case with its parameters as constants, and the inputs that are left."""
+    from onnx import ModelProto, numpy_helper
+
+    model = ModelProto.FromString(case.content)
+    users: dict[str, set[bool]] = {}
+    for node in model.graph.node:
+        for i, name in enumerate(node.input):
+            users.setdefault(name, set()).add(i in PARAMETERS.get(node.op_type, ()))
+    left = []
+    for info, array in zip(list(model.graph.input), case.inputs, strict=True):
+        is_integers = getattr(array, "dtype", None) == np.int64 and array.ndim < 2
+        if users.get(info.name) == {True} or (is_integers and "expanded" in case.name):
+            model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), info.name))
+            model.graph.input.remove(info)
+        else:
+            left.append(array)
+    return model.SerializeToString(), left
+
+
+def _try(content: bytes, inputs: Sequence[Any], case: NodeCase, device: str | None) -> Outcome:
+    try:
+        model = load(content)
+    except UnsupportedOperationsError as error:
+        return Outcome("refused", "; ".join(f"{each.operation}: {each.reason}" for each in error.refusals))
+    except BadDataError as error:
+        return Outcome("refused", error.message)
+    try:
+        compiled = compile(model, device) if device else compile(model)
+        results = compiled.run(*(fit_input(array, model, i) for i, array in enumerate(inputs)))
+    except NnapiError as error:
+        return Outcome("failed", str(error))
+    for ours, theirs in zip(list(results), case.outputs, strict=True):
+        try:
+            assert_close(np.asarray(ours), np.asarray(theirs), case)
+        except AssertionError as error:
+            return Outcome("wrong", " ".join(str(error).split())[:300])
+    return Outcome("passed")
+
+
+def fit_input(array: Any, model: Model, i: int) -> Any:
+    """An input in the type that the model has for it."""
+    type = model.operands[model.inputs[i]].type
+    array = np.asarray(array)
+    return array.astype(np.bool_ if type.name == "BOOL8" else type.dtype).reshape(array.shape or (1,))
+
+
+def assert_close(ours: Any, theirs: Any, case: NodeCase) -> None:
+    """Floats to the test's own tolerance, float16 to two units of the last place. Which of equal elements TopK takes
+    first is the device's choice."""
+    assert ours.shape == (theirs.shape or (1,)), f"shape {ours.shape}, not {theirs.shape}"
+    theirs = theirs.reshape(ours.shape)
+    if theirs.dtype.kind == "f":
+        relative = max(case.relative, 2e-3) if theirs.dtype == np.float16 else case.relative
+        wide, other = ours.astype(np.float64), theirs.astype(np.float64)
+        np.testing.assert_allclose(wide, other, relative, max(case.absolute, 1e-6))
+    elif "top_k_same_values" in case.name:
+        assert theirs.dtype == np.int64
+    else:
+        np.testing.assert_array_equal(ours.astype(theirs.dtype), theirs)
+
+
+INTRODUCTION = """# ONNX
+
+<!-- Written by `python -m nnapi.testing.onnx_nodes`; a test compares it with what becomes of the tests. -->
+
+`nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). Every
+operator has a rule, or is replaced by those that ONNX defines it by, or is refused with a reason; all that is refused
+in a file is listed in one error. Constants are computed while the file is read. int64 becomes int32 and float64
+becomes float32, with a note in `Model.notes`. Dimensions that the file leaves open stay open where NNAPI can say so, or
+are fixed by `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})`.
+
+The table says what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
+*frozen* once the inputs that say how an operator computes (shapes, axes, weights of recurrent cells, scales) are
+constants, as they are in networks, or refused. None is wrong. Where tests are refused, the most frequent reason
+follows.
+
+"""
+
+
+def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
+    """The whole page, as Markdown, by the outcomes of cases by their names."""
+    import onnx
+
+    found: dict[str, list[Outcome]] = defaultdict(list)
+    for case in cases:
+        found[case.operator].append(outcomes[case.name])
+    totals = Counter(each.kind for each in outcomes.values())
+    rows = [
+        f"Of {totals.total()} tests {totals['passed']} pass as they are, {totals['frozen']} with constants, and "
+        f"{totals['refused']} are refused.",
+        "",
+        "| operator | passed | frozen | refused | why |",
+        "| --- | --- | --- | --- | --- |",
+        *(_row(operator, found[operator]) for operator in sorted(found, key=str.lower)),
+    ]
+    return INTRODUCTION.format(version=onnx.__version__) + "\n".join([*rows, "", _untested(found)]) + "\n"
+
+
+def _untested(operators: Iterable[str]) -> str:
+    names = sorted(set(RULES.modules) - set(operators), key=str.lower)
+    return f"ONNX has no such tests of {', '.join(names)}, which have rules too."
+
+
+def _row(operator: str, outcomes: Sequence[Outcome]) -> str:
+    kinds = Counter(each.kind for each in outcomes)
+    reasons = Counter(each.reason.replace("|", "\\|") for each in outcomes if each.kind == "refused")
+    why = reasons.most_common(1)[0][0] if reasons else ""
+    counts = " | ".join(str(kinds[kind] or "") for kind in ("passed", "frozen", "refused"))
+    return f"| {row_name(operator)} | {counts} | {why[:160]} |"
+
+
+def row_name(operator: str) -> str:
+    """What the page calls an operator; a test of several is called by the first word of its name."""
+    return operator if operator[0].isupper() else f"{operator}, written out"
+
+
+if __name__ == "__main__":
+    CASES = node_cases()
+    print(page(CASES, {case.name: outcome(case, "nnapi-reference") for case in CASES}), end="")
