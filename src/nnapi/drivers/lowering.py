@@ -15,6 +15,7 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalise
+from nnapi.model.matching import Match
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY, Operation
@@ -90,12 +91,19 @@ class KnownTypes(dict[int, OperandType | None]):
         return KnownTypes(self._model, self)
 
 
+def match_of(call: OperationCall) -> Match:
+    """How a call fits its operation's signature; Unsupported where nobody knows: the operation is an extension's."""
+    if call.match is None:
+        raise Unsupported("the engine knows no extension or OEM operation")
+    return call.match
+
+
 def normalise_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
     """The call in normal form, by the types and values that are known so far; raises as :func:`normalise`."""
-    assert call.match is not None
+    match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
     operation = REGISTRY[call.code]
-    return normalise(operation, call.match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
+    return normalise(operation, match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
 
 
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
@@ -211,7 +219,7 @@ class Lowering(ABC, Generic[V, C]):
         return value
 
     def _lower(self, call: OperationCall) -> None:
-        require(call.code in REGISTRY and call.match, "the engine knows no extension or OEM operation")
+        match_of(call)  # refuses what no signature is known of
         rule = self.rules.get(call.code)
         if rule is None:
             raise Unsupported(self.no_rule)
@@ -242,8 +250,7 @@ class Lowering(ABC, Generic[V, C]):
         if normal is None:
             normal = self._repeatable[key] = normalise_call(self.model, call, types, constants.get)
             return normal
-        assert call.match is not None
-        places = call.match.inputs
+        places = match_of(call).inputs
         operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
         return replace(normal, operands=operands, outputs=call.outputs)
 

@@ -65,6 +65,13 @@ class Value:
         return len(self.type.dimensions)
 
     @property
+    def constant(self) -> Array:
+        """The value of a constant; Refused where it is computed."""
+        if self.array is None:
+            raise Refused(f"{self.name} is computed, NNAPI needs a constant")
+        return self.array
+
+    @property
     def is_float(self) -> bool:
         return self.type.code in FLOATS
 

@@ -60,11 +60,10 @@ class Node(ABC):
     def numbers(self, i: int) -> list[int]:
         """The integers of a constant input; Refused where it is computed."""
         value = self.input(i)
-        if value.array is None:
-            raise Refused(f"{value.name} is computed, NNAPI needs a constant")
+        array = value.constant
         expressible(not value.open_dimensions, f"{value.name} depends on dimensions that only a run knows")
-        expressible(value.array.dtype.kind in "iu", f"{value.name} is not of integers")
-        numbers: list[int] = value.array.reshape(-1).tolist()
+        expressible(array.dtype.kind in "iu", f"{value.name} is not of integers")
+        numbers: list[int] = array.reshape(-1).tolist()
         return numbers
 
     def number(self, i: int) -> int:

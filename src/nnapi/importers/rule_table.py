@@ -35,14 +35,19 @@ class RuleTable(Generic[Rule]):
 
         return register
 
-    def find(self, kind: str) -> Rule | None:
-        """The rule of an operation, None where there is none. Its module is imported to the end by then, whichever
-        thread does it."""
+    def __getitem__(self, kind: str) -> Rule:
+        """The rule of an operation that has one. Its module is imported whole by then, whichever thread does it."""
         found = self._found.get(kind)
-        if found is None and kind in self.modules:
+        if found is None:
             import_module(f"{self.package}.{self.modules[kind]}")  # waits where another thread is at it
             found = self._found[kind] = self.registered[kind]
         return found
+
+    def find(self, kind: str) -> Rule | None:
+        """The rule of an operation, None where there is none."""
+        if kind not in self.modules:
+            return None
+        return self[kind]
 
     def reason(self, kind: str) -> str:
         """Why an operation has no rule."""

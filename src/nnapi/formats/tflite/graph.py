@@ -56,8 +56,9 @@ class Tensor:
 
     @property
     def value(self) -> Array:
-        """The value of a tensor that is known to be constant."""
-        assert self.data is not None, f"{self} is computed"
+        """The value of a tensor that is known to be constant; TypeError where it is computed."""
+        if self.data is None:
+            raise TypeError(f"{self} is computed")
         return self.data
 
     @property
@@ -120,9 +121,10 @@ class Operator:
     intermediates: list[Tensor] = field(default_factory=list)
 
     def input(self, position: int) -> Tensor:
-        """An input that is known not to be left out."""
+        """An input that is known not to be left out; TypeError where it is."""
         tensor = self.inputs[position]
-        assert tensor is not None, f"{self.kind} has no input {position}"
+        if tensor is None:
+            raise TypeError(f"{self.kind} has no input {position}")
         return tensor
 
     @property

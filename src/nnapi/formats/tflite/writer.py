@@ -372,14 +372,13 @@ def _fill(parts: Iterable[Any], size: int) -> bytes:
     file.seek(0)
     gaps = []
     for part in parts:
-        if isinstance(part, Tensor):
-            gaps.append((file.tell(), part))
+        if isinstance(part, Tensor) and part.write is not None:
+            gaps.append((file.tell(), part, part.write))
             file.seek(part.size, SEEK_CUR)
         else:
             file.write(part)
     whole = np.frombuffer(file.getbuffer(), np.int8)
-    for at, tensor in gaps:
-        assert tensor.write is not None
-        tensor.write(whole[at : at + tensor.size].reshape(tensor.shape))
+    for at, tensor, write in gaps:
+        write(whole[at : at + tensor.size].reshape(tensor.shape))
     del whole  # for nothing may see the bytes of a file that is to give them away
     return file.getvalue()

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.importers.onnx.folding import as_supported_array, can_fold, fold
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import Tensor, constant, words
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import expressible
 
 if TYPE_CHECKING:
     import onnx
@@ -40,9 +40,7 @@ def compute_constants(
     is_open = any(tensor is not None and tensor.is_open for tensor in tensors)
     results: list[Tensor | None] = []
     for output, found in zip(proto.output, fold(proto, opset, tensors), strict=True):
-        array = as_supported_array(found)
-        if output and array is None:
-            raise Refused(f"its constant result {output} is of a type that NNAPI does not have")
+        array = as_supported_array(found, f"its constant result {output}") if output else None
         open_here = is_open and array is not None and bool((array < 0).any())
         results.append(None if array is None else constant(output, array, is_open=open_here))
     return results
@@ -51,10 +49,7 @@ def compute_constants(
 def _constant(file: File, proto: onnx.NodeProto, opset: int, name: str) -> Tensor:
     value = next((each for each in proto.attribute if each.name == "value"), None)
     if value is None:
-        array = as_supported_array(fold(proto, opset, [])[0])
-        expressible(array is not None, "it is of a type that NNAPI does not have")
-        assert array is not None
-        return constant(name, array)
+        return constant(name, as_supported_array(fold(proto, opset, [])[0], "it"))
     array, in_file = file.array(value.t)
     return constant(name, array, in_file=in_file)
 

@@ -14,7 +14,7 @@ from nnapi.importers.onnx.constant_results import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.import_state import MOST_NODES, ImportState
 from nnapi.importers.onnx.layout import to_nchw
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_of
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4
 from nnapi.importers.onnx.rules import RULES, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.tensors import (
@@ -77,9 +77,8 @@ class Conversion:
             except Refused as refused:
                 self._refuse("model input", info.name, refused.reason)
                 tensor = _placeholder(info.name)
-            assert tensor.value is not None
             self.tensors[info.name] = tensor
-            inputs.append(tensor.value)
+            inputs.append(tensor.materialise())
         return inputs
 
     def _initialise(self, proto: onnx.TensorProto) -> None:
@@ -131,9 +130,8 @@ class Conversion:
         return values
 
     def _result(self, name: str) -> Value:
-        tensor = self.tensors.get(name)
-        need(tensor is not None, f"nothing writes the output {name}", BadDataError)
-        assert tensor is not None
+        need(name in self.tensors, f"nothing writes the output {name}", BadDataError)
+        tensor = self.tensors[name]
         expressible(not tensor.is_open, "it depends on dimensions that only a run knows")
         value = (
             self.graph.real(self.value_in_file_order(tensor))
@@ -148,13 +146,12 @@ class Conversion:
 
     def value_in_file_order(self, tensor: Tensor) -> Value:
         """The value of a tensor, ordered as in the file, under its dimensions where NNAPI takes so many."""
-        if tensor.value is None:
-            tensor.value = value_of(tensor, tensor.name)
+        value = tensor.materialise()
         if not tensor.is_nhwc:
-            return tensor.value
+            return value
         if tensor not in self._in_file_order:
             self._in_file_order[tensor] = to_nchw(
-                Node(self, _identity(tensor.name), [tensor], None), tensor.value, tensor.dims
+                Node(self, _identity(tensor.name), [tensor], None), value, tensor.dims
             )
         return self._in_file_order[tensor]
 
@@ -233,14 +230,13 @@ class Conversion:
         """Whether an operation reads a value already."""
         return any(value in step.inputs for step in self.graph.steps)
 
-    def apply_rule(self, kind: str, tensors: Sequence[Tensor | None], node: Node) -> Tensor:
-        """What the rule of another operator makes of tensors, with the attributes of a node."""
-        rule = RULES.find(kind)
-        assert rule is not None
-        found = rule(Node(self, node.proto, tensors, self.schema(kind), kind=kind))
-        result = found if isinstance(found, Value | Tensor) else found[0]
-        assert result is not None
-        return self._tensor(node.proto, node.name, result)
+    def apply_rule(
+        self, kind: str, tensors: Sequence[Tensor | None], node: Node, wanted: OperandType | None = None
+    ) -> Tensor:
+        """What the rule of another operator makes of tensors, with the attributes of a node; in codes of the type that
+        is ``wanted``."""
+        found = RULES[kind](Node(self, node.proto, tensors, self.schema(kind), kind, wanted))
+        return self._tensor(node.proto, node.name, found if isinstance(found, Value | Tensor) else found[0])
 
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
         """What the rule of an operator makes of tensors."""
@@ -292,13 +288,13 @@ class Conversion:
         for name, result in zip(proto.output, results, strict=False):
             if not name:
                 continue
-            expressible(result is not None, f"its output {name} is not computed")
-            assert result is not None
             need(name not in self.tensors, f"{name} is written twice", BadDataError)
             self.tensors[name] = self._tensor(proto, name, result)
 
-    def _tensor(self, proto: onnx.NodeProto, name: str, result: Result) -> Tensor:
+    def _tensor(self, proto: onnx.NodeProto, name: str, result: Result | None) -> Tensor:
         """A result as the tensor of a name."""
+        if result is None:
+            raise Refused(f"its output {name} is not computed")
         if isinstance(result, Value):
             result = Tensor(name, 0, result.shape or None, value=result)
         value = result.value

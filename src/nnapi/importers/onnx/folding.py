@@ -101,10 +101,9 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
     return [next(found) if name else None for name in proto.output]
 
 
-def as_supported_array(result: Any) -> Array | None:
-    """A folded result as an array of a type that NNAPI has something for, None where it is none."""
-    if isinstance(result, np.ndarray | np.generic):
-        array = np.asarray(result)
-        if array.dtype in DTYPES.values():
-            return array
-    return None
+def as_supported_array(result: Any, what: str) -> Array:
+    """A folded result as an array of a type that NNAPI has something for; Refused where it is none."""
+    array = np.asarray(result) if isinstance(result, np.ndarray | np.generic) else None
+    if array is None or array.dtype not in DTYPES.values():
+        raise Refused(f"{what} is of a type that NNAPI does not have")
+    return array

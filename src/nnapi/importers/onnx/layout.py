@@ -53,9 +53,8 @@ def image_codes(node: Node, i: int) -> Value:
     tensor = node.tensor(i)
     if tensor.rank not in IMAGES:
         raise Refused(f"NNAPI has images of two dimensions, the input is of rank {tensor.rank}")
-    if tensor.is_nhwc:
-        assert tensor.value is not None
-        return tensor.value
+    if tensor.nhwc is not None:
+        return tensor.nhwc
     images = node.conversion.nhwc_images
     if tensor not in images:
         images[tensor] = to_nhwc(node, node.codes(i), tensor.dims)
@@ -128,9 +127,8 @@ def align_from(node: Node, i: int, leader: int, axis: int) -> None:
 def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) -> Value:
     """Input ``i`` as it stretches to an NHWC image."""
     tensor = node.tensor(i)
-    if tensor.is_nhwc and tensor.rank == len(shape):
-        assert tensor.value is not None
-        return tensor.value
+    if tensor.nhwc is not None and tensor.rank == len(shape):
+        return tensor.nhwc
     value = node.codes(i, of_constants=of_constants)
     if all(size == 1 for size in tensor.dims):
         return node.view(value, (1,))
@@ -173,8 +171,8 @@ PLACES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
 def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
     """Input ``i`` as it lies, which axis of the value each axis of the file is, and whether it is an NHWC image."""
     tensor = node.tensor(i)
-    if tensor.is_nhwc and tensor.value is not None:
-        return tensor.value, dict(enumerate(PLACES[tensor.rank])), True
+    if tensor.nhwc is not None:
+        return tensor.nhwc, dict(enumerate(PLACES[tensor.rank])), True
     return node.codes(i), {axis: axis for axis in range(tensor.rank)}, False
 
 

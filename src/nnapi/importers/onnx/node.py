@@ -14,7 +14,7 @@ from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import OPEN, Tensor, as_stored, code_of, constant, operand_type
+from nnapi.importers.onnx.tensors import OPEN, Tensor, code_of, constant, operand_type
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -27,7 +27,11 @@ HIGHEST_RANK = 4
 
 
 class Node(AnyNode):
-    """A node with its inputs as tensors. ``since`` is the opset in which its operator got its present meaning."""
+    """A node with its inputs as tensors. ``since`` is the opset in which its operator got its present meaning.
+
+    ``kind`` is the operator as which it is computed, if that is another; ``wanted`` the codes in which its result is
+    wanted, where that does not follow from the file.
+    """
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class Node(AnyNode):
         tensors: Sequence[Tensor | None],
         schema: Any,
         kind: str = "",
+        wanted: OperandType | None = None,
     ) -> None:
         super().__init__(conversion.graph, kind or proto.op_type, [])
         self.conversion = conversion
@@ -45,7 +50,7 @@ class Node(AnyNode):
         self.schema = schema
         self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
         self._attributes = {each.name: each for each in proto.attribute}
-        self._fusion: Fusion | None = None
+        self._fusion = None if wanted is None else Fusion(FuseCode.FUSED_NONE, wanted)
 
     # What follows in the file
 
@@ -60,10 +65,6 @@ class Node(AnyNode):
     def wanted(self) -> OperandType | None:
         """The codes in which the file wants the result, None where it wants real numbers."""
         return self.fusion.codes
-
-    @wanted.setter
-    def wanted(self, type: OperandType) -> None:
-        self._fusion = Fusion(FuseCode.FUSED_NONE, type)
 
     def activation_operand(self) -> Value:
         """The activation that follows, as an operand of an operation that fuses it."""
@@ -131,10 +132,8 @@ class Node(AnyNode):
     def array(self, i: int) -> Array:
         """The value of a constant input in the file's type; Refused where it is computed."""
         tensor = self.tensor(i)
-        if tensor.array is None:
-            raise Refused(f"{tensor.name} is computed, NNAPI needs a constant")
         expressible(not tensor.is_open, f"{tensor.name} depends on dimensions that only a run knows")
-        return tensor.array
+        return tensor.constant
 
     def integers(self, i: int, attribute: str) -> Sequence[int] | None:
         """Integers that are an input, or an attribute in older opsets; None where neither is given."""
@@ -251,19 +250,6 @@ class Node(AnyNode):
 
     def is_whole(self, value: Value) -> bool:
         return value.type.code == INT32
-
-
-def value_of(tensor: Tensor, in_graph_name: str) -> Value:
-    """The value of a constant tensor, under the dimensions that NNAPI takes."""
-    assert tensor.array is not None
-    expressible(tensor.array.size, f"{tensor.name} has no elements")
-    shape = tensor.array.shape or (1,)
-    type = operand_type(tensor.elem, shape, tensor.name)
-    array = as_stored(tensor.array, type, tensor.name)
-    is_view = tensor.in_file and array is tensor.array
-    frozen = array.reshape(shape)
-    frozen.flags.writeable = False
-    return Value(type, in_graph_name, frozen, is_view)
 
 
 def _list_dimensions(shape: Sequence[int]) -> str:

@@ -89,8 +89,8 @@ def _parse(memory: Memory) -> onnx.ModelProto:
 
 def _find_external(folder: str | None, location: str, name: str) -> str:
     """The path of external data, which must lie in the folder of the model or below."""
-    need(folder is not None, f"{name} lies in the file {location!r}: load the model by its path", BadDataError)
-    assert folder is not None
+    if folder is None:
+        raise BadDataError(f"{name} lies in the file {location!r}: load the model by its path")
     top = os.path.realpath(folder)
     path = top if "\0" in location else os.path.realpath(os.path.join(folder, location))
     inside = path != top and os.path.commonpath([path, top]) == top

@@ -9,6 +9,7 @@ from nnapi.importers.graph import Graph, Value
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.import_state import ImportState
 from nnapi.importers.onnx.tensors import Tensor
+from nnapi.model.operand import OperandType
 
 if TYPE_CHECKING:
     import onnx
@@ -39,8 +40,10 @@ class Scope(Protocol):
     def is_read(self, value: Value) -> bool:
         """Whether anything reads the value."""
 
-    def apply_rule(self, kind: str, tensors: Sequence[Tensor | None], node: Any) -> Tensor:
-        """The result of another operator's rule, in the place of ``node``."""
+    def apply_rule(
+        self, kind: str, tensors: Sequence[Tensor | None], node: Any, wanted: OperandType | None = None
+    ) -> Tensor:
+        """The result of another operator's rule, in the place of ``node``, in codes of the type that is ``wanted``."""
 
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
         """The result of the rule of an operator, without a node of its own in the file."""

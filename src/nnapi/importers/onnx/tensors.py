@@ -107,6 +107,30 @@ class Tensor:
         return self.shape
 
     @property
+    def constant(self) -> Array:
+        """The value of a constant; Refused where it is computed."""
+        if self.array is None:
+            raise Refused(f"{self.name} is computed, NNAPI needs a constant")
+        return self.array
+
+    @property
+    def nhwc(self) -> Value | None:
+        """The NHWC image that it lies as, None where it lies as in the file."""
+        return self.value if self.is_nhwc else None
+
+    def materialise(self) -> Value:
+        """What the graph has for it, as it lies there; of a constant it is made when first asked for, under the
+        dimensions that NNAPI takes."""
+        if self.value is None:
+            expressible(self.constant.size, f"{self.name} has no elements")
+            type = operand_type(self.elem, self.constant.shape, self.name)
+            array = as_stored(self.constant, type, self.name)
+            frozen = array.reshape(type.dimensions)
+            frozen.flags.writeable = False
+            self.value = Value(type, self.name, frozen, self.in_file and array is self.array)
+        return self.value
+
+    @property
     def is_known(self) -> bool:
         """Whether all dimensions are."""
         return self.array is not None or (self.shape is not None and OPEN not in self.shape)

@@ -194,8 +194,7 @@ class File:
             tensor.scales = quantization.view(schema.QuantizationParameters.SCALE, "f")
             tensor.zero_points = quantization.view(schema.QuantizationParameters.ZERO_POINT, "q")
             tensor.axis = quantization.number(schema.QuantizationParameters.QUANTIZED_DIMENSION, "i")
-            if quantization.has(schema.QuantizationParameters.DETAILS):
-                tensor.blocks = _blocks(quantization)
+            tensor.blocks = _blocks(quantization)
         if is_special:
             tensor.is_variable = record.number(fields.IS_VARIABLE, "?", False)
             found = record.child(fields.SPARSITY)
@@ -204,10 +203,9 @@ class File:
 
 
 def _blocks(quantization: Record) -> Blocks | None:
-    if quantization.number(schema.QuantizationParameters.DETAILS_TYPE, "B") != schema.BLOCKWISE:
-        return None
     details, fields = quantization.child(schema.QuantizationParameters.DETAILS), schema.BlockwiseQuantization
-    assert details is not None
+    if details is None or quantization.number(schema.QuantizationParameters.DETAILS_TYPE, "B") != schema.BLOCKWISE:
+        return None
     return Blocks(*[details.number(field, "i") for field in (fields.SCALES, fields.ZERO_POINTS, fields.BLOCK_SIZE)])
 
 

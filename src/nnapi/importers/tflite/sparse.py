@@ -60,9 +60,8 @@ def _level(record: Record) -> Level:
 
 def _positions(record: Record, type: int, place: int) -> Array:
     found, code = record.child(place), VECTORS.get(record.number(type, "B"))
-    need(found is not None and code, "a sparse tensor lacks a list of positions", BadDataError)
-    assert found is not None
-    assert code is not None
+    if found is None or code is None:
+        raise BadDataError("a sparse tensor lacks a list of positions")
     return np.array(found.numbers(0, code), np.int64)
 
 

@@ -81,7 +81,8 @@ def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
 
 def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     """A constant's value as its operand type stores it, and whether that is a view of the file's content."""
-    assert tensor.region is not None
+    if tensor.region is None:
+        raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
     dtype, count = DTYPES[type], math.prod(shape)
     if tensor.sparsity:

@@ -78,19 +78,21 @@ def both_directions_lstm(
     proj_clip: float,
     merge_outputs: bool,
     time_major: bool,
+    fw_activation_state_in: Tensor,
+    fw_cell_state_in: Tensor,
+    bw_activation_state_in: Tensor,
+    bw_cell_state_in: Tensor,
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
+    ways = (("fw", fw_activation_state_in, fw_cell_state_in), ("bw", bw_activation_state_in, bw_cell_state_in))
     cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
     inputs = link(context, input, aux_input, bool(cells[0].aux), time_major)
     outputs, states = [], []
-    for way, cell, x in zip(("fw", "bw"), cells, inputs, strict=True):
+    for (way, hidden, state), cell, x in zip(ways, cells, inputs, strict=True):
         own = {name.removeprefix(f"{way}_"): operand for name, operand in operands.items()}
         for gate, weights in cell.aux.items():
             own[operand_name("input", gate)] = join(context, [cell.input[gate], weights], 1)
-        hidden, state = own["activation_state_in"], own["cell_state_in"]
-        assert hidden is not None
-        assert state is not None
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
         known = [*_cell_inputs(context, x, own), hidden, state, *_norms(own)]
         context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))

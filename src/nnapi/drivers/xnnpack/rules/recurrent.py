@@ -56,16 +56,19 @@ def both_directions_rnn(
     activation: int,
     time_major: bool,
     merge_outputs: bool,
+    fw_weights: Tensor,
+    bw_weights: Tensor,
+    fw_hidden_in: Tensor,
+    bw_hidden_in: Tensor,
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:
+    ways = (("fw", fw_weights, fw_hidden_in), ("bw", bw_weights, bw_hidden_in))
     inputs = link(context, input, aux_input, operands["fw_aux_weights"] is not None, time_major)
     outputs, states = [], []
-    for way, x in zip(("fw", "bw"), inputs, strict=True):
-        weights, aux_weights, recurrent_weights, bias, hidden = (
-            operands[f"{way}_{role}"] for role in ("weights", "aux_weights", "recurrent_weights", "bias", "hidden_in")
+    for (way, weights, hidden), x in zip(ways, inputs, strict=True):
+        aux_weights, recurrent_weights, bias = (
+            operands[f"{way}_{role}"] for role in ("aux_weights", "recurrent_weights", "bias")
         )
-        assert weights is not None
-        assert hidden is not None
         if aux_weights is not None:
             weights = join(context, [weights, aux_weights], 1)
         out = input.like(shape=(*input.shape[:2], hidden.shape[1]))

@@ -41,8 +41,7 @@ def direct(node: Node) -> Tensor:
 def _done_before(node: Node) -> Tensor:
     """What the operation before computed with this activation, which is called by this node's result."""
     tensor = node.tensor(0)
-    if tensor.value is not None:
-        tensor.value.name = node.name
+    tensor.materialise().name = node.name
     return replace(tensor, name=node.name)
 
 

@@ -56,9 +56,8 @@ def loop(node: Node) -> Sequence[Result | None]:
     going = node.tensor(1) if node.has(1) else None
     carried = [node.tensor(i) for i in range(2, node.count)]
     need(len(body.input) == len(carried) + 2, "its body takes other inputs", BadDataError)
-    known = (limit is not None and limit.array is not None) and (going is None or going.array is not None)
-    if known and limit is not None and limit.array is not None:
-        steps = int(limit.array.reshape(())) if going is None or bool(going.array.all()) else 0  # type: ignore[union-attr]
+    if limit and limit.array is not None and (going is None or going.array is not None):
+        steps = int(limit.array.reshape(())) if going is None or going.constant.all() else 0
         results = _unroll(node, body, steps, carried)
         if results is not None:
             return results
@@ -113,9 +112,8 @@ def _while(
         node, OperationCode.WHILE, [loop_condition(node.conversion, states), body_model, *states], inner
     )
     return [
-        node.result(result.value, tensor.shape, elem=tensor.elem)
+        node.result(result.materialise(), tensor.shape, elem=tensor.elem)
         for result, tensor in zip(results[2 : 2 + len(carried)], carried, strict=True)
-        if result.value is not None
     ]
 
 

@@ -83,8 +83,7 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
             apply_in_codes(node, OperationCode.FULLY_CONNECTED, flat, matrix, bias, node.activation_operand())
         )
     type = OperandType(matrix.type.code, (units, 1, 1, depth), channel=channel)
-    assert matrix.array is not None
-    filter = Value(type, matrix.name, matrix.array.reshape(type.dimensions))
+    filter = Value(type, matrix.name, matrix.constant.reshape(type.dimensions))
     pixels = node.view(x, (rows, 1, 1, depth))
     scheme, one = node.i32(PaddingCode.PADDING_VALID), node.i32(1)
     found = apply_in_codes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 
@@ -87,16 +88,16 @@ def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
         (size - span) // stride + 1
         for size, span, stride in zip((height, width), place.span, place.stride, strict=True)
     ]
-    best: Value | None = None
-    for i in range(place.size[0]):
-        for j in range(place.size[1]):
-            part = x
-            for axis, start in ((1, i * place.dilation[0]), (2, j * place.dilation[1])):
-                stride, count = place.stride[axis - 1], counts[axis - 1]
-                part = slice_with_step(node, part, axis, range(start, start + (count - 1) * stride + 1, stride))
-            best = part if best is None else node.apply(OperationCode.MAXIMUM, best, part)
-    assert best is not None
-    return best
+
+    def begin_at(place_in_window: tuple[int, int]) -> Value:
+        part = x
+        for i, position in enumerate(place_in_window):
+            start, step = position * place.dilation[i], place.stride[i]
+            part = slice_with_step(node, part, 1 + i, range(start, start + (counts[i] - 1) * step + 1, step))
+        return part
+
+    images = map(begin_at, np.ndindex(*place.size))
+    return reduce(lambda best, image: node.apply(OperationCode.MAXIMUM, best, image), images)
 
 
 def _lowest(x: Value) -> float:

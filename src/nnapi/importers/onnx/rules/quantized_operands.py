@@ -46,8 +46,7 @@ def filter_beside(node: Node, x: Value, i: int) -> Value | None:
 
 def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
     """A constant filter under other dimensions, its axes then in another order."""
-    assert value.array is not None
-    array = np.ascontiguousarray(value.array.reshape(shape).transpose(order))
+    array = np.ascontiguousarray(value.constant.reshape(shape).transpose(order))
     channel = value.type.channel
     if channel is not None:
         channel = ChannelQuantization(order.index(channel.dimension), channel.scales)
@@ -74,5 +73,4 @@ def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int, facto
 
 def apply_in_codes(node: Node, code: OperationCode, *inputs: Value) -> Value:
     """An operation whose result is of the wanted codes; in real numbers where NNAPI computes no such codes."""
-    assert node.wanted is not None
     return node.apply(code, *inputs, type=node.wanted)

@@ -14,11 +14,11 @@ from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8
 from nnapi.importers.onnx.fusion import type_of_codes
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import RULES, Result, rule
+from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.quantization import quantize_to, whole_numbers
-from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
+from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant
 from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
-from nnapi.importers.refusals import expressible
+from nnapi.importers.refusals import Refused, expressible
 
 
 def dequantize_input(node: Node, x: int, scale: int, point: int, axis: int = 1) -> Tensor:
@@ -32,22 +32,11 @@ def apply_quantized(
 ) -> Tensor:
     """An operator on real numbers whose result is wanted in codes."""
     type = type_of_codes(scale, point)
-    expressible(type is not None, "the scale or zero point of its result is computed, or one for each channel")
-    apply = RULES.find(kind)
-    assert apply is not None
-    assert type is not None
-    inner = Node(node.conversion, node.proto, tensors, node.conversion.schema(kind), kind=kind)
-    inner.wanted = type
-    found = apply(inner)
-    tensor = found if isinstance(found, Tensor) else None
-    assert tensor is not None
-    assert tensor.value is not None
-    return node.result(
-        quantize_to(node, tensor.value, type),
-        tensor.shape,
-        elem=2 if type.code == QUANT8 else 3,
-        is_nhwc=tensor.is_nhwc,
-    )
+    if type is None:
+        raise Refused("the scale or zero point of its result is computed, or one for each channel")
+    found = node.conversion.apply_rule(kind, tensors, node, type)
+    codes = quantize_to(node, found.materialise(), type)
+    return node.result(codes, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
 
 
 @rule("QLinearConv")
@@ -104,8 +93,7 @@ def conv_integer(node: Node) -> Result:
             whole = subtract(node, whole, beside)
         values.append(Tensor(node.name, FLOAT, node.shape(i), value=node.cast(whole, FLOAT32)))
     found = node.conversion.apply_rule("Conv", values, node)
-    assert found.value is not None
-    return node.result(node.cast(found.value, INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
+    return node.result(node.cast(found.materialise(), INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
 
 
 @rule("com.microsoft:QLinearAdd", "com.microsoft:QLinearMul")

@@ -32,10 +32,8 @@ def reshape_input(node: Node, shape: Shape) -> Tensor:
 @rule("Reshape")
 def reshape(node: Node) -> Tensor:
     """0 keeps a dimension of the input; -1 is what the others leave, or a dimension that only a run knows."""
-    tensor, wanted = node.tensor(0), node.tensor(1).array
-    expressible(wanted is not None, f"{node.tensor(1).name} is computed, NNAPI needs a constant")
-    assert wanted is not None
-    shape = [int(each) for each in wanted.reshape(-1)]
+    tensor = node.tensor(0)
+    shape = [int(each) for each in node.tensor(1).constant.reshape(-1)]
     if not node.attribute("allowzero", 0):
         need(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank", BadDataError)
         shape = [each or (tensor.dims[i] or -1) for i, each in enumerate(shape)]
@@ -138,7 +136,7 @@ def concat(node: Node) -> Tensor:
     shape[axis] = OPEN if OPEN in widths else sum(widths)
     elem = tensors[0].elem
     if all(tensor.is_nhwc for tensor in tensors):
-        values = [tensor.value for tensor in tensors if tensor.value is not None]
+        values = [tensor.materialise() for tensor in tensors]
         place = read_as_stored(node, 0)[1][axis]
         return node.result(join(node, values, place), tuple(shape), elem=elem, is_nhwc=True)
     values = [node.codes(i) for i in range(node.count)]

@@ -168,9 +168,7 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
 
 def with_type(value: Value, type: OperandType) -> Value:
     """The same constant under another type of the same storage."""
-    if value.array is None:
-        raise Refused(f"{value.name} is computed, NNAPI needs a constant")
-    return Value(type, value.name, value.array.reshape(type.dimensions), value.in_file)
+    return Value(type, value.name, value.constant.reshape(type.dimensions), value.in_file)
 
 
 def padding(node: TfliteNode, code: int) -> Value:

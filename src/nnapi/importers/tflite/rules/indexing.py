@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import count
 
 import numpy as np
 
@@ -197,16 +199,16 @@ def gather_nd(node: TfliteNode) -> None:
 def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
     """Coordinates, the last axis of ``indices``, as places when the leading axes of ``shape`` are laid flat."""
     depth = indices.shape[-1]
-    place: Value | None = None
-    for axis, column in enumerate(split(node, indices, indices.rank - 1, depth)):
+
+    def combine(code: OperationCode, x: Value, y: Value) -> Value:
+        return node.apply(code, x, y, node.i32(0), shape=x.shape)
+
+    def scale(axis: int, column: Value) -> Value:
         step = math.prod(shape[axis + 1 : depth])
-        if step != 1:
-            column = node.apply(OperationCode.MUL, column, node.like(column, step), node.i32(0), shape=column.shape)
-        place = (
-            column if place is None else node.apply(OperationCode.ADD, place, column, node.i32(0), shape=column.shape)
-        )
-    assert place is not None
-    return place
+        return column if step == 1 else combine(OperationCode.MUL, column, node.like(column, step))
+
+    columns = map(scale, count(), split(node, indices, indices.rank - 1, depth))
+    return reduce(partial(combine, OperationCode.ADD), columns)
 
 
 @rule("REVERSE_SEQUENCE")

@@ -148,9 +148,7 @@ def pad(node: TfliteNode) -> None:
 @rule("PADV2")
 def pad_with(node: TfliteNode) -> None:
     x, value = node.input(0), node.input(2)
-    expressible(value.array is not None, f"{value.name} is computed, NNAPI needs a constant")
-    assert value.array is not None
-    number = value.array.reshape(-1)[0].item()
+    number = value.constant.reshape(-1)[0].item()
     if x.type.code == INT32:
         pad_integers(node, x, number)
     else:

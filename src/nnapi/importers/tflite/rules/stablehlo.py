@@ -62,7 +62,6 @@ def stablehlo_pad(node: TfliteNode) -> None:
     pads = list(zip(o.edge_padding_low, o.edge_padding_high, strict=True))
     cuts = any(cells < 0 for pair in pads for cells in pair)
     expressible(not (any(o.interior_padding) or cuts), "it pads between elements or cuts off")
-    expressible(value.array is not None and x.is_float, "its filler is computed, or its type is not float")
-    assert value.array is not None
-    filler = node.real(value.array.reshape(-1)[0].item(), x)
+    expressible(x.is_float, "its type is not float")
+    filler = node.real(value.constant.reshape(-1)[0].item(), x)
     node.emit(OperationCode.PAD_V2, x, node.graph.ints(pads), filler)
