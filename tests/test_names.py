@@ -71,7 +71,6 @@ TESTED_BY = {
     "testing/random/cells.py": "testing/random/test_propose.py",
     "testing/random/elements.py": "testing/random/test_propose.py",
     "testing/random/proposal.py": "testing/random/test_propose.py",
-    "testing/onnx_nodes.py": "importers/onnx/test_onnx_nodes.py",
     "testing/random/kinds.py": "testing/random/test_deviation.py",
     "testing/random/moves.py": "testing/random/test_propose.py",
     "testing/random/wording.py": "cli/test_check_random.py",

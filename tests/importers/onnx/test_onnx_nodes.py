@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.onnx_nodes import NodeCase, Outcome, node_cases, outcome, page, row_name
 from nnapi.importers.onnx.rules import RULES
 from nnapi.importers.onnx.tensors import words
-from nnapi.testing.onnx_nodes import NodeCase, Outcome, node_cases, outcome, page, row_name
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
@@ -25,7 +25,7 @@ SOME = words(
 )
 WHOLE = {f"test_{name}" for name in SOME}
 COMMITTED = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
-AGAIN = "run: python -m nnapi.testing.onnx_nodes > docs/onnx.md"
+AGAIN = "run: python -m benchmarks.onnx_nodes > docs/onnx.md"
 EVERY = 6
 """Of so many cases one is run on the default devices, where a compilation takes longer."""
 

@@ -1,6 +1,6 @@
 """ONNX's own tests of single operators, what becomes of each, and the page docs/onnx.md of that.
 
-``python -m nnapi.testing.onnx_nodes > docs/onnx.md`` writes it, with the library ``onnx`` that is installed.
+``python -m benchmarks.onnx_nodes > docs/onnx.md`` writes it, with the library ``onnx`` that is installed.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def assert_close(ours: Any, theirs: Any, case: NodeCase) -> None:
 
 INTRODUCTION = """# ONNX
 
-<!-- Written by `python -m nnapi.testing.onnx_nodes`; a test compares it with what becomes of the tests. -->
+<!-- Written by `python -m benchmarks.onnx_nodes`; a test compares it with what becomes of the tests. -->
 
 `nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). Every
 operator has a rule, or is replaced by those that ONNX defines it by, or is refused with a reason; all that is refused
