@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nnapi.testing.corpus import Entry, published
+from nnapi.testing.corpus import Entry, open_published
 from tests.exporters.exported_cases import WAYS, Outcome, outcome, run_network
 
 HEAD = """# Models as files
@@ -39,7 +39,7 @@ them; what neither has is refused, with every such operation and the reason in o
 
 
 def entries_of(step: int) -> list[Entry]:
-    return [entry for entry in published().entries if not entry.expect_failure][::step]
+    return [entry for entry in open_published().entries if not entry.expect_failure][::step]
 
 
 def work(way: str, first: int, step: int, models: Path | None) -> None:
@@ -51,7 +51,7 @@ def work(way: str, first: int, step: int, models: Path | None) -> None:
             return
         entries = entries_of(step)[first:]
         numbers = {(entry.file, entry.name): number for number, entry in enumerate(entries, first)}
-        for example in published().examples(lambda entry: (entry.file, entry.name) in numbers):
+        for example in open_published().examples(lambda entry: (entry.file, entry.name) in numbers):
             found = outcome(example, way, Path(folder))
             print(json.dumps({"number": numbers[example.file, example.name], "found": found}), flush=True)
 
@@ -82,24 +82,29 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
     for way in WAYS:
         for entry, each in zip(entries, find_outcomes(way, len(entries), step, None), strict=True):
             totals[way][each.kind] += 1
-            if show and each.kind != "passed":
+            if show and each.kind not in ("passed", "frozen"):
                 print(way, entry.name, *each, sep=" | ", file=sys.stderr)
             for operation in entry.ops if len(entry.ops) == 1 else [op for op in entry.ops if op != "ADD"]:
                 found[operation][way][each.kind] += 1
                 if each.kind == "refused":
                     reasons[operation][each.reason] += 1
-    rows = [f"Of {len(entries):,} public examples:", "", "| run by | passed | refused | wrong |", "|---|---|---|---|"]
+    rows = [
+        f"Of {len(entries):,} public examples (frozen: with all inputs but the first as constants):",
+        "",
+        "| run by | passed | frozen | refused | wrong |",
+        "|---|---|---|---|---|",
+    ]
     rows += [f"| {way} | " + " | ".join(str(totals[way][kind]) for kind in KINDS) + " |" for way in WAYS]
-    rows += ["", "By operation, examples passed of those that have it:", ""]
+    rows += ["", "By operation, examples passed, frozen or not, of those that have it:", ""]
     rows += [f"| operation | {' | '.join(WAYS)} | refused most often because |", "|---" * (len(WAYS) + 2) + "|"]
     for operation, ways in sorted(found.items()):
-        counts = " | ".join(f"{ways[way]['passed']} of {ways[way].total()}" for way in WAYS)
+        counts = " | ".join(f"{ways[way]['passed'] + ways[way]['frozen']} of {ways[way].total()}" for way in WAYS)
         why = reasons[operation].most_common(1)
         rows.append(f"| {operation} | {counts} | {why[0][0].replace('|', '/')[:120] if why else ''} |")
     return rows, sum(each["wrong"] for each in totals.values())
 
 
-KINDS = ("passed", "refused", "wrong")
+KINDS = ("passed", "frozen", "refused", "wrong")
 
 
 def tabulate_models(models: Path) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import nnapi
 from nnapi.capi import installation
 from nnapi.cli import app
 from nnapi.model.memory import Memory
@@ -101,6 +102,20 @@ def test_can_be_shown(recorded: Path) -> None:
     assert "model_3  refused: " in result.stdout
     as_json = CliRunner().invoke(app, ["info", str(recorded), "--json"])
     assert [model["model"] for model in json.loads(as_json.stdout)] == [f"model_{n}" for n in range(4)]
+
+
+@built
+def test_can_leave_as_files(recorded: Path, tmp_path: Path) -> None:
+    """Also the branches of an IF, which the application made first; what it did not finish is listed."""
+    folder = tmp_path / "models"
+    result = CliRunner().invoke(app, ["export", str(recorded), "-o", str(folder)])
+    assert result.exit_code != 0
+    assert "model 3: " in result.output
+    assert [path.name for path in sorted(folder.iterdir())] == [f"bug-{number}.tflite" for number in range(3)]
+    example = next(each for each in Corpus(recorded).examples() if each.name == "model_2_run_0")
+    inputs = [array for array in example.inputs.values() if array is not None]
+    (found,) = nnapi.compile(nnapi.load(folder / "bug-2.tflite"), "nnapi-reference").run(*inputs)
+    assert found.tolist() == example.outputs[5].tolist()
 
 
 def test_constants_of_a_model_that_is_not_finished() -> None:

@@ -32,3 +32,13 @@ def test_a_recording_is_not_written_to_one_file(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["export", str(tmp_path / "right.npz"), "-o", str(tmp_path / "one.tflite")])
     assert done.exit_code != 0
     assert not (tmp_path / "one.tflite").exists()
+
+
+def test_models_of_a_recording_that_cannot_be_written_are_listed(tmp_path: Path) -> None:
+    unwritable = relu("rank", 0, 2)
+    write(tmp_path / "some.npz", [unwritable, relu("relu_two", 0, 2)])
+    out = tmp_path / "models"
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "some.npz"), "-o", str(out), "--format", "onyx"])
+    assert done.exit_code != 0
+    assert "--format is onyx, must be tflite or onnx" in done.output.replace("\n", " ")
+    assert not out.exists()

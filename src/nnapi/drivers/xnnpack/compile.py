@@ -11,13 +11,13 @@ from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.fuse_mean import fuse_mean
 from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
-from nnapi.drivers.xnnpack.passes.lstm_fuse import fuse_lstm_steps
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import count_macs
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
-from nnapi.drivers.xnnpack.passes.state_variables import make_state_variables
 from nnapi.formats.tflite.graph import Graph, Tensor
+from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
+from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape

@@ -18,10 +18,6 @@ class Facts(NamedTuple):
     """How many inputs it has, where it treats every channel of them alike."""
     rounds: bool = False
     """A code that lies halfway between two may be rounded the other way than the specification has it."""
-    states: tuple[int, ...] = ()
-    """The inputs that are states."""
-    given: tuple[int, ...] = ()
-    """The states of which an output follows the engine's only one. One that is the last output is not given again."""
     events: tuple[str, ...] = ()
     """What names in a profile begin with; by default the first three letters of the kind."""
 
@@ -38,7 +34,6 @@ FACTS: dict[str, Facts] = {
     "FULLY_CONNECTED": Facts(sums=True),
     "HARD_SWISH": Facts(channelwise=1),
     "LOGISTIC": Facts(channelwise=1, events=("Sigmoid",)),
-    "LSTM": Facts(states=(18, 19), given=(19,)),
     "MAX_POOL_2D": Facts(channelwise=1),
     "MEAN": Facts(rounds=True),
     "MUL": Facts(channelwise=2),
@@ -58,8 +53,6 @@ FACTS: dict[str, Facts] = {
     "SUB": Facts(channelwise=2),
     "TANH": Facts(channelwise=1),
     "TRANSPOSE_CONV": Facts(sums=True, events=("Deconvolution",)),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": Facts(states=(18, 19), given=(19,)),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": Facts(states=(4,)),
 }
 
 

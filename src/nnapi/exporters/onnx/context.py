@@ -12,7 +12,7 @@ from nnapi.drivers import lowering
 from nnapi.drivers.lowering import Rules
 from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
 from nnapi.model.call import Call
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import OperandType, Shape
 
 RULES = Rules()
 lower = RULES.lower
@@ -147,6 +147,35 @@ class Context(lowering.Context):
 
     def to_nhwc(self, value: Value) -> Value:
         return self.transpose(value, NCHW_TO_NHWC)
+
+    # What cells are written out with
+
+    def product(self, x: Value, weights: Value, bias: Value | None) -> Value:
+        return self.emit("Gemm", [x, weights, bias], x.like((x.shape[0], weights.shape[0])), transB=1)
+
+    def combine(self, kind: str, a: Value, b: Value) -> Value:
+        return self.emit(kind.capitalize(), [a, b], a.like(np.broadcast_shapes(a.shape, b.shape)))
+
+    def map(self, kind: str, x: Value) -> Value:
+        if kind in ("RELU1", "RELU6"):
+            return self.clip(x, *BOUNDS[FuseCode[f"FUSED_{kind}"]])
+        if kind == "RSQRT":
+            return self.emit("Reciprocal", [self.emit("Sqrt", [x], x.like())], x.like())
+        return self.emit("Sigmoid" if kind == "LOGISTIC" else kind.capitalize(), [x], x.like())
+
+    def mean(self, x: Value) -> Value:
+        return self.emit("ReduceMean", [x, constant([len(x.shape) - 1])], x.like((*x.shape[:-1], 1)), keepdims=1)
+
+    def bound(self, x: Value, limit: float) -> Value:
+        return self.clip(x, -limit, limit)
+
+    def cut(self, x: Value, begin: Sequence[int], shape: Shape) -> Value:
+        return self.slice(x, begin, shape)
+
+    def join(self, parts: Sequence[Value], axis: int) -> Value:
+        shape = list(parts[0].shape)
+        shape[axis] = sum(part.shape[axis] for part in parts)
+        return self.emit("Concat", parts, parts[0].like(shape), axis=axis)
 
     def _parameters(self, type: OperandType, element: np.dtype[Any]) -> list[Value | None]:
         return [constant(type.scale, np.float32), constant(type.zero_point, element)]

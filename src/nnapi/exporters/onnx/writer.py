@@ -101,6 +101,8 @@ class _Writer:
         from onnx import helper
 
         inputs = ["" if value is None else self._read(value) for value in node.inputs]
+        while inputs and not inputs[-1]:
+            inputs.pop()
         attributes = {name: self._attribute(value) for name, value in node.attributes.items()}
         outputs = [self._name(value, node.kind) for value in node.outputs]
         return helper.make_node(node.kind, inputs, outputs, outputs[0], **attributes)

@@ -134,3 +134,31 @@ class Context(lowering.Context):
     def turn_back(self, tensor: Tensor) -> Tensor:
         """Codes as the result has them."""
         return self.emit("QUANTIZE", [tensor]) if self.result().type != tensor.type else tensor
+
+    # What cells are written out with
+
+    def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
+        out = x.like(shape=(x.shape[0], weights.shape[0]))
+        return self.emit("FULLY_CONNECTED", [x, weights, bias], out, activation=0)
+
+    def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
+        return self.emit(kind, [a, b], a.like(shape=np.broadcast_shapes(a.shape, b.shape)), activation=0)
+
+    def map(self, kind: str, x: Tensor) -> Tensor:
+        return self.emit("RELU_N1_TO_1" if kind == "RELU1" else kind, [x], x.like())
+
+    def mean(self, x: Tensor) -> Tensor:
+        last = constant([len(x.shape) - 1])
+        return self.emit("MEAN", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=True)
+
+    def bound(self, x: Tensor, limit: float) -> Tensor:
+        below = self.emit("MINIMUM", [x, self.fill(x, limit)], x.like())
+        return self.emit("MAXIMUM", [below, self.fill(x, -limit)], x.like())
+
+    def cut(self, x: Tensor, begin: Sequence[int], shape: Shape) -> Tensor:
+        return self.emit("SLICE", [x, constant(list(begin)), constant(shape)], x.like(shape=shape))
+
+    def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
+        shape = list(parts[0].shape)
+        shape[axis] = sum(part.shape[axis] for part in parts)
+        return self.emit("CONCATENATION", list(parts), parts[0].like(shape=tuple(shape)), axis=axis, activation=0)

@@ -10,7 +10,9 @@ from nnapi.exporters.nested import NestingLowering, need_alike
 from nnapi.exporters.tflite import rules
 from nnapi.exporters.tflite.context import RULES, Context, tensor_of
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
@@ -71,7 +73,7 @@ class Conversion(NestingLowering[Tensor, Context]):
         ]
         own = {tensor for operator in context.operators for tensor in operator.outputs}
         for position, tensor in enumerate(results):
-            if tensor not in own or tensor in results[:position]:
+            if tensor not in own:
                 results[position] = context.reshape(tensor, tensor.shape, tensor.like())
         self.operators += context.operators
         for index, result in zip(call.outputs, results, strict=True):
@@ -108,10 +110,17 @@ class Conversion(NestingLowering[Tensor, Context]):
         return self.given_types(self.model.outputs)
 
     def finish(self) -> Graph:
-        """The graph, once everything is supported."""
+        """The graph, once everything is supported: steps of an LSTM as one operator over time, states as variables."""
         inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]
-        outputs = [self._as_given(index) for index in self.model.outputs]
-        return Graph(self.operators, inputs, outputs, name=self.model.name)
+        outputs: list[Tensor] = []
+        for index in self.model.outputs:
+            tensor = self._as_given(index)
+            if tensor in outputs:  # a cell's output is its state too
+                copy = self._name_tensor(tensor.like(), self.model.operands[index])
+                self.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
+                tensor = copy
+            outputs.append(tensor)
+        return make_state_variables(fuse_lstm_steps(Graph(self.operators, inputs, outputs, name=self.model.name)))
 
     def _as_given(self, index: int) -> Tensor:
         inner = self.value(index)

@@ -92,6 +92,10 @@ class TfliteNode(Node):
         """Let output ``i`` be a value that exists already."""
         self.scope.bind(self.operator.outputs[i], value)
 
+    def keep_state(self, i: int, value: Value) -> None:
+        """Let the variable that is input ``i`` hold a value from now on."""
+        self.scope.bind(self.operator.inputs[i], value)
+
     def row(self, i: int) -> Value:
         """Input ``i`` with its elements under no more dimensions than NNAPI's operations take."""
         value = self.input(i)

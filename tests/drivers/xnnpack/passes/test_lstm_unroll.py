@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
-from nnapi.drivers.xnnpack.passes.lstm_fuse import fuse_lstm_steps
+from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor
 from nnapi.testing.single import single
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS

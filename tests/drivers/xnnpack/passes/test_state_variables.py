@@ -8,8 +8,8 @@ import pytest
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.lstm_fuse import fuse_lstm_steps
-from nnapi.drivers.xnnpack.passes.state_variables import make_state_variables
+from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
+from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import SIZE, features, reals, shapes
 from tests.drivers.xnnpack.chain_cases import (

@@ -21,6 +21,10 @@ from nnapi.model.operand import OperandType
 
 @rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
+    """What begins a variable with a state, which is taken whole, has types that NNAPI does not slice."""
+    if node.scope.subgraph.tensors[node.operator.outputs[0]].is_variable and node.input(0).shape == node.output.shape:
+        node.bind(0, node.input(0))
+        return
     node.emit(OperationCode.SLICE, node.input(0), node.input(1), node.input(2))
 
 

@@ -31,7 +31,7 @@ def sequence_lstm(node: TfliteNode) -> None:
     expressible(not o.diagonal_recurrent_tensors, "NNAPI has no diagonal recurrent weights")
     time_axis = 0 if o.time_major else 1
     if x.is_quantized and x.rank == 3 and 0 < x.shape[time_axis] <= MOST_STEPS and _is_integer_cell(node):
-        integer_steps(node, x, time_axis)
+        node.deliver(_join(node, integer_steps(node, _steps(node, x, time_axis)), time_axis))
         return
     cell = _cell(node, range(20))
     scalars = _scalars(node, cell[0])
@@ -45,6 +45,9 @@ def lstm(node: TfliteNode) -> None:
     o = node.options
     if o.kernel_type == 1:
         basic_lstm(node)
+        return
+    if node.input(0).is_quantized and _is_integer_cell(node):
+        node.deliver(integer_steps(node, [node.input(0)])[0])
         return
     cell = _cell(node, range(20))
     x = cell[0]
@@ -64,6 +67,8 @@ def lstm(node: TfliteNode) -> None:
     node.emit(OperationCode.LSTM, *cell, *_scalars(node, x), *norms, to=[scratch, state, memory, out])
     if out is not target:
         node.deliver(out)
+    for place, value in zip(STATES, (state, memory), strict=True):
+        node.keep_state(place, value)
 
 
 def basic_lstm(node: TfliteNode) -> None:
@@ -208,8 +213,8 @@ def _is_integer_cell(node: TfliteNode) -> bool:
     )
 
 
-def integer_steps(node: TfliteNode, x: Value, time_axis: int) -> None:
-    """QUANTIZED_LSTM for each time step."""
+def integer_steps(node: TfliteNode, steps: Sequence[Value]) -> list[Value]:
+    """QUANTIZED_LSTM for each time step; gives the outputs."""
     o = node.options
     fixed = [_integer_operand(node, i) for i in range(1, 18)]
     hidden, memory = (node.input(i) for i in STATES)
@@ -219,7 +224,7 @@ def integer_steps(node: TfliteNode, x: Value, time_axis: int) -> None:
         *_intermediate_scales(node, hidden),
     ]
     outputs = []
-    for step in _steps(node, x, time_axis):
+    for step in steps:
         state, cell, out = (
             node.temporary(type, suffix)
             for type, suffix in ((hidden.type, "state"), (memory.type, "cell state"), (hidden.type, "output"))
@@ -228,7 +233,9 @@ def integer_steps(node: TfliteNode, x: Value, time_axis: int) -> None:
         node.emit(OperationCode.QUANTIZED_LSTM, *inputs, to=[state, cell, out])
         hidden, memory = state, cell
         outputs.append(out)
-    node.deliver(_join(node, outputs, time_axis))
+    for place, value in zip(STATES, (hidden, memory), strict=True):
+        node.keep_state(place, value)
+    return outputs
 
 
 def _integer_operand(node: TfliteNode, i: int) -> Value:

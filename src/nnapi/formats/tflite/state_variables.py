@@ -1,6 +1,6 @@
 """Recurrent operators: from states that come in and go out to the engine's states, which change in place.
 
-Rules emit them as functions: the states are inputs, and the new ones outputs behind the one that the engine knows. The
+Rules write them as functions: the states are inputs, and the new ones outputs behind the one that the engine knows. The
 engine keeps states in variables instead, which each run must begin with the states given and whose last value must be
 read after the operator, although nothing but the order in which both are listed says so; and the engine reorders what
 does not depend on each other.
@@ -10,9 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from nnapi.drivers.xnnpack.operators import facts
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+
+
+class States(NamedTuple):
+    """The inputs that are states, and those of which an output follows the only one that the engine knows."""
+
+    inputs: tuple[int, ...]
+    given: tuple[int, ...] = ()
+
+
+STATES = {
+    "LSTM": States((18, 19), given=(19,)),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": States((18, 19), given=(19,)),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": States((4,)),
+}
+"""The operators with states. A state that is the last output is not given again."""
 
 
 def make_state_variables(graph: Graph) -> Graph:
@@ -20,7 +35,7 @@ def make_state_variables(graph: Graph) -> Graph:
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
     result = replace(graph, operators=[], outputs=list(graph.outputs))
     for operator in graph.operators:
-        if facts(operator.kind).states:
+        if operator.kind in STATES:
             _unfold(operator, result, read)
         else:
             result.operators.append(operator)
@@ -30,13 +45,13 @@ def make_state_variables(graph: Graph) -> Graph:
 def _unfold(operator: Operator, graph: Graph, read: set[Tensor | None]) -> None:
     inputs = list(operator.inputs)
     variables = {}
-    for position in facts(operator.kind).states:
+    for position in STATES[operator.kind].inputs:
         state = operator.input(position)
         variables[position] = inputs[position] = state.like(is_variable=True)
         begin = constant([0] * len(state.shape))
         graph.operators.append(Operator("SLICE", [state, begin, constant(state.shape)], [variables[position]]))
     graph.operators.append(operator.like(inputs, outputs=operator.outputs[:1]))
-    for position, after in zip(facts(operator.kind).given, operator.outputs[1:], strict=True):
+    for position, after in zip(STATES[operator.kind].given, operator.outputs[1:], strict=True):
         if after in read:
             graph.operators += _read(variables[position], operator.output, after)
         elif after in graph.outputs:
