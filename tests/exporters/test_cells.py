@@ -96,7 +96,7 @@ def test_long_sequences_are_not_written_out(monkeypatch: pytest.MonkeyPatch, tmp
 def test_cells_are_read_back_as_they_were(operation: str, way: str, corpus: Corpus, tmp_path: Path) -> None:
     if WAYS[way][0] == ".onnx":
         pytest.importorskip("onnx", reason="onnx is not installed")
-    entries = [each for each in corpus.entries if each.ops == (operation,) and not each.expect_failure][:4]
+    entries = [each for each in corpus.entries if each.ops == (operation,) and not each.expect_failure][:2]
     names = {(entry.file, entry.name) for entry in entries}
     found = [outcome(each, way, tmp_path) for each in corpus.examples(lambda entry: (entry.file, entry.name) in names)]
     assert not [each for each in found if each.kind == "wrong"]
