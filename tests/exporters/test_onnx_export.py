@@ -103,6 +103,31 @@ def test_an_open_batch_is_a_symbol(tmp_path: Path) -> None:
     assert again.operands[again.inputs[0]].type.dimensions == (0, 6, 6, 2)
 
 
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+def test_what_is_written_holds_for_every_batch(suffix: str, tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (0, 2, 1, 3)), "x")
+    flat = builder.squeeze(x, np.array([2], np.int32))
+    weights = np.arange(24, dtype=np.float32).reshape(4, 6)
+    dense = builder.fully_connected(flat, builder.constant(weights), builder.constant(np.ones(4, np.float32)))
+    builder.output(dense)
+    model = builder.finish()
+    nnapi.export(model, tmp_path / f"open{suffix}")
+    again = nnapi.load(tmp_path / f"open{suffix}")
+    for batch in (1, 3):
+        same(model, again, 1e-5, x=np.random.default_rng(1).random((batch, 2, 1, 3), np.float32))
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+def test_what_depends_on_open_dimensions_is_refused(suffix: str, tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (1, 0, 0, 4)), "x")
+    builder.output(builder.channel_shuffle(x, 2, 3))
+    with pytest.raises(BadDataError, match="a constant of R.* depends on dimensions that are open"):
+        nnapi.export(builder.finish(), tmp_path / f"open{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
 def test_everything_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
     model = nnapi.Model("mine")
     x, y, z = (model.add_operand(nnapi.tensor("float32", (2, 3)), name) for name in "xyz")

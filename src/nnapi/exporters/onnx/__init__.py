@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nnapi.errors import BadDataError, need
 from nnapi.exporters.onnx.convert import Conversion
+from nnapi.exporters.onnx.graph import Graph, list_nodes
 from nnapi.exporters.onnx.turning import sink_transposes
 from nnapi.exporters.onnx.writer import serialise
+from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.model.model import Model
+from nnapi.model.operand import Shape
 from nnapi.runtime.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
@@ -16,14 +20,22 @@ __all__ = ["write"]
 
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError listing what cannot be written. Constants of more than 2 GiB go to PATH.data."""
-    conversion = Conversion(model).run()
-    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
-    need(not refused, f"{model.name} cannot be written as .onnx: {'; '.join(refused)}", BadDataError)
+    graph = _lower(model, None)
+    if is_open(model):
+        ours, theirs = (list(list_nodes(each)) for each in (graph, _lower(model, other_shapes(model))))
+        settle(ours, theirs, [(a.plain(), b.plain()) for a, b in zip(ours, theirs, strict=False)], ".onnx")
     data_path = path.with_name(f"{path.name}.data")
-    written = serialise(sink_transposes(conversion.finish()), model.notes, data_path.name)
+    written = serialise(sink_transposes(graph, is_open(model)), model.notes, data_path.name)
     if written.data:
         with replace_file(data_path, PUBLIC) as file:
             for array in written.data:
                 file.write(array.data if array.flags.c_contiguous else array.tobytes())
     with replace_file(path, PUBLIC) as file:
         file.write(written.content)
+
+
+def _lower(model: Model, shapes: Sequence[Shape] | None) -> Graph:
+    conversion = Conversion(model, shapes).run()
+    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
+    need(not refused, f"{model.name} cannot be written as .onnx: {'; '.join(refused)}", BadDataError)
+    return conversion.finish()

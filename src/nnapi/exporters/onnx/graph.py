@@ -107,6 +107,10 @@ class Node:
         """Those that are attributes: branches and bodies."""
         return (each for each in self.attributes.values() if isinstance(each, Graph))
 
+    def plain(self) -> dict[str, Any]:
+        """The attributes that are no graphs."""
+        return {name: each for name, each in self.attributes.items() if not isinstance(each, Graph)}
+
     def read(self) -> Iterator[Value]:
         """What the node reads, within its graphs too."""
         yield from (value for value in self.inputs if value is not None)
@@ -124,3 +128,11 @@ class Graph:
     inputs: list[Value]
     outputs: list[Value]
     name: str = ""
+
+
+def list_nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of those within."""
+    for node in graph.nodes:
+        yield node
+        for inner in node.graphs():
+            yield from list_nodes(inner)

@@ -17,15 +17,16 @@ EACH_ELEMENT = frozenset(_EACH_ELEMENT.split())
 """Operators that give each element from those at the same place; Concat once its axis is another."""
 
 
-def sink_transposes(graph: Graph) -> Graph:
-    """The same graph with fewer Transposes."""
-    return _Sinking().run(graph)
+def sink_transposes(graph: Graph, is_open: bool = False) -> Graph:
+    """The same graph with fewer Transposes; where dimensions are open, one of 1 may be another."""
+    return _Sinking(is_open).run(graph)
 
 
 class _Sinking:
     """``turned`` says of values that no node has written yet what they are the Transpose of."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_open: bool) -> None:
+        self.is_open = is_open
         self.nodes: list[Node] = []
         self.turned: dict[Value, tuple[Value, Order]] = {}
 
@@ -44,7 +45,11 @@ class _Sinking:
         else:
             for value in node.read():
                 self._write(value)
-            inner = {name: sink_transposes(each) for name, each in node.attributes.items() if isinstance(each, Graph)}
+            inner = {
+                name: sink_transposes(each, self.is_open)
+                for name, each in node.attributes.items()
+                if isinstance(each, Graph)
+            }
             node.attributes.update(inner)
             self.nodes.append(node)
 
@@ -98,7 +103,7 @@ class _Sinking:
         source, order = self.turned.pop(value)
         if order == tuple(range(len(order))):
             self.nodes.append(Node("Identity", [source], [value]))
-        elif sum(source.shape[axis] != 1 for axis in order) <= 1 or _moves_nothing(source.shape, order):
+        elif not self.is_open and _moves_nothing(source.shape, order):
             self.nodes.append(Node("Reshape", [source, constant(value.shape)], [value]))
         else:
             self._write(source)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nnapi.errors import BadDataError, need
+from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.exporters.tflite.convert import Conversion
+from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.named_tensors import write_named_tensors
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Model
+from nnapi.model.operand import Shape
 from nnapi.runtime.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
@@ -16,9 +20,30 @@ __all__ = ["write"]
 
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError listing what cannot be written."""
-    conversion = Conversion(model).run()
-    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
-    need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
+    conversion = _lower(model, None)
+    if is_open(model):
+        ours, theirs = (_list_operators(each) for each in (conversion, _lower(model, other_shapes(model))))
+        settle(ours, theirs, [(a.options, b.options) for a, b in zip(ours, theirs, strict=False)], ".tflite")
+        _open_shapes(ours, theirs)
     content = serialise(conversion.finish(), write_named_tensors, conversion.subgraphs)
     with replace_file(path, PUBLIC) as file:
         file.write(content)
+
+
+def _lower(model: Model, shapes: Sequence[Shape] | None) -> Conversion:
+    conversion = Conversion(model, shapes).run()
+    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
+    need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
+    return conversion
+
+
+def _list_operators(conversion: Conversion) -> list[Operator]:
+    return [operator for graph in (conversion, *conversion.subgraphs) for operator in graph.operators]
+
+
+def _open_shapes(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:
+    """Say of results whose shapes differ where they are open."""
+    for a, b in zip(ours, theirs, strict=True):
+        for x, y in zip(a.outputs, b.outputs, strict=True):
+            if x.shape != y.shape:
+                x.signature = tuple(one if one == other else -1 for one, other in zip(x.shape, y.shape, strict=True))
