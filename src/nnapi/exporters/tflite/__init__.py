@@ -38,7 +38,7 @@ def _lower(model: Model, shapes: Sequence[Shape] | None) -> Conversion:
 
 
 def _list_operators(conversion: Conversion) -> list[Operator]:
-    return [operator for graph in (conversion, *conversion.subgraphs) for operator in graph.operators]
+    return [*conversion.operators, *(each for graph in conversion.subgraphs for each in graph.operators)]
 
 
 def _open_shapes(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:
