@@ -15,7 +15,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.failure import Mistake
-from nnapi.cli.text import console, indent, print_json, say_count, size, table
+from nnapi.cli.text import Int16AsFloat, console, indent, print_json, say_count, size, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
@@ -40,6 +40,7 @@ class Reason:
 
 def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    int16_as_float: Int16AsFloat = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a model's inputs, outputs and operations, the feature level it needs and what forces it.
@@ -51,7 +52,7 @@ def info(
     if model.suffix == EXAMPLES:
         described = [_show_examples(out, examples, as_json) for examples in examples_by_model(model)]
     else:
-        loaded = nnapi.load(model)
+        loaded = nnapi.load(model, int16_as_float=int16_as_float)
         described = [_describe(model, loaded, file_size)] if as_json else []
         if not as_json:
             _show(out, model.name, loaded, f"{size(file_size)}, ")

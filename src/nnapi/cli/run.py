@@ -22,7 +22,7 @@ from nnapi.cli.labels import fit_labels, read_labels
 from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, indent, print_json, table
+from nnapi.cli.text import Int16AsFloat, console, duration, indent, print_json, table
 from nnapi.model.operand import Array
 
 
@@ -72,6 +72,7 @@ def run(
     ] = None,
     std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
+    int16_as_float: Int16AsFloat = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Annotated[
         Path | None, typer.Option(help="Write each output, as the model stores it, to a .npy file in this folder.")
@@ -89,7 +90,7 @@ def run(
     out = console()
     with progress(out, 2 + max(1, len(files))) as step:
         step("reading the model")
-        loaded = nnapi.load(model)
+        loaded = nnapi.load(model, int16_as_float=int16_as_float)
         names = _labels(loaded, labels)
         planned = runs(loaded, files)
         step("compiling")

@@ -14,6 +14,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.importers import import_cache
+from nnapi.importers.file_formats import ImportOptions
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
@@ -23,20 +24,22 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | B
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
-def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> Model:
+def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None, *, int16_as_float: bool = False) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
     ``source`` is a path, the file's bytes, or a file that is open for reading in binary, of which the model is what
     follows its position; one that cannot be mapped, as a pipe or a member of an archive, is read.
 
     Reads .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx. ``shapes`` fixes dimensions of
-    inputs, by name, that an .onnx file leaves open, as ``{"x": (1, 3, 224, 224)}``.
+    inputs, by name, that an .onnx file leaves open, as ``{"x": (1, 3, 224, 224)}``. With ``int16_as_float`` tensors of
+    16-bit codes in a .tflite file, which NNAPI has no operations for, are float32, its inputs and outputs too; a note
+    in ``Model.notes`` says how far that may lead away.
 
     Raises OSError where the file cannot be opened, and BadDataError, with a message, where it is no model, is damaged,
     or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and OpFailedError where the
     process runs out of memory or of descriptors.
     """
-    return import_cache.load(*_open(source), shapes)
+    return import_cache.load(*_open(source), ImportOptions(shapes or {}, int16_as_float))
 
 
 def _open(source: Source) -> tuple[Memory, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need, translate_errors
@@ -17,6 +18,16 @@ Shapes = Mapping[str, Sequence[int]]
 """Dimensions that somebody gives to inputs, by name."""
 
 
+class ImportOptions(NamedTuple):
+    """What somebody asks of an import: dimensions of inputs, and that 16-bit codes become real numbers."""
+
+    shapes: Shapes = MappingProxyType({})
+    int16_as_float: bool = False
+
+
+NO_OPTIONS = ImportOptions()
+
+
 class FileFormat(NamedTuple):
     """``recognise`` says whether content is of the format. ``read`` makes a model of a memory.
 
@@ -25,20 +36,21 @@ class FileFormat(NamedTuple):
 
     name: str
     recognise: Callable[[Content], bool]
-    read: Callable[[Memory, str, Shapes], Model]
+    read: Callable[[Memory, str, ImportOptions], Model]
 
 
-def _read_tflite(memory: Memory, path: str, shapes: Shapes) -> Model:
-    need(not shapes, "shapes are for .onnx; a .tflite file says which dimensions are open", BadDataError)
+def _read_tflite(memory: Memory, path: str, options: ImportOptions) -> Model:
+    need(not options.shapes, "shapes are for .onnx; a .tflite file says which dimensions are open", BadDataError)
     from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
 
-    return tflite.read(memory, path)
+    return tflite.read(memory, path, int16_as_float=options.int16_as_float)
 
 
-def _read_onnx(memory: Memory, path: str, shapes: Shapes) -> Model:
+def _read_onnx(memory: Memory, path: str, options: ImportOptions) -> Model:
+    need(not options.int16_as_float, "int16_as_float is for .tflite", BadDataError)
     from nnapi.importers import onnx
 
-    return onnx.read(memory, path, shapes)
+    return onnx.read(memory, path, options.shapes)
 
 
 def _is_onnx(content: Content) -> bool:
@@ -63,7 +75,7 @@ OTHERS = {
 """What a file that no row recognises may be, by its first bytes."""
 
 
-def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
+def read(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
     """The model in a memory. BadDataError where no row recognises the content, or where it is damaged."""
     name = os.path.basename(path)
     try:
@@ -72,7 +84,7 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
             content = memory.view().data.toreadonly()
             for row in FORMATS:
                 if row.recognise(content):
-                    return row.read(memory, path, shapes or {})
+                    return row.read(memory, path, options)
             raise BadDataError(f"no model that can be read: {_guess(bytes(content[:8]))}")
     except BadDataError as error:
         raise (error if error.message.startswith(f"{name} ") else error.at(path)) from None

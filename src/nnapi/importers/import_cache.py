@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers import file_formats
-from nnapi.importers.file_formats import Shapes
+from nnapi.importers.file_formats import NO_OPTIONS, ImportOptions
 from nnapi.importers.source_files import Identity, SourceFile, identify
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
@@ -61,14 +61,14 @@ def _load_again(path: str, digest: bytes) -> Model:
     return model
 
 
-def load(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
+def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
     """The model in a memory: recalled where its file was imported before, else read.
 
-    A model of given shapes, or of several files, is not that of its file alone and is read every time.
+    A model that somebody asks something of, or of several files, is not that of its file alone and is read every time.
     """
     file = identify(memory)
-    if file is None or shapes:
-        return file_formats.read(memory, path, shapes)
+    if file is None or options.shapes or options.int16_as_float:
+        return file_formats.read(memory, path, options)
     model = recall(file, memory, path)
     if model is None:
         model = file_formats.read(memory, path)

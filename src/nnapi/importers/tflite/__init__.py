@@ -10,9 +10,11 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
 
-def read(memory: Memory, path: str) -> Model:
-    """The model in a mapped .tflite file; its constants are views of the mapping.
+def read(memory: Memory, path: str, *, int16_as_float: bool = False) -> Model:
+    """The model in a mapped .tflite file; its constants are views of the mapping. ``int16_as_float``: 16-bit
+    codes are the real numbers that they stand for.
 
     Raises UnsupportedOperationsError listing the operations that NNAPI cannot express, BadDataError for a damaged file.
     """
-    return Import(File(memory.view().data.toreadonly()), os.path.basename(path)).model()
+    file = File(memory.view().data.toreadonly())
+    return Import(file, os.path.basename(path), int16_as_float=int16_as_float).model()

@@ -19,7 +19,7 @@ from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
 from nnapi.importers.tflite.references import CONTROL_FLOW, list_subgraphs
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
-from nnapi.importers.tflite.tensors import in_blocks, operand_type, read_constant
+from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_codes, read_constant
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -35,12 +35,15 @@ DEEPEST = 50
 class Import:
     """What the subgraphs of one file share while they are converted."""
 
-    def __init__(self, file: File, name: str) -> None:
+    def __init__(self, file: File, name: str, *, int16_as_float: bool = False) -> None:
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
         self.allowance = Allowance(file.source.size)
         self.notes: dict[str, None] = {}
+        self.int16_as_float = int16_as_float
+        self.coarsest = 0.0
+        """The largest scale of 16-bit codes that are real numbers here."""
         self._models: dict[int, Model | None] = {}
         self._as_models: set[int] = set()
         self._open: set[int] = set()
@@ -130,7 +133,7 @@ class Conversion:
         if index in self._values:
             raise BadDataError(f"{tensor} is written twice")
         self._note_type(tensor)
-        type = operand_type(tensor)
+        type = self._type(tensor)
         return Value(type if tensor.shape else replace(type, dimensions=()), tensor.name)
 
     def bind(self, index: int, value: Value) -> None:
@@ -204,12 +207,20 @@ class Conversion:
     def build(self, model: Model, outputs: Sequence[Value]) -> Model:
         """The finished model of the subgraph."""
         inputs = [self._values[index] for index in self.subgraph.inputs]
+        if self.whole.coarsest:
+            self.note(
+                "16-bit codes are real numbers, neither rounded nor cut off: each differs by half of its scale at "
+                f"most, {self.whole.coarsest / 2:.3g} for the coarsest, and what follows by what it makes of that"
+            )
         model.notes = tuple(self.whole.notes)
         return build(self.graph, model, inputs, outputs)
 
     def _refuse(self, operator: Operator, reason: str) -> None:
         tensors = self.subgraph.tensors
         name = next((str(tensors[index]) for index in operator.outputs if index >= 0), "without output")
+        used = (tensors[index].type for index in (*operator.inputs, *operator.outputs) if 0 <= index < len(tensors))
+        if not self.whole.int16_as_float and "INT16" in used:
+            reason += "; load(int16_as_float=True) takes 16-bit codes as real numbers"
         self.whole.refusals.append(Refusal(operator.kind, name, reason))
 
     # Tensors
@@ -217,7 +228,7 @@ class Conversion:
     def _model_input(self, tensor: Tensor) -> Value:
         try:
             self._note_type(tensor)
-            return Value(operand_type(tensor), tensor.name)
+            return Value(self._type(tensor), tensor.name)
         except Refused as refused:
             self.whole.refusals.append(Refusal("model input", str(tensor), refused.reason))
             return _placeholder(tensor)
@@ -225,7 +236,9 @@ class Conversion:
     def _constant(self, tensor: Tensor) -> Value:
         if tensor.blocks and tensor.region and tensor.type in ("INT4", "INT8"):
             return self._in_blocks(tensor, tensor.blocks)
-        type = operand_type(tensor)
+        if tensor.region and self._is_real(tensor):
+            return self._real_constant(tensor)
+        type = self._type(tensor)
         if tensor.region is None and 0 in tensor.shape:
             return Value(type, tensor.name, np.zeros(tensor.shape, type.dtype))
         if not tensor.region:
@@ -262,9 +275,27 @@ class Conversion:
         return read_constant(part, self.whole.file.content)[0]
 
     def _state(self, tensor: Tensor) -> Value:
-        type = operand_type(tensor)
+        type = self._type(tensor)
         self.note("state that the file keeps between runs starts anew, from zero, at every run")
         return self.graph.full(type, type.zero_point, tensor.name)
+
+    def _is_real(self, tensor: Tensor) -> bool:
+        """Whether codes are to be the real numbers that they stand for: those of 16 bits, and biases beside them."""
+        return self.whole.int16_as_float and tensor.type in ("INT16", "INT64") and bool(tensor.scales)
+
+    def _type(self, tensor: Tensor) -> OperandType:
+        """The operand type of a tensor, float32 for codes that are to be real numbers."""
+        if not self._is_real(tensor) or tensor.type != "INT16":
+            return operand_type(tensor)
+        operand_type(tensor)  # which refuses what is no symmetric quantisation
+        self.whole.coarsest = max(self.whole.coarsest, *tensor.scales)
+        return OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,))
+
+    def _real_constant(self, tensor: Tensor) -> Value:
+        type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,))
+        self.graph.reserve(type.nbytes)
+        codes = read_codes(tensor, self.whole.file.content)
+        return Value(type, tensor.name, as_real(codes, tensor).astype(np.float32))
 
     def _note_type(self, tensor: Tensor) -> None:
         if tensor.type == "INT64":

@@ -99,6 +99,27 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     return (_as_int32(array, str(tensor)), False) if type == "INT64" else (array, True)
 
 
+def read_codes(tensor: Tensor, content: memoryview) -> Array:
+    """A constant's codes as the file stores them."""
+    assert tensor.region is not None
+    dtype, shape, (offset, have) = DTYPES[tensor.type], tensor.shape or (1,), tensor.region
+    length = math.prod(shape) * dtype.itemsize
+    need(have == length, f"{tensor} holds {have} bytes, its type and shape take {length}", BadDataError)
+    return np.ndarray(shape, dtype, content, offset)
+
+
+def as_real(codes: Array, tensor: Tensor) -> Array:
+    """The numbers behind symmetric codes, of one scale or of one for each channel."""
+    scales = np.asarray(tensor.scales, np.float64)
+    expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} is {tensor.type} with a zero point")
+    if scales.size > 1:
+        fits = tensor.axis < codes.ndim and codes.shape[tensor.axis] == scales.size
+        need(fits, f"{tensor} has {scales.size} scales for axis {tensor.axis} of {list(codes.shape)}", BadDataError)
+        scales = scales.reshape([-1 if axis == tensor.axis else 1 for axis in range(codes.ndim)])
+    numbers: Array = codes * scales
+    return numbers
+
+
 def in_blocks(codes: Array, scales: Array, size: int, name: str) -> Array:
     """The numbers behind rows of codes that have a scale for every ``size`` of them."""
     shape = (*codes.shape[:-1], codes.shape[-1] // size) if size > 0 and codes.shape[-1] % size == 0 else None

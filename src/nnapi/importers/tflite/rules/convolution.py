@@ -11,6 +11,7 @@ from nnapi.importers.graph import INT32, Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.tensors import as_real
 from nnapi.model.operand import OperandType
 
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
@@ -158,7 +159,7 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
         return node.graph.full(type, name=f"{node.output.name}:bias")
     bias = node.input(i)
     if not is_quantized:
-        return bias
+        return real_bias(node, i, bias) if x.is_float and bias.type.code == INT32 else bias
     tensor = node.tensor(i)
     if len(tensor.scales) > 1 and tensor.axis >= max(len(tensor.shape), 1):
         node.note("the scales of a bias follow from input and weights: those along an axis that it lacks are ignored")
@@ -169,6 +170,13 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
 def with_type(value: Value, type: OperandType) -> Value:
     """The same constant under another type of the same storage."""
     return Value(type, value.name, value.constant.reshape(type.dimensions), value.in_file)
+
+
+def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
+    """The numbers behind a bias of codes, beside an input whose codes are real numbers here."""
+    expressible(bias.array is not None and node.tensor(i).scales, "its bias is of integers without a scale")
+    assert bias.array is not None
+    return node.graph.constant(as_real(bias.array, node.tensor(i)).astype(np.float32), name=bias.name)
 
 
 def padding(node: TfliteNode, code: int) -> Value:

@@ -19,14 +19,19 @@ def quantize(node: TfliteNode) -> None:
     """From real numbers, or from codes to codes of another scale."""
     x = node.input(0)
     expressible(x.is_float or x.is_quantized, f"its input is {x.type.name}")
-    node.graph.quantize(node.graph.real(x), node.output)
+    if node.output.is_float:  # codes that are real numbers here
+        node.deliver(node.graph.real(x))
+    else:
+        node.graph.quantize(node.graph.real(x), node.output)
 
 
 @rule("DEQUANTIZE")
 def dequantize(node: TfliteNode) -> None:
     """Weights stored as float16 or codes become float32 here; values that are computed, when the model runs."""
     x = node.input(0)
-    if x.is_float:
+    if x.type.code == node.output.type.code:
+        node.deliver(x)
+    elif x.is_float:
         if not node.graph.widen(x, node.output):
             node.emit(OperationCode.CAST, x)
     elif x.array is not None:
