@@ -14,6 +14,8 @@ from nnapi.cli.info import Reason, find_reasons, first_level, lower_level
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.single import scalar, single
+from nnapi.testing.tflite_writer import T
+from nnapi.testing.tflite_writer import single as write_operator
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 
@@ -131,3 +133,13 @@ def test_what_cannot_be_imported_is_listed(tmp_path: Path) -> None:
     assert "UNIQUE" in result.stderr
     assert "unique.tflite" in result.stderr
     assert "should not happen" not in result.stderr
+
+
+def test_16_bits_as_real_numbers_with_a_note(tmp_path: Path) -> None:
+    codes = T("INT16", (2,), 0.25, 0)
+    (tmp_path / "codes.tflite").write_bytes(write_operator("ADD", [codes, codes], codes, "AddOptions"))
+    text = shown(tmp_path / "codes.tflite", "--int16-as-float")
+    assert "16-bit codes are real numbers" in text
+    assert "TENSOR_FLOAT32" in text
+    (note,) = json.loads(shown(tmp_path / "codes.tflite", "--int16-as-float", "--json"))["notes"]
+    assert "0.125" in note

@@ -18,7 +18,7 @@ from nnapi.model.operand import OperandType
 ROOM = Path(file_formats.__file__).parent
 
 
-def read_words(memory: Memory, path: str, shapes: file_formats.Shapes) -> Model:
+def read_words(memory: Memory, path: str, options: file_formats.ImportOptions) -> Model:
     """A format of one word after another, each an operation on the result of the one before."""
     graph = Graph(Allowance(memory.size))
     value = given = Value(OperandType(OperandCode.TENSOR_FLOAT32, (3,)), "x")

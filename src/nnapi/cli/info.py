@@ -55,7 +55,7 @@ def info(
         loaded = nnapi.load(model, int16_as_float=int16_as_float)
         described = [_describe(model, loaded, file_size)] if as_json else []
         if not as_json:
-            _show(out, model.name, loaded, f"{size(file_size)}, ")
+            _show(out, model.name, loaded, f"{size(file_size)}, ", loaded.notes)
     if as_json:
         print_json(described[0] if len(described) == 1 else described)
 
@@ -199,6 +199,7 @@ def _describe(file: Path, model: nnapi.Model, file_size: int) -> dict[str, Any]:
         "outputs": [_operand(model.operands[index]) for index in model.outputs],
         "operations": _counts(model),
         "operands": len(model.operands),
+        "notes": list(model.notes),
         "feature_level": level,
         "forced_by": [
             {"operation": reason.operation or None, "numbers": list(reason.numbers), "facet": reason.facet}
