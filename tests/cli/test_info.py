@@ -136,8 +136,8 @@ def test_what_cannot_be_imported_is_listed(tmp_path: Path) -> None:
 
 
 def test_16_bits_as_real_numbers_with_a_note(tmp_path: Path) -> None:
-    codes = T("INT16", (2,), 0.25, 0)
-    (tmp_path / "codes.tflite").write_bytes(write_operator("ADD", [codes, codes], codes, "AddOptions"))
+    x, other, y = (T("INT16", (2,), 0.25, 0) for _ in range(3))
+    (tmp_path / "codes.tflite").write_bytes(write_operator("ADD", [x, other], y, "AddOptions"))
     text = shown(tmp_path / "codes.tflite", "--int16-as-float")
     assert "16-bit codes are real numbers" in text
     assert "TENSOR_FLOAT32" in text

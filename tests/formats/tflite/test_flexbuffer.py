@@ -86,3 +86,18 @@ def test_texts_that_overlap_too_often_are_refused() -> None:
     whole += (len(whole) - head_at - len(head)).to_bytes(2, "little") + b"\x25\x02"
     with pytest.raises(BadDataError, match="texts overlap too often"):
         read_map(whole)
+
+
+@pytest.mark.parametrize("numbers", [[1, 4, 200], [-3, 70000], [0.5, 2.25]], ids=str)
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_vectors_of_numbers(numbers: list[float], is_typed: bool) -> None:
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.Key("v")
+        (builder.TypedVectorFromElements if is_typed else builder.VectorFromElements)(numbers)
+    assert read_map(bytes(builder.Finish())) == {"v": tuple(numbers)}
+
+
+def test_vectors_of_something_else_are_refused() -> None:
+    with pytest.raises(BadDataError, match="a vector holds what is no number"):
+        read_map(bytes(flexbuffers.Dumps({"v": ["a", "b"]})))

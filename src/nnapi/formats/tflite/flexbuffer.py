@@ -1,4 +1,4 @@
-"""The parameters of custom operations: a FlexBuffer whose root is a map of names to numbers and strings.
+"""The parameters of custom operations: a FlexBuffer whose root is a map of names to numbers, strings and vectors.
 
 A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets lead
 backwards. A map lies behind the offset of its keys, their width, and its size; behind its values follow their types.
@@ -10,10 +10,13 @@ from struct import Struct
 
 from nnapi.errors import BadDataError, need
 
-Value = int | float | bool | str | None
-"""A parameter; None for what is neither a number nor a string."""
+Value = int | float | bool | str | tuple[int | float, ...] | None
+"""A parameter; None for what is neither a number, a string nor a vector of numbers."""
 
 INT, UINT, FLOAT, STRING, INDIRECT_INT, INDIRECT_UINT, INDIRECT_FLOAT, MAP, BOOL = 1, 2, 3, 5, 6, 7, 8, 9, 26
+MIXED = 10
+VECTORS = {11: INT, 12: UINT, 13: FLOAT}
+"""Vectors of numbers of one kind; others are MIXED."""
 DIRECT = {INDIRECT_INT: INT, INDIRECT_UINT: UINT, INDIRECT_FLOAT: FLOAT}
 """What lies where the offset of an indirect value leads."""
 STORED = {
@@ -62,9 +65,21 @@ class _Buffer:
             start, size_width = self.target(at, width), 1 << (packed & 3)
             size = int(self.number(UINT, start - size_width, size_width))
             return self.text(start, start + size)
+        if kind in VECTORS or kind == MIXED:
+            return self.numbers(VECTORS.get(kind), self.target(at, width), 1 << (packed & 3))
         if kind == BOOL:
             return bool(self.number(UINT, at, width))
         return self.number(kind, at, width) if kind in STORED else None
+
+    def numbers(self, kind: int | None, start: int, width: int) -> tuple[int | float, ...]:
+        """A vector; one of no kind has the type of each value behind them. What is read is counted, as with texts."""
+        size = int(self.number(UINT, start - width, width))
+        self._left -= size * width
+        need(self._left >= 0, "a vector lies outside, or vectors overlap too often", BadDataError)
+        types = start + size * width
+        kinds = [int(self.number(UINT, types + i, 1)) >> 2 if kind is None else kind for i in range(size)]
+        need(all(each in STORED for each in kinds), "a vector holds what is no number", BadDataError)
+        return tuple(self.number(each, start + i * width, width) for i, each in enumerate(kinds))
 
     def number(self, kind: int, at: int, width: int) -> int | float:
         stored = STORED[kind].get(width)

@@ -74,3 +74,14 @@ class Parameters:
         value = self._map.get(name, default)
         need(isinstance(value, int | float), f"its parameter {name} is {value!r}", BadDataError)
         return value
+
+    def indices(self, name: str) -> list[int]:
+        """A vector of whole numbers, none below zero; BadDataError where it is none."""
+        value = self._map.get(name)
+        found = [each for each in value if isinstance(each, int) and each >= 0] if isinstance(value, tuple) else []
+        need(
+            found and isinstance(value, tuple) and len(found) == len(value),
+            f"its parameter {name} is {value!r}",
+            BadDataError,
+        )
+        return found

@@ -1,0 +1,266 @@
+"""Custom operations of MediaPipe's networks, which segment hair and refine the landmarks of faces, as compositions.
+
+The landmark operations are those of version 2, whose tensors are of rank 3; version 1 has rank 4 and other parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperationCode, PaddingCode
+from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
+from nnapi.importers.movement import concatenate, split, take
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
+from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.detection import Parameters
+from nnapi.model.operand import OperandType, Shape
+
+PADDINGS = tuple(PaddingCode)
+COMPARISONS = (OperationCode.EQUAL, OperationCode.GREATER_EQUAL, OperationCode.LESS_EQUAL)
+FUSING = (OperationCode.ADD, OperationCode.SUB, OperationCode.MUL, OperationCode.DIV)
+LEAST = 1e-20
+"""A length that stands for none, so that nothing is divided by zero."""
+
+
+class Windows(NamedTuple):
+    """TFLite's parameters of a pool, as a custom operation stores them."""
+
+    padding: int
+    stride_w: int
+    stride_h: int
+    width: int
+    height: int
+    activation: int
+
+
+def read_windows(node: TfliteNode) -> Windows:
+    parameters = node.operator.custom_options
+    expressible(len(parameters) >= 24, f"its parameters take {len(parameters)} bytes, must be at least 24")
+    found = Windows(*np.frombuffer(parameters, "<i4", 6).tolist())
+    expressible(found.padding in PADDINGS, f"its padding scheme is {found.padding}, must be 1 (SAME) or 2 (VALID)")
+    expressible(0 < found.width <= 16 and 0 < found.height <= 16, f"its windows are {found.width}×{found.height}")
+    expressible(0 <= found.activation <= FuseCode.FUSED_RELU6, "its fused activation is none of NNAPI's")
+    return found
+
+
+@rule("CUSTOM:MaxPoolingWithArgmax2D")
+def max_pooling_with_places(node: TfliteNode) -> None:
+    """The place of the first maximum in its window, and a tenth so that it may be cut off: as real numbers."""
+    w, x = read_windows(node), node.graph.real(node.input(0))
+    n, height, width, c = node.static_shape_of(x)
+    tiles = (height % w.height, width % w.width) == (0, 0) and (w.stride_h, w.stride_w) == (w.height, w.width)
+    expressible(tiles, "its windows overlap, or reach beyond the image")
+    shape = (n, height // w.height, width // w.width, c)
+    numbers = map(node.i32, (PaddingCode.PADDING_VALID, w.stride_w, w.stride_h, w.width, w.height))
+    largest = node.temporary(OperandType(FLOAT32, shape), "largest")
+    node.emit(OperationCode.MAX_POOL_2D, x, *numbers, node.i32(0), to=largest)
+    count = w.width * w.height
+    place = node.graph.full(largest.type, count - 0.9)
+    for k in reversed(range(count - 1)):
+        pixel = every(node, x, k // w.width, k % w.width, w, shape)
+        is_largest = combine(node, OperationCode.EQUAL, pixel, largest)
+        place = choose(node, is_largest, node.graph.full(largest.type, k + 0.1), place)
+    activated = [None, OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6][w.activation]
+    node.deliver(node.apply(activated, largest, shape=shape) if activated else largest)
+    node.deliver(place, 1)
+
+
+def combine(node: TfliteNode, code: OperationCode, x: Value, y: Value) -> Value:
+    """An operation on two values of real numbers that stretch to each other."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    if code in COMPARISONS:
+        return node.apply(code, x, y, shape=shape, type=OperandType(BOOL8, shape))
+    return node.apply(code, x, y, *([node.i32(0)] if code in FUSING else []), shape=shape)
+
+
+def times(node: TfliteNode, x: Value, number: float) -> Value:
+    return combine(node, OperationCode.MUL, x, node.like(x, number))
+
+
+def choose(node: TfliteNode, condition: Value, x: Value, y: Value) -> Value:
+    return node.apply(OperationCode.SELECT, condition, x, y, shape=condition.shape, type=x.type)
+
+
+def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows, shape: Shape) -> Value:
+    """The pixel at one place of each window."""
+    steps = [1, w.stride_h, w.stride_w, 1]
+    place = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
+    return node.apply(OperationCode.STRIDED_SLICE, x, *place, *[node.i32(0)] * 3, shape=shape)
+
+
+@rule("CUSTOM:MaxUnpooling2D")
+def max_unpooling(node: TfliteNode) -> None:
+    """Each number goes to its place in a window of zeros."""
+    w, x, places = read_windows(node), node.graph.real(node.input(0)), node.graph.real(node.input(1))
+    shape = node.static_shape_of(x)
+    expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are no squares side by side")
+    whole = node.apply(OperationCode.FLOOR, places, shape=shape)
+    zeros = node.graph.full(x.type)
+    pieces = []
+    for k in range(w.width * w.height):
+        here = combine(node, OperationCode.EQUAL, whole, node.like(whole, k))
+        pieces.append(choose(node, here, x, zeros))
+    if len(pieces) == 1:
+        node.deliver(pieces[0])
+    else:
+        node.emit(OperationCode.DEPTH_TO_SPACE, concatenate(node, pieces, 3), node.i32(w.width))
+
+
+class Affine(NamedTuple):
+    """The part of a matrix that moves points of a plane: the factors as [2, 2] and what is added as [2, 1]."""
+
+    factors: Value
+    added: Value
+
+
+def read_affine(node: TfliteNode, i: int) -> Affine:
+    matrix = node.graph.real(node.input(i))
+    expressible(math.prod(node.static_shape_of(matrix)) == 16, f"its matrix is {list(matrix.shape)}, must be of 4×4")
+    square = node.reshape(matrix, (4, 4))
+    return Affine(take(node, square, [0, 0], [2, 2]), take(node, square, [0, 3], [2, 1]))
+
+
+def product(node: TfliteNode, x: Value, y: Value, *, is_turned: bool = False) -> Value:
+    """A product of matrices; ``is_turned``: with rows and columns of the second exchanged."""
+    shape = (x.shape[0], y.shape[0 if is_turned else 1])
+    return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(is_turned), shape=shape)
+
+
+@rule("CUSTOM:TransformLandmarks")
+def transform_landmarks(node: TfliteNode) -> None:
+    points, size = node.graph.real(node.input(0)), int(Parameters(node.operator.custom_options).number("dimensions"))
+    shape = node.static_shape_of(points)
+    expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == size in (2, 3), f"its landmarks are {list(shape)}")
+    affine, rows = read_affine(node, 1), node.reshape(points, shape[1:])
+    flat = take(node, rows, [0, 0], [shape[1], 2])
+    moved = product(node, flat, affine.factors, is_turned=True)
+    moved = combine(node, OperationCode.ADD, moved, node.reshape(affine.added, (1, 2)))
+    if size == 3:
+        moved = concatenate(node, [moved, take(node, rows, [0, 2], [shape[1], 1])], 1)
+    node.deliver(node.reshape(moved, shape))
+
+
+@rule("CUSTOM:TransformTensorBilinear")
+def transform_bilinear(node: TfliteNode) -> None:
+    """Each pixel of the result lies somewhere among four of the image; those beyond it are zero."""
+    parameters, image = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
+    out = (int(parameters.number("output_height")), int(parameters.number("output_width")))
+    n, height, width, c = node.static_shape_of(image)
+    expressible(n == 1 and min(out) > 0 and image.rank == 4, f"it makes {list(out)} of {list(image.shape)}")
+    count = math.prod(out)
+    node.graph.reserve(8 * count)
+    grid = np.stack(np.meshgrid(np.arange(out[1]), np.arange(out[0]))).reshape(2, count).astype(np.float32) + 0.5
+    affine = read_affine(node, 1)
+    there = product(node, affine.factors, node.graph.constant(grid))
+    shift = combine(node, OperationCode.ADD, affine.added, node.like(there, -0.5))
+    places = split(node, combine(node, OperationCode.ADD, there, shift), 0, 2)
+    x, y = (Side(node, place, length) for place, length in zip(places, (width, height), strict=True))
+    pixels, parts = node.reshape(image, (height * width, c)), []
+    for row, share in ((y.before, y.rest), (y.behind, y.over)):
+        for column, part in ((x.before, x.rest), (x.behind, x.over)):
+            index = combine(node, OperationCode.ADD, times(node, row, width), column)
+            whole = node.reshape(index, (count,))
+            whole = node.apply(OperationCode.CAST, whole, shape=(count,), type=OperandType(INT32))
+            taken = node.apply(OperationCode.GATHER, pixels, node.i32(0), whole, shape=(count, c))
+            weight = node.reshape(combine(node, OperationCode.MUL, share, part), (count, 1))
+            parts.append(combine(node, OperationCode.MUL, taken, weight))
+    total = parts[0]
+    for each in parts[1:]:
+        total = combine(node, OperationCode.ADD, total, each)
+    node.deliver(node.reshape(total, (1, *out, c)))
+
+
+class Side:
+    """Places along one side of an image: the pixels before and behind each, and the shares of both, ``rest`` and
+    ``over``, which are zero beyond the image."""
+
+    def __init__(self, node: TfliteNode, place: Value, length: int) -> None:
+        last = node.like(place, length - 1)
+        low = node.apply(OperationCode.FLOOR, place, shape=place.shape)
+        high = combine(node, OperationCode.ADD, low, node.like(low, 1))
+        self.before, self.behind = (
+            combine(node, OperationCode.MINIMUM, combine(node, OperationCode.MAXIMUM, each, node.like(each, 0)), last)
+            for each in (low, high)
+        )
+        is_inside = combine(
+            node,
+            OperationCode.LOGICAL_AND,
+            combine(node, OperationCode.GREATER_EQUAL, place, node.like(place, 0)),
+            combine(node, OperationCode.LESS_EQUAL, place, last),
+        )
+        over = combine(node, OperationCode.SUB, place, low)
+        rest = combine(node, OperationCode.SUB, node.like(over, 1), over)
+        zeros = node.graph.full(place.type.with_dimensions(place.shape))
+        self.over, self.rest = (choose(node, is_inside, share, zeros) for share in (over, rest))
+
+
+class Turn(NamedTuple):
+    """The cosine and the sine of an angle, each as [1, 1]."""
+
+    cos: Value
+    sin: Value
+
+
+def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
+    """By which angle a line between two points is turned so that it has the wanted one."""
+    along, up = split(node, combine(node, OperationCode.SUB, right, left), 1, 2)
+    square = combine(node, OperationCode.ADD, *(combine(node, OperationCode.MUL, each, each) for each in (along, up)))
+    length = node.apply(OperationCode.SQRT, square, shape=square.shape)
+    length = combine(node, OperationCode.MAXIMUM, length, node.like(length, LEAST))
+    cos, sin = (combine(node, OperationCode.DIV, each, length) for each in (along, up))
+    return Turn(
+        combine(node, OperationCode.ADD, times(node, cos, math.cos(target)), times(node, sin, math.sin(target))),
+        combine(node, OperationCode.ADD, times(node, cos, math.sin(target)), times(node, sin, -math.cos(target))),
+    )
+
+
+def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Value], list[Value]]:
+    """Width and height of the box around points, upright once they are turned, and where its middle lies before."""
+    rows = ([turn.cos, times(node, turn.sin, -1)], [turn.sin, turn.cos])
+    rotation = concatenate(node, [concatenate(node, row, 1) for row in rows], 0)
+    upright = product(node, points, rotation, is_turned=True)
+    low, high = (
+        node.apply(code, upright, node.graph.ints([0]), node.flag(True), shape=(1, 2))
+        for code in (OperationCode.REDUCE_MIN, OperationCode.REDUCE_MAX)
+    )
+    middle = times(node, combine(node, OperationCode.ADD, low, high), 0.5)
+    size = combine(node, OperationCode.SUB, high, low)
+    return split(node, size, 1, 2), split(node, product(node, middle, rotation), 1, 2)
+
+
+@rule("CUSTOM:Landmarks2TransformMatrix")
+def landmarks_to_matrix(node: TfliteNode) -> None:
+    """The matrix that takes pixels of a crop, upright and around some landmarks, to where they lie."""
+    parameters, points = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
+    number, shape = parameters.number, node.static_shape_of(points)
+    expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == 3, f"its landmarks are {list(shape)}")
+    ends, subset = (
+        [int(number(f"{side}_rotation_idx")) for side in ("left", "right")],
+        parameters.indices("subset_idxs"),
+    )
+    expressible(max(*ends, *subset) < shape[1] and min(ends) >= 0, f"it asks for landmarks beyond {shape[1]}")
+    height, width = (int(number(f"output_{side}")) for side in ("height", "width"))
+    expressible(min(height, width) > 0, f"it makes {height}×{width} pixels")
+    flat = take(node, node.reshape(points, shape[1:]), [0, 0], [shape[1], 2])
+    left, right = (take(node, flat, [each, 0], [1, 2]) for each in ends)
+    turn = read_turn(node, left, right, float(number("target_rotation_radians")))
+    chosen = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(subset), shape=(len(subset), 2))
+    (wide, tall), middle = read_box(node, chosen, turn)
+    across, down = times(node, wide, number("scale_x") / width), times(node, tall, number("scale_y") / height)
+    rows = (
+        [combine(node, OperationCode.MUL, turn.cos, across), combine(node, OperationCode.MUL, turn.sin, down)],
+        [
+            times(node, combine(node, OperationCode.MUL, turn.sin, across), -1),
+            combine(node, OperationCode.MUL, turn.cos, down),
+        ],
+    )
+    numbers = []
+    for (first, second), place in zip(rows, middle, strict=True):
+        back = combine(node, OperationCode.ADD, times(node, first, -width / 2), times(node, second, -height / 2))
+        numbers += [first, second, node.graph.full(first.type), combine(node, OperationCode.ADD, place, back)]
+    numbers.append(node.graph.constant(np.array([[0, 0, 1, 0, 0, 0, 0, 1]], np.float32)))
+    node.deliver(node.reshape(concatenate(node, numbers, 1), (1, 4, 4)))
