@@ -200,6 +200,18 @@ in a file is listed in one error. Constants are computed while the file is read.
 becomes float32, with a note in `Model.notes`. Dimensions that the file leaves open stay open where NNAPI can say so, or
 are fixed by `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})`.
 
+Images are NCHW in the file. They are turned once where a network begins and once where it ends, by TRANSPOSE, and not
+kept by NNAPI's layout argument: an engine that computes NHWC would turn them at both sides of every operation. Measured
+in turns in one process, chains of 4 and of 8 convolutions took 1.15 and 1.66 times as long with the argument on
+xnnpack-cpu, and as long as without it on openvino-cpu, which keeps an order of its own.
+
+Of the models in the library `onnx`, 65 of the 82 converted from PyTorch pass; the other 17 have inputs of rank 5, which
+no operation of NNAPI takes. Of the 35 of PyTorch's operators 30 pass, one has an input of rank 6, and inputs of four
+are float64 beyond float32, which becomes infinite. Of the 23 simple ones 7 pass; the others are sequences, texts and
+gradients. Of the 9 light ones 6 load; the weights of the others are not in the file and would take more than 256 MB.
+Networks that PyTorch exports, by either of its exporters, agree with ONNX Runtime to 1e-4; quantised by ONNX Runtime's
+tool, each of their operations agrees within one code.
+
 The table says what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
 *frozen* once the inputs that say how an operator computes (shapes, axes, weights of recurrent cells, scales) are
 constants, as they are in networks, or refused. None is wrong. Where tests are refused, the most frequent reason
