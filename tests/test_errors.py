@@ -134,3 +134,12 @@ def test_need_is_broken(broken: object) -> None:
 def test_need_raises_what_it_is_told() -> None:
     with pytest.raises(errors.BadStateError, match="^the model is not finished$"):
         errors.need(False, "the model is not finished", errors.BadStateError)
+
+
+def test_value_that_is_needed_comes_back() -> None:
+    assert errors.need_value(0, "never said") == 0
+
+
+def test_lack_of_a_needed_value_raises_what_it_is_told() -> None:
+    with pytest.raises(errors.BadDataError, match="^no device takes it$"):
+        errors.need_value(None, "no device takes it", errors.BadDataError)

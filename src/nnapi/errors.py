@@ -24,9 +24,11 @@
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from nnapi.codes import ResultCode
+
+T = TypeVar("T")
 
 
 class NnapiError(Exception):
@@ -186,6 +188,13 @@ def need(condition: object, message: str, error: type[NnapiError] = OpFailedErro
     """Raise `error(message)` unless the condition holds."""
     if not condition:
         raise error(message)
+
+
+def need_value(value: T | None, message: str, error: type[NnapiError] = OpFailedError) -> T:
+    """The value; raise `error(message)` where there is none."""
+    if value is None:
+        raise error(message)
+    return value
 
 
 @contextmanager

@@ -286,7 +286,8 @@ class HostBuffer:
         return self._array is not None
 
     def load(self) -> Array:
-        assert self._array is not None
+        if self._array is None:
+            raise OpFailedError("the buffer holds no data")
         return self._array
 
     def store(self, array: Array) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode, PaddingCode
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need, need_value
 from nnapi.model.model import Model
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, OperandType, tensor
 from nnapi.model.operation import Form, Operation
@@ -66,7 +66,7 @@ def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]
 
     Raises BadDataError with the message of the form that came furthest.
     """
-    best: tuple[int, BadDataError] | None = None
+    furthest, failure = -1, BadDataError("takes no arguments")
     for form in operation.forms:
         arranged: Arranged = []
         codes: dict[str, int] = {}
@@ -79,10 +79,9 @@ def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]
                 arranged.append((slot, row))
             return arranged
         except BadDataError as error:
-            if best is None or len(arranged) > best[0]:
-                best = (len(arranged), error)
-    assert best is not None
-    raise best[1]
+            if len(arranged) > furthest:
+                furthest, failure = len(arranged), error
+    raise failure
 
 
 def default_of(slot: Slot) -> Any:
@@ -174,10 +173,12 @@ def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exac
     }
     wanted = [code for code in kinds if code in accepted]
     same = np.asarray(value).dtype
-    code = max((code for code in wanted if kinds[code]), key=lambda code: DTYPES[code] == same, default=None)
     names = " or ".join(OperandCode(code).name for code in wanted)
-    need(code is not None, f"{slot.name} is {value!r}, must be a number of type {names}", BadDataError)
-    assert code is not None
+    code = need_value(
+        max((code for code in wanted if kinds[code]), key=lambda code: DTYPES[code] == same, default=None),
+        f"{slot.name} is {value!r}, must be a number of type {names}",
+        BadDataError,
+    )
     try:
         with np.errstate(over="ignore"):
             return Argument(OperandType(code), np.asarray(value, DTYPES[code]))
@@ -209,13 +210,8 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
         if code is None and (array.dtype.itemsize == 8 or array.dtype == np.int_ or kind == "b"):
             choice = CONVERTED.get(kind, ())
             code = next((code for code in choice if code in accepted), choice[0] if choice else None)
-        need(
-            code is not None,
-            f"{name} is an array of {array.dtype}: say what it means, as constant(array, type)",
-            BadDataError,
-        )
-        assert code is not None
-        type = tensor(code, array.shape or (1,))
+        unknown = f"{name} is an array of {array.dtype}: say what it means, as constant(array, type)"
+        type = tensor(need_value(code, unknown, BadDataError), array.shape or (1,))
     elif not type.is_scalar and not type.dimensions:
         type = type.with_dimensions(array.shape)
     stored = _store(array, type, name, convert=not isinstance(value, np.ndarray) or array.dtype.itemsize == 8)

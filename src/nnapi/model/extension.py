@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from nnapi.codes import OEM_OPERATION, OperationCode
-from nnapi.errors import BadDataError, UnexpectedNullError, need
+from nnapi.errors import BadDataError, UnexpectedNullError, need, need_value
 
 MAX_PREFIX = 0xFFFF
 LEGAL_NAME = re.compile(r"[a-z0-9_.]*\.[a-z0-9_.]*")
@@ -96,13 +96,8 @@ class Extensions:
         if name not in self._described:
             self.discover()
         need(name not in self._disputed, f"{name} is disabled: {self._disputed.get(name)}", BadDataError)
-        described = self._described.get(name)
-        need(described, f"no driver describes the extension {name}", BadDataError)
-        assert described is not None
-        found = described[1].operand_types.get(code)
-        need(found, f"{name} has no operand type {code}", BadDataError)
-        assert found is not None
-        return found
+        described = need_value(self.find(name), f"no driver describes the extension {name}", BadDataError)
+        return need_value(described.operand_types.get(code), f"{name} has no operand type {code}", BadDataError)
 
 
 EXTENSIONS = Extensions()

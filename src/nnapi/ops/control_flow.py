@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need, need_value
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, combine
 from nnapi.model.operation import Operation
@@ -97,9 +97,7 @@ def _need_truth_value(label: str, type: OperandType) -> None:
 
 
 def _need_model(name: str, model: Model | None) -> Model:
-    need(model is not None, f"{name} has not been given its model", BadDataError)
-    assert model is not None
-    return model
+    return need_value(model, f"{name} has not been given its model", BadDataError)
 
 
 def _need_count(name: str, what: str, found: Sequence[int], wanted: int) -> None:

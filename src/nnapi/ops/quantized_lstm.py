@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.errors import need
+from nnapi.errors import need, need_value
 from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
@@ -98,8 +98,7 @@ def quantized_lstm(
     x_type, h_type, c_type = (call.arguments[name] for name in ("input", "output_in", "cell_state_in"))
     x, h = _less_zero_point(input, x_type), _less_zero_point(output_in, h_type)
     c = cell_state_in.astype(np.int64)
-    exponent = power_of_two(c_type.scale)
-    assert exponent is not None
+    exponent = need_value(power_of_two(c_type.scale), f"cell_state_in has scale {c_type.scale}, no power of two")
     state_bits, state_scale = exponent + 15, 2.0**exponent
 
     def gate(name: str, c: Array) -> Array:

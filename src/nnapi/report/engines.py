@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -185,14 +186,11 @@ class OpenVINO:
 @cache
 def _telemetry() -> Any:
     """``nnapi.drivers.telemetry`` without the package around it, of which these processes are to import nothing."""
-    from importlib.util import module_from_spec, spec_from_file_location
+    from importlib.machinery import SourceFileLoader
 
+    module = ModuleType("telemetry")
     place = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "telemetry.py")
-    spec = spec_from_file_location("telemetry", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    SourceFileLoader(module.__name__, place).exec_module(module)
     return module
 
 

@@ -68,9 +68,8 @@ class Argument:
         elif not self.is_omitted:
             if self.region is not None:
                 need(self.region[0].writable, "the memory is not writable", UnmappableError)
-            if array.shape == self.dimensions and array.dtype == self.type.dtype:
-                view = self.array()
-                assert view is not None
+            same = array.shape == self.dimensions and array.dtype == self.type.dtype
+            if same and (view := self.array()) is not None:
                 view[...] = array
                 return True
             target = self.bytes()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from nnapi.codes import ResultCode
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, translate_errors
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, need_value, translate_errors
 from nnapi.runtime.executors.workers import run_in_background
 from nnapi.trace import Layer, Phase, Section
 
@@ -106,9 +106,7 @@ class Event:
     def sync_fence_fd(self) -> int:
         """A new descriptor, the caller's to close, that is readable when the work is done
         (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
-        need(self._fence is not None, "the event has no fence", BadDataError)
-        assert self._fence is not None
-        return _duplicate(self._fence.fd)
+        return _duplicate(need_value(self._fence, "the event has no fence", BadDataError).fd)
 
     def close(self) -> None:
         """Wait without asking for the result (``ANeuralNetworksEvent_free``)."""

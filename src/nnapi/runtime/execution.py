@@ -220,9 +220,9 @@ class Execution:
         """
         need(code in DurationCode.__members__.values(), f"duration code is {code}, must be 0..3", BadDataError)
         self.state.need("completed")
-        need(self._error is None, f"the execution failed: {self._error}", BadStateError)
+        if self._error is not None or self._outcome is None:
+            raise BadStateError(f"the execution failed: {self._error}")
         need(self._measured, "timing was not asked for", BadStateError)
-        assert self._outcome is not None
         in_driver = code in (DurationCode.DURATION_IN_DRIVER, DurationCode.FENCED_DURATION_IN_DRIVER)
         return self._outcome.driver_ns if in_driver else self._outcome.hardware_ns
 
@@ -252,10 +252,10 @@ class Execution:
             self.state.value = "computation"
         self._forget()
         if self._missing:
-            self._fail(BadDataError(self._missing))
+            error = BadDataError(self._missing)
+            self._fail(error)
             self._complete()
-            assert self._error is not None
-            raise self._error
+            raise error
 
     def _need_data(self) -> None:
         """Refuse at once, not through an event, opaque memories that do not hold what an input needs."""
@@ -297,9 +297,9 @@ class Execution:
             try:
                 event.wait()
             except NnapiError as error:
-                self._fail(OpFailedError(f"a fence that the computation waited for failed: {error}"))
-                assert self._error is not None
-                raise self._error from None
+                failure = OpFailedError(f"a fence that the computation waited for failed: {error}")
+                self._fail(failure)
+                raise failure from None
         self._run(pick_earlier(limit, deadline_after(duration)))
 
     def _run(self, deadline: int | None) -> None:

@@ -20,6 +20,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
     need,
+    need_value,
 )
 from nnapi.model.memory import PROTECTIONS, Memory
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
@@ -74,13 +75,12 @@ class MemoryDesc:
         cannot, it is ordinary shared memory, if the size is known and no role belongs to a compilation for chosen
         devices. Raises OpFailedError otherwise.
         """
-        need(self._finished, "the descriptor is not finished", BadStateError)
-        assert self.type is not None
-        return DeviceMemory(self, self.type.with_dimensions(self._dimensions), self._allocate())
-
-    def _allocate(self) -> Buffer | None:
-        assert self.type is not None
+        if not self._finished or self.type is None:
+            raise BadStateError("the descriptor is not finished")
         type = self.type.with_dimensions(self._dimensions)
+        return DeviceMemory(self, type, self._allocate(type))
+
+    def _allocate(self, type: OperandType) -> Buffer | None:
         touching = (role.compilation.devices_of(role.kind, role.index) for role in self.roles)
         devices = {id(device): device for found in touching for device in found}
         reason = "its roles are on several devices" if devices else "no step uses it"
@@ -123,10 +123,8 @@ class MemoryDesc:
         self.roles.append(Role(compilation, kind, index))
 
     def _combine(self, dimensions: Shape) -> Shape:
-        both = combine(self._dimensions, dimensions)
-        need(both is not None, f"dimensions {list(dimensions)} contradict {list(self._dimensions)}", BadDataError)
-        assert both is not None
-        return both
+        contradiction = f"dimensions {list(dimensions)} contradict {list(self._dimensions)}"
+        return need_value(combine(self._dimensions, dimensions), contradiction, BadDataError)
 
     def _need_open(self, what: str) -> None:
         need(not self._finished, f"cannot {what}: the descriptor is finished", BadStateError)
@@ -157,10 +155,10 @@ class DeviceMemory(Memory):
 
     def load(self) -> Array:
         """The data, not to be written to; OpFailedError while there is none."""
-        need(self.has_data, "the memory holds no data", OpFailedError)
-        contents = self._contents if self._buffer is None else self._buffer.load()
-        assert contents is not None
-        return contents
+        if self._buffer is None:
+            return need_value(self._contents, "the memory holds no data")
+        need(self._buffer.has_data, "the memory holds no data")
+        return self._buffer.load()
 
     def store(self, array: Array) -> None:
         """Make an array the data, without copying it."""

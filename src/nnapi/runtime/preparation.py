@@ -8,7 +8,7 @@ from functools import partial
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnexpectedNullError, need
+from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.autotune.measurements import make_key, recall_measurements
@@ -137,9 +137,8 @@ def _prepare_again(cpu: Device, model: Model) -> Prepared | None:
 
 
 def _prepare_on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> ReadyPlan:
-    need(cpu is not None, "there is no CPU device to compile the whole model for", OpFailedError)
-    assert cpu is not None
     from nnapi.runtime.planning.planner import plan_whole
 
+    cpu = need_value(cpu, "there is no CPU device to compile the whole model for")
     plan = plan_whole(model, cpu)
     return ReadyPlan(plan, run_on(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))

@@ -138,9 +138,10 @@ def _examples(operation: Operation) -> list[Example]:
     return examples
 
 
-def _float_inputs(example: Example) -> list[int]:
-    operands = example.main.operands
-    return [index for index in example.main.inputs if operands[index].type == "TENSOR_FLOAT32"]
+def _float_inputs(example: Example) -> dict[int, Array]:
+    operands, inputs = example.main.operands, example.inputs
+    floats = [index for index in example.main.inputs if operands[index].type == "TENSOR_FLOAT32"]
+    return {index: array for index in floats if (array := inputs[index]) is not None}
 
 
 def _compile(example: Example, device: Device) -> Compilation | None:
@@ -158,7 +159,7 @@ def _compile(example: Example, device: Device) -> Compilation | None:
 def _finite(example: Example, compilation: Compilation) -> Example | None:
     """The example, or else the same of positive numbers, if all outputs are finite: what is not, then tells."""
     floats = _float_inputs(example)
-    positive = {i: array if i not in floats or array is None else abs(array) for i, array in example.inputs.items()}
+    positive = {**example.inputs, **{index: abs(array) for index, array in floats.items()}}
     for one in (example, replace(example, inputs=positive)):
         try:
             outputs = _outputs(one, compilation)
@@ -172,9 +173,7 @@ def _finite(example: Example, compilation: Compilation) -> Example | None:
 def _observe(example: Example, compilation: Compilation, values: Sequence[float]) -> set[Seen]:
     """What one element at a time brings about: the first and the last of each input."""
     seen: set[Seen] = set()
-    for index in _float_inputs(example):
-        given = example.inputs[index]
-        assert given is not None
+    for index, given in _float_inputs(example).items():
         for value in values:
             for place in (0, given.size - 1):
                 poisoned = given.copy()

@@ -110,13 +110,12 @@ class Totals:
         for one in count(thread.root):
             node = one.node
             if one.is_counted and node.layer is not None:
-                self._add(node, node.phase or Phase.UNSPECIFIED, one.milliseconds)
+                self._add(node, node.layer, node.phase or Phase.UNSPECIFIED, one.milliseconds)
                 if one.is_alone:
-                    self._add(node, Phase.EXECUTION, one.milliseconds)
+                    self._add(node, node.layer, Phase.EXECUTION, one.milliseconds)
 
-    def _add(self, node: Node, phase: Phase, milliseconds: float) -> None:
-        assert node.layer is not None
-        key = node.application_phase, node.layer, phase
+    def _add(self, node: Node, layer: Layer, phase: Phase, milliseconds: float) -> None:
+        key = node.application_phase, layer, phase
         self.milliseconds[key] += milliseconds
         self.items[key].append((node.mark, milliseconds))
 

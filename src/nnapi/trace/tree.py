@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from nnapi.errors import need_value
 from nnapi.trace.labels import EXECUTION_PHASES, SUBPHASES, Layer, Phase
 
 CALLS = {
@@ -42,6 +43,11 @@ class Node:
     @property
     def is_root(self) -> bool:
         return self.parent is None
+
+    @property
+    def around(self) -> Node:
+        """The section that this one lies in, as all but the root do."""
+        return need_value(self.parent, "the root lies in no section")
 
     @property
     def phase(self) -> Phase | None:
@@ -110,24 +116,22 @@ def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
 
 def _is_wrongly_in_application(node: Node) -> bool:
     """Whether the application says one phase and the runtime in it another that is no part of it."""
-    assert node.parent is not None
+    around = node.around
     return (
-        node.parent.layer is Layer.APPLICATION
+        around.layer is Layer.APPLICATION
         and node.layer in (Layer.RUNTIME, Layer.IPC)
-        and node.parent.phase not in (node.phase, Phase.OVERALL)
+        and around.phase not in (node.phase, Phase.OVERALL)
         and node.phase not in (Phase.EXECUTION, *EXECUTION_PHASES)
     )
 
 
 def _is_misplaced(node: Node) -> bool:
-    assert node.parent is not None
-    is_started_late = node.phase is Phase.INITIALIZATION and node.parent.phase is not Phase.INITIALIZATION
+    is_started_late = node.phase is Phase.INITIALIZATION and node.around.phase is not Phase.INITIALIZATION
     return node.is_subtracted or is_started_late or _is_wrongly_in_application(node)
 
 
 def _copy_to_its_place(node: Node) -> None:
-    assert node.parent is not None
-    place = node.parent
+    place = node.around
     if node.is_subtracted:
         while place.parent is not None and (place.layer is not node.layer or place.is_detail):
             place = place.parent
@@ -147,8 +151,7 @@ def _lacks_application(node: Node) -> bool:
 
 def _insert_application(node: Node) -> None:
     """Put a section of the application around one of the runtime, of the same phase and length."""
-    parent = node.parent
-    assert parent is not None
+    parent = node.around
     between = Node(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
     between.end = node.start + _time_left(node, subtractions(node)) / 1000.0
     between.parent = parent

@@ -40,26 +40,25 @@ def run(computation: Computation, limits: Limits) -> list[Array]:
     waiting = [computation]
     results: list[Array] | None = None
     error: BaseException | None = None
-    while waiting:
+    while True:
         try:
             wanted = waiting[-1].send(results) if error is None else waiting[-1].throw(error)
         except StopIteration as end:
             waiting.pop()
             results, error = end.value, None
+            if not waiting:
+                finished: list[Array] = end.value
+                return finished
         except BaseException as raised:
             waiting.pop()
+            if not waiting:
+                error = None  # an earlier one, which knows this frame
+                raise
             error = raised
         else:
             model, inputs = wanted
             waiting.append(model.compute(inputs, limits))
             results = error = None
-    try:
-        if error is not None:
-            raise error
-    finally:
-        del error  # it knows this frame
-    assert results is not None
-    return results
 
 
 def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits) -> Computation:

@@ -30,7 +30,7 @@ from nnapi.errors import (
     OpFailedError,
     OutOfMemoryError,
     OutputInsufficientSizeError,
-    need,
+    need_value,
 )
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array, Shape
@@ -138,14 +138,11 @@ def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _Read
 
 
 def _read_condition(condition: Array | None) -> bool:
-    need(condition is not None, "the condition of control flow is omitted")
-    assert condition is not None
-    return bool(condition.reshape(-1)[0])
+    return bool(need_value(condition, "the condition of control flow is omitted").reshape(-1)[0])
 
 
 def _need_own(array: Array | None) -> Array:
-    need(array is not None, "an omitted operand became an output")
-    assert array is not None
+    array = need_value(array, "an omitted operand became an output")
     return array if array.flags.owndata and array.flags.writeable else np.array(array)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
-from nnapi.errors import BadDataError
+from nnapi.errors import BadDataError, need_value
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import depths, list_called
 from nnapi.runtime.costs.cost_tables import Table
@@ -190,8 +190,7 @@ def _ask_for_verdicts(model: Model, device: Device, exclusions: Exclusions) -> S
 def _assign(problem: Problem, devices: Sequence[Device], slack: float) -> Sequence[int]:
     """The device of each operation. Of what costs the same the CPU has the preference, then the earlier device."""
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
-    found = partition(problem.with_devices(order), slack)
-    assert found is not None
+    found = need_value(partition(problem.with_devices(order), slack), "no device takes all that the others refuse")
     return [order[place] for place in found]
 
 

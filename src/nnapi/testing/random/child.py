@@ -28,14 +28,14 @@ class Child:
 
     def judge(self, example: Example) -> Judgement:
         """What came of an example; the end of the process and no answer in time are failures."""
-        if self._process is None or not self._process.is_alive():
-            self._start()
-        assert self._pipe is not None
+        pipe = self._pipe
+        if pipe is None or not self._process.is_alive():
+            pipe = self._start()
         begin = time.monotonic()
         try:
-            self._pipe.send(example)
-            if self._pipe.poll(self.patience):
-                judgement: Judgement = self._pipe.recv()
+            pipe.send(example)
+            if pipe.poll(self.patience):
+                judgement: Judgement = pipe.recv()
                 return judgement
             said = f"no answer within {self.patience:g} s"
         except (EOFError, OSError):
@@ -44,13 +44,14 @@ class Child:
         self.close()
         return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
 
-    def _start(self) -> None:
+    def _start(self) -> Connection:
         self.close()
         context = get_context("spawn")
-        self._pipe, other = context.Pipe()
+        self._pipe, other = pipe, _ = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, self.device, self.special), daemon=True)
         self._process.start()
         other.close()
+        return pipe
 
     def close(self) -> None:
         """End the process."""

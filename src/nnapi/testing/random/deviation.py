@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nnapi.errors import NnapiError
+from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
@@ -104,23 +104,24 @@ class Computation:
             if name not in CHOOSING:
                 given = {index: self._nudge(array, turn, places) for index, array in given.items()}
             for place, (index, bound) in enumerate(bounds.items()):
-                given[index] = _shift(self.values[index], bound if turn >> place % 2 & 1 else -bound)
+                given[index] = _shift(self._value(index), bound if turn >> place % 2 & 1 else -bound)
             try:
                 other |= runner(given)
             except NnapiError:  # numbers that only just are legal, such as a box without an area
                 self._doubtful.update(outputs)
                 other |= {index: self.values[index] for index in outputs}
 
+    def _value(self, index: int) -> Array:
+        return need_value(self.values[index], f"operand {index} is omitted")
+
     def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
         """Let a comparison fall on either side where the two may be equal, as far as each may be off."""
         numbers, off = [], np.zeros(())
         for index in pair:
-            operand, value = self.example.main.operands[index], self.values[index]
-            assert value is not None
+            operand, value = self.example.main.operands[index], self._value(index)
             numbers.append(as_real(operand, value).astype(np.float64) if operand.scale else _double(value))
             off = off + bounds.get(index, 0) * (operand.scale or 1.0)
-        right = self.values[output]
-        assert right is not None
+        right = self._value(output)
         with np.errstate(invalid="ignore"):
             either = (off > 0) & ~(np.abs(numbers[0] - numbers[-1]) > off)
         for turn, other in enumerate(self.others):
@@ -182,12 +183,12 @@ class Computation:
 
     def expect(self, index: int) -> Expectation:
         """A result and how far from it a device may be."""
-        operand, value = self.example.main.operands[index], self.values[index]
-        assert value is not None
+        operand, value = self.example.main.operands[index], self._value(index)
         if index in self._doubtful:
             return Expectation(value, np.full(value.shape, np.inf))
-        tolerance = tolerance_for(operand.type, self.example.tolerance, strict=True)
-        assert tolerance is not None, operand.type
+        tolerance = need_value(
+            tolerance_for(operand.type, self.example.tolerance, strict=True), f"{operand.type} has no tolerance"
+        )
         exact = _double(value)
         with np.errstate(all="ignore"):
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
@@ -233,8 +234,9 @@ class Computation:
             if by is not None and np.isinf(by).any():
                 self._doubtful.add(index)
             for turn, other in enumerate(self.others):
-                if by is not None and other[index] is not None:
-                    other[index] = _shift(other[index], by * (1 - 2 * (turn % 2)))
+                value = other[index]
+                if by is not None and value is not None:
+                    other[index] = _shift(value, by * (1 - 2 * (turn % 2)))
                 other[index] = self._one_off(index, other[index], turn)
 
     def rescales(self, number: int) -> bool:
@@ -341,9 +343,8 @@ def _without_denormals(array: Array | None) -> Array | None:
     return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)
 
 
-def _shift(value: Array | None, by: Array) -> Array:
+def _shift(value: Array, by: Array) -> Array:
     """A value moved by so much."""
-    assert value is not None
     moved = _double(value) + np.where(np.isfinite(by), by, 0)
     if value.dtype.kind == "f":
         with np.errstate(over="ignore"):
