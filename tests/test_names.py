@@ -81,7 +81,7 @@ TESTED_BY = {
     "testing/record.py": "capi/test_record.py",
     "testing/runtime.py": "capi/test_client.py",
     "testing/single.py": "ops/test_softmax.py",
-    "trace/ended.py": "trace/test_spans.py",
+    "trace/ended_sections.py": "trace/test_spans.py",
     "trace/nesting.py": "trace/test_statistics.py",
     "trace/threads.py": "trace/test_parse.py",
 }

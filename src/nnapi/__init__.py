@@ -145,4 +145,4 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
 if os.environ.get("DEBUG_NN_VLOG") or os.environ.get("ANDROID_LOG_TAGS"):
     from nnapi.trace import vlog as _vlog  # noqa: F401  (shows what they ask for from now on)
 if os.environ.get("NNAPI_TRACE"):
-    from nnapi.report import process as _process  # noqa: F401  (records from now on)
+    from nnapi.report import process_trace as _process_trace  # noqa: F401  (records from now on)

@@ -26,7 +26,7 @@ SQUASHED = ("input", "forget", "output")
 
 @dataclass(frozen=True)
 class Cell(Generic[T]):
-    """The learnt operands of one cell, by role and gate; what is omitted is missing from its mapping.
+    """The weights and biases of one cell, by role and gate; what is omitted is missing from its mapping.
 
     ``input`` [units, input_size], ``recurrent`` [units, output_size], ``aux`` [units, aux_size], ``peephole``,
     ``norm`` and ``bias`` [units], ``projection`` [output_size, units], ``projection_bias`` [output_size].

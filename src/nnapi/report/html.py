@@ -8,7 +8,7 @@ from typing import Any
 
 from nnapi.report import charts
 from nnapi.report.graph import devices
-from nnapi.report.layout import Box, draw
+from nnapi.report.graph_layout import Box, draw
 from nnapi.report.result import Benchmark, Measurement, ModelResult
 
 DEVICE_COLOURS = 6

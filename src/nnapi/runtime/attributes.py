@@ -1,4 +1,4 @@
-"""Hints that vendors define: extension attributes of compilations and executions."""
+"""Extension attributes of a compilation or an execution: named bytes, which vendors define and drivers are given."""
 
 from __future__ import annotations
 

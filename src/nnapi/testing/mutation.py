@@ -19,7 +19,7 @@ from nnapi.testing.random_values import pick
 
 GUESSES = 6
 """Changes of dimensions that are tried before the example keeps its own."""
-HALVES = {"TENSOR_FLOAT32": "TENSOR_FLOAT16", "FLOAT32": "FLOAT16"}
+IN_FLOAT16 = {"TENSOR_FLOAT32": "TENSOR_FLOAT16", "FLOAT32": "FLOAT16"}
 
 Change = Callable[[Example, np.random.Generator], Example]
 
@@ -168,21 +168,23 @@ def with_other_types(example: Example, rng: np.random.Generator) -> Example:
     if example.harness.quantization_coupling:
         return sign_codes(example)
     graphs = [replace(graph, operands=tuple(map(_to_float16, graph.operands))) for graph in example.graphs]
-    halves = {index for index, operand in enumerate(graphs[0].operands) if operand.type in HALVES.values()}
+    float16s = {index for index, operand in enumerate(graphs[0].operands) if operand.type in IN_FLOAT16.values()}
     inputs = {
-        index: _half(array) if array is not None and index in halves else array
+        index: _as_float16(array) if array is not None and index in float16s else array
         for index, array in example.inputs.items()
     }
-    criterion = Criterion("fp16", example.tolerance.quant8_atol) if halves else example.tolerance
+    criterion = Criterion("fp16", example.tolerance.quant8_atol) if float16s else example.tolerance
     return replace(example, main=graphs[0], referenced=tuple(graphs[1:]), inputs=inputs, tolerance=criterion)
 
 
 def _to_float16(operand: OperandSpec) -> OperandSpec:
-    if operand.type not in HALVES:
+    if operand.type not in IN_FLOAT16:
         return operand
-    return replace(operand, type=HALVES[operand.type], data=None if operand.data is None else _half(operand.data))
+    return replace(
+        operand, type=IN_FLOAT16[operand.type], data=None if operand.data is None else _as_float16(operand.data)
+    )
 
 
-def _half(array: Array) -> Array:
+def _as_float16(array: Array) -> Array:
     with np.errstate(over="ignore"):
         return array.astype(np.float16)

@@ -1,4 +1,5 @@
-"""Which runtime examples are run on: this one, or any module with the same classes, such as one that goes through C."""
+"""The classes that conformance examples are run with: the runtime's own, or those of another module of the same names,
+such as the client that goes through C."""
 
 from __future__ import annotations
 

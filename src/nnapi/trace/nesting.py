@@ -1,4 +1,4 @@
-"""Intervals of one thread as beginnings and ends that nest."""
+"""Spans of one thread as begin and end marks that nest, for trace files that have no spans."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 from nnapi.errors import BadStateError
-from nnapi.trace.ended import Ended
+from nnapi.trace.ended_sections import EndedSections
 from nnapi.trace.labels import Label, Layer, Phase, parse_label
 
 P = ParamSpec("P")
@@ -109,7 +109,7 @@ class _Thread(threading.local):
         self.muted = False
         self.recorder: Recorder | None = None
         self.open: list[tuple[Section, int]] = []
-        self.ended = Ended[Section]()
+        self.ended = EndedSections[Section]()
 
 
 _thread = _Thread()
@@ -120,7 +120,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._threads: list[tuple[int, str, list[tuple[Section, int]], Ended[Section]]] = []
+        self._threads: list[tuple[int, str, list[tuple[Section, int]], EndedSections[Section]]] = []
         self._asynchronous: dict[tuple[str, int], tuple[Section, int, int, str]] = {}
         self._more: list[Span] = []
         self.sources: list[Callable[[], Iterable[Span]]] = []
@@ -192,7 +192,7 @@ class Recorder:
         return _number(found)
 
     def _enlist(self) -> None:
-        _thread.recorder, _thread.open, _thread.ended = self, [], Ended[Section]()
+        _thread.recorder, _thread.open, _thread.ended = self, [], EndedSections[Section]()
         with self._lock:
             self._threads.append((threading.get_native_id(), _name(), _thread.open, _thread.ended))
 

@@ -1,4 +1,4 @@
-"""What a thread is in the middle of, followed from mark to mark."""
+"""The sections of one thread of a trace file, built mark by mark, and the time it spent in each layer and phase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording keeps of a thread."""
+"""What a recording keeps of each thread: its sections that have ended, packed as numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 """What has ended: a section."""
 
 
-class Ended(Generic[T]):
+class EndedSections(Generic[T]):
     """The sections of a thread that have ended, as numbers: a tuple for each would take six times as much."""
 
     __slots__ = ("_numbers", "_places", "_sections")

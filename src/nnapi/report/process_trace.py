@@ -35,7 +35,7 @@ def record_process(name: str) -> None:
             try:
                 write_trace(file, found.spans(), f"{_program()}, process {process}")
             except OSError as error:
-                _complain(f"{file} not written: {error}")
+                _warn(f"{file} not written: {error}")
 
     atexit.register(write)
 
@@ -48,7 +48,7 @@ def _program() -> str:
         return Path(sys.executable).name
 
 
-def _complain(reason: str) -> None:
+def _warn(reason: str) -> None:
     if os.environ.get("NNAPI_QUIET", "0") in ("", "0"):
         print(f"nnapi: NNAPI_TRACE: {reason}", file=sys.stderr, flush=True)
 
@@ -61,7 +61,7 @@ def from_environment(environment: Mapping[str, str]) -> None:
     try:
         record_process(name)
     except BadDataError as error:
-        _complain(str(error))
+        _warn(str(error))
 
 
 from_environment(os.environ)

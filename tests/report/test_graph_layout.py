@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nnapi.report.layout import Box, draw
+from nnapi.report.graph_layout import Box, draw
 
 
 def touch(a: Box, b: Box) -> bool:
