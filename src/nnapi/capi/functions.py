@@ -145,7 +145,7 @@ FUNCTIONS = (
         "int ANeuralNetworksModel_addOperand(ANeuralNetworksModel* model, const ANeuralNetworksOperandType* type)",
         "model.add_operand(type)", 1,
         "Append an operand; its index is the number of operands added before.",
-        guard="model._need_building('add an operand')",
+        guard="model.state.need('building', to='add an operand')",
     ),
     Function(
         "int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel* model, int32_t index, const void* buffer, size_t length)",

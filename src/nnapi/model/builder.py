@@ -114,7 +114,7 @@ class Builder:
         zero_point: int,
         name: str,
     ) -> Tensor | tuple[Tensor, ...]:
-        self.model._need_building(f"add {operation.name}")
+        self.model.state.need("building", to=f"add {operation.name}")
         number, mark = len(self.model.operations), len(self.model.operands)
         try:
             arranged = arrange(

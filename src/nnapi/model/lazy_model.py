@@ -22,7 +22,7 @@ class LazyModel(Model):
         self.inputs = tuple(operand.index for operand in inputs)
         self.outputs = tuple(operand.index for operand in outputs)
         self.operands = Ends((*inputs, *outputs), self._describe_whole)
-        self._state = "finished"
+        self.state.value = "finished"
         self._describe, self._lock = describe, threading.Lock()
         for attribute in DESCRIBED:
             del self.__dict__[attribute]

@@ -17,6 +17,7 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OE
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
+from nnapi.model.lifecycle import State
 from nnapi.model.matching import Facet, KnownMatch
 from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
@@ -72,7 +73,7 @@ class Model:
         self.notes: tuple[str, ...] = ()
         """What an importer assumed or changed, in messages."""
         self.origin: Origin | None = None
-        self._state = "building"
+        self.state = State("the model is", "building")
         self._known_matches: list[KnownMatch | None] = []
         self._used = 0
         self.is_altered = False
@@ -133,9 +134,8 @@ class Model:
     def set_operand_value_from_model(self, index: int, model: Model) -> None:
         """Let a MODEL operand refer to a finished model (``ANeuralNetworksModel_setOperandValueFromModel``)."""
         need(model is not None, "model is None", UnexpectedNullError)
-        self._need_building("set a value")
-        if model._state != "finished":
-            raise BadStateError(f"the model referred to is {model._state}, not finished")
+        self.state.need("building", to="set a value")
+        need(model.is_finished, f"the model referred to is {model.state}, not finished", BadStateError)
         operand = self._get_to_change(index, "set a value")
         operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
 
@@ -181,7 +181,7 @@ class Model:
 
     def _append(self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None) -> None:
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
-        self._need_building("add an operation")
+        self.state.need("building", to="add an operation")
         number, count, is_registered = len(self.operations), len(self.operands), code in REGISTRY
         if not (is_registered or code == OEM_OPERATION or EXTENSIONS.name(code)):
             label = label_call(code, number)
@@ -200,7 +200,7 @@ class Model:
     def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Name the operands that are the model's inputs and outputs (``..._identifyInputsAndOutputs``)."""
         need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
-        self._need_building("identify inputs and outputs")
+        self.state.need("building", to="identify inputs and outputs")
         need(len(inputs) and len(outputs), "a model needs at least one input and one output", BadDataError)
         for index in (*inputs, *outputs):
             self._operand(index)
@@ -219,7 +219,7 @@ class Model:
 
     def relax_computation_float32_to_float16(self, allow: bool) -> None:
         """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); a permission only."""
-        self._need_building("change precision")
+        self.state.need("building", to="change precision")
         self.relaxed = bool(allow)
 
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
@@ -232,8 +232,8 @@ class Model:
 
     def freeze(self) -> None:
         """As :meth:`finish`, of which a trace tells nothing: for models that are made while others are compiled."""
-        self._need_building("finish")
-        self._state = "invalid"
+        self.state.need("building", to="finish")
+        self.state.value = "invalid"
         for operand in self.operands:
             if operand.lifetime is CONSTANT:
                 bind(operand)
@@ -242,7 +242,7 @@ class Model:
         self.operations = tuple(self._trim(call) for call in order)
         self.operands = tuple(self.operands)
         self._known_matches = []
-        self._state = "finished"
+        self.state.value = "finished"
         log.debug("finished %s: %d operands, %d operations", self.name, len(self.operands), len(self.operations))
 
     # Asking
@@ -260,7 +260,7 @@ class Model:
 
     @property
     def is_finished(self) -> bool:
-        return self._state == "finished"
+        return self.state.value == "finished"
 
     @property
     def facets(self) -> list[Facet]:
@@ -279,8 +279,7 @@ class Model:
         """
         need(devices is not None, "devices is None", UnexpectedNullError)
         need(len(devices), "no devices are listed", BadDataError)
-        if not self.is_finished:
-            raise BadStateError(f"the model is {self._state}, not finished")
+        self.state.need("finished")
         need(all(device is not None for device in devices), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
         self.need_mapped()
@@ -293,7 +292,7 @@ class Model:
     def close(self) -> None:
         """Let nobody change or compile the model from now on (``ANeuralNetworksModel_free``). What was made of it goes
         on, and its memory is given back with the last of that."""
-        self._state = "closed"
+        self.state.value = "closed"
 
     def __enter__(self) -> Self:
         return self
@@ -304,7 +303,7 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
         if not self.is_finished:
-            raise BadStateError(f"{self!r} cannot be pickled: it is {self._state}, not finished")
+            raise BadStateError(f"{self!r} cannot be pickled: it is {self.state}, not finished")
         found = self.origin.reduce(self) if self.origin is not None else None
         self.need_mapped()
         return found or (build, (Model, describe(self)))
@@ -316,7 +315,7 @@ class Model:
 
     def __repr__(self) -> str:
         counts = f"{len(self.operations)} operations, {len(self.operands)} operands"
-        return f"<nnapi.Model {self.name!r}: {counts}, {self._state}>"
+        return f"<nnapi.Model {self.name!r}: {counts}, {self.state}>"
 
     # Within
 
@@ -342,13 +341,9 @@ class Model:
                 map_value(operand)
         need_whole(mappings(constants(self)))
 
-    def _need_building(self, what: str) -> None:
-        if self._state != "building":
-            raise BadStateError(f"cannot {what}: the model is {self._state}")
-
     def _add_operand(self, type: OperandType, name: str) -> Operand:
         need(type is not None, "type is None", UnexpectedNullError)
-        self._need_building("add an operand")
+        self.state.need("building", to="add an operand")
         check_type(type)
         operand = Operand(len(self.operands), type, name)
         self._operands.append(operand)
@@ -356,7 +351,7 @@ class Model:
 
     def _get_to_change(self, index: int, what: str) -> Operand:
         """An operand that is about to be given a value, or parameters of its type."""
-        self._need_building(what)
+        self.state.need("building", to=what)
         operand = self._operand(index)
         self.is_altered = self.is_altered or index < self._used
         return operand

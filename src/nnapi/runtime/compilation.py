@@ -18,6 +18,7 @@ from nnapi.errors import (
     need,
     translate_errors,
 )
+from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.attributes import Attributes
@@ -30,7 +31,6 @@ from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.lifecycle import State
 from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preparation import prepare

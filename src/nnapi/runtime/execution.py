@@ -17,6 +17,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     need,
 )
+from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, OperandType, Shape, combine
 from nnapi.runtime.attributes import Attributes
@@ -26,7 +27,6 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after, pick_earlier
 from nnapi.runtime.executors.executors import execute
-from nnapi.runtime.lifecycle import State
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000

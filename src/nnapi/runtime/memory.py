@@ -22,6 +22,7 @@ from nnapi.errors import (
     need,
     need_value,
 )
+from nnapi.model.lifecycle import State
 from nnapi.model.memory import PROTECTIONS, Memory
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.runtime.compilation import Compilation
@@ -44,7 +45,7 @@ class MemoryDesc:
         self.type: OperandType | None = None
         """Type of the operands in all roles, with the dimensions known so far."""
         self._dimensions: Shape = ()
-        self._finished = False
+        self._state = State("the descriptor is", "open")
 
     def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
         """It will be this input of this compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
@@ -57,16 +58,16 @@ class MemoryDesc:
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
         """What is known of its dimensions; 0 is unknown, several calls add up (``..._setDimensions``)."""
         need(dimensions is not None, "dimensions are None", UnexpectedNullError)
-        self._need_open("set dimensions")
+        self._state.need("open", to="set dimensions")
         scalar = self.type is not None and self.type.is_scalar
         need(not (scalar and len(dimensions)), "the roles are scalars, which have no dimensions", BadDataError)
         self._dimensions = self._combine(tuple(dimensions))
 
     def finish(self) -> None:
         """Freeze the descriptor (``..._finish``). Raises BadDataError, and stays open, without a role."""
-        self._need_open("finish")
+        self._state.need("open", to="finish")
         need(self.roles, "the descriptor has no role", BadDataError)
-        self._finished = True
+        self._state.value = "finished"
 
     def create_memory(self) -> DeviceMemory:
         """The memory (``ANeuralNetworksMemory_createFromDesc``).
@@ -75,9 +76,8 @@ class MemoryDesc:
         cannot, it is ordinary shared memory, if the size is known and no role belongs to a compilation for chosen
         devices. Raises OpFailedError otherwise.
         """
-        if not self._finished or self.type is None:
-            raise BadStateError("the descriptor is not finished")
-        type = self.type.with_dimensions(self._dimensions)
+        self._state.need("finished", to="create a memory")
+        type = need_value(self.type, "the descriptor has no role", BadDataError).with_dimensions(self._dimensions)
         return DeviceMemory(self, type, self._allocate(type))
 
     def _allocate(self, type: OperandType) -> Buffer | None:
@@ -104,7 +104,7 @@ class MemoryDesc:
 
     def _add_role(self, compilation: Compilation, kind: str, index: int, frequency: float) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
-        self._need_open("add a role")
+        self._state.need("open", to="add a role")
         need(Role(compilation, kind, index) not in self.roles, f"{kind} {index} was added already", BadDataError)
         need(compilation.is_ready, f"{compilation!r} is not ready", BadDataError)
         model = compilation.model
@@ -125,9 +125,6 @@ class MemoryDesc:
     def _combine(self, dimensions: Shape) -> Shape:
         contradiction = f"dimensions {list(dimensions)} contradict {list(self._dimensions)}"
         return need_value(combine(self._dimensions, dimensions), contradiction, BadDataError)
-
-    def _need_open(self, what: str) -> None:
-        need(not self._finished, f"cannot {what}: the descriptor is finished", BadStateError)
 
 
 class DeviceMemory(Memory):

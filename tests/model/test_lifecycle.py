@@ -3,7 +3,7 @@
 import pytest
 
 from nnapi.errors import BadStateError
-from nnapi.runtime.lifecycle import State
+from nnapi.model.lifecycle import State
 
 
 def test_what_is_permitted_passes() -> None:
