@@ -185,7 +185,7 @@ def test_rule_150_a_descriptor_has_a_role() -> None:
     with pytest.raises(BadDataError, match="has no role"):
         desc.finish()
     desc.add_input_role(SUM, 0, 1.0)
-    with pytest.raises(BadStateError, match="is not finished"):
+    with pytest.raises(BadStateError, match="the descriptor is open, not finished"):
         desc.create_memory()
     desc.finish()
     desc.create_memory()

@@ -62,6 +62,8 @@ class Model:
     change it raises BadStateError.
     """
 
+    state: State
+
     def __init__(self, name: str = "model") -> None:
         self.name = name
         self.operands: Sequence[Operand] = []
