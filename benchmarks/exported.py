@@ -22,7 +22,7 @@ from tests.exporters.exported_cases import WAYS, Outcome, outcome, run_network
 
 HEAD = """# Models as files
 
-<!-- Written by `python -m benchmarks.exported`. -->
+<!-- Written by `python -m benchmarks.exported --step 8 --models FOLDER`. -->
 
 `nnapi export MODEL -o out.tflite` and `nnapi.export(model, "out.onnx")` write any model, loaded, built or recorded, as
 a file for others. Nothing is computed otherwise than the model says: operations become the format's own, or a few of
@@ -111,17 +111,21 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
 KINDS = ("passed", "frozen", "refused", "wrong")
 
 
+NETWORKS = [
+    "",
+    "Networks beside `nnapi-reference` on the same random inputs: the largest difference, of floats relative to "
+    "the largest. Rounding adds up through a quantised network; LiteRT's own two kinds of kernels are up to 9 "
+    "codes apart in `tf2_mobilenet_v2_1.0_224_ptq`, and each operation of it agrees within one.",
+    "",
+    "| model | LiteRT | ONNX Runtime |",
+    "|---|---|---|",
+]
+
+
 def tabulate_models(models: Path) -> list[str]:
     """A row for each network and who runs it."""
     paths = sorted(models.glob("*.tflite"))
-    rows = [
-        "",
-        "Networks beside `nnapi-reference` on the same random inputs: the largest difference, of floats relative to "
-        "the largest. Rounding adds up through a quantised network; LiteRT's own two kinds of kernels are up to 9 "
-        "codes apart in `tf2_mobilenet_v2_1.0_224_ptq`, and each operation of it agrees within one.",
-        "",
-    ]
-    rows += ["| model | LiteRT | ONNX Runtime |", "|---|---|---|"]
+    rows = list(NETWORKS)
     columns = [list(find_outcomes(way, len(paths), 1, models)) for way in ("LiteRT", "ONNX Runtime")]
     for path, *found in zip(paths, *columns, strict=True):
         rows.append(f"| {path.stem} | " + " | ".join(_say(each) for each in found) + " |")

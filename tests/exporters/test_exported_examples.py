@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.testing.corpus import Corpus
-from tests.exporters.exported_cases import WAYS, outcome
+from tests.exporters.exported_cases import WAYS, outcome, run_network
 
 STEP = 211
 """Every so manieth example is tried; benchmarks/exported.py tries all."""
@@ -27,3 +27,23 @@ def test_examples_compute_the_same_as_files(way: str, corpus: Corpus, tmp_path: 
     }
     assert not {name: each.reason for name, each in found.items() if each.kind == "wrong"}
     assert Counter(each.kind for each in found.values())["passed"] > len(found) // 2
+
+
+NETWORKS = {"tflm_hello_world_float": "e-0", "tflm_mnist_lstm_int8": "equal", "tiny_vww_96_int8": "equal"}
+"""Small ones, and what is said of their files: floats that differ by millionths, or codes that do not."""
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.engine
+@pytest.mark.parametrize("way", MODULES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_compute_the_same_as_files(name: str, way: str, shared: Path, tmp_path: Path) -> None:
+    pytest.importorskip(MODULES[way], reason=f"{MODULES[way]} is not installed")
+    found = run_network(shared / "models" / f"{name}.tflite", way, tmp_path)
+    if (name, way) == ("tflm_mnist_lstm_int8", "ONNX Runtime"):
+        assert found.kind == "refused"
+        assert "QUANTIZED_LSTM" in found.reason
+    else:
+        assert found.kind == "passed"
+        assert NETWORKS[name] in found.reason
