@@ -15,6 +15,7 @@ import pytest
 import nnapi
 from nnapi import Builder, Device, Model, PriorityCode, compile, tensor
 from nnapi.drivers.isolated import Isolated, protocol, service
+from nnapi.drivers.isolated.server import Place
 from nnapi.drivers.isolated.service import Service
 from nnapi.errors import BadDataError, DeadObjectError, UnavailableDeviceError
 from nnapi.runtime.executors.queue import Turnstile
@@ -64,7 +65,7 @@ def driver() -> Counting:
 @pytest.fixture
 def path(tmp_path: Path, driver: Counting) -> Iterator[Path]:
     """A service in this process with room for one run at a time."""
-    made = Service(tmp_path / "socket", {"nnapi-reference": (driver, Turnstile(1).turn)}, 0o600)
+    made = Service(tmp_path / "socket", {"nnapi-reference": Place(driver, Turnstile(1).turn)}, 0o600)
     thread = threading.Thread(target=made.run)
     thread.start()
     yield tmp_path / "socket"
@@ -172,7 +173,7 @@ def test_the_end_of_a_service_is_an_error_once(tmp_path: Path, driver: Counting)
     where = tmp_path / "socket"
 
     def begin() -> Service:
-        made = Service(where, {"nnapi-reference": (driver, Turnstile(2).turn)}, 0o600)
+        made = Service(where, {"nnapi-reference": Place(driver, Turnstile(2).turn)}, 0o600)
         threading.Thread(target=made.run, daemon=True).start()
         return made
 
@@ -198,3 +199,31 @@ def test_devices_of_a_service_by_the_environment(monkeypatch: pytest.MonkeyPatch
     with nnapi.device("nnapi-reference") as found:
         assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
         assert found.driver.pid == os.getpid()  # type: ignore[attr-defined]
+
+
+def test_low_priority_has_another_place(tmp_path: Path) -> None:
+    """So that a run of low priority that takes long is in nobody's way; each place closes what it prepared."""
+    foreground, background = Counting(), Counting()
+    places = [{"nnapi-reference": Place(each, Turnstile(1).turn)} for each in (foreground, background)]
+    made = Service(tmp_path / "socket", places[0], 0o600, places[1])
+    thread = threading.Thread(target=made.run)
+    thread.start()
+    with application(tmp_path / "socket") as first, application(tmp_path / "socket") as second:
+        low = compile(model(name="low"), first, priority=PriorityCode.PRIORITY_LOW)
+        high = compile(model(name="high"), second, priority=PriorityCode.PRIORITY_HIGH)
+        background.ran.clear()
+        background.leave.clear()
+        stuck = threading.Thread(target=low.run, args=(X,), daemon=True)
+        stuck.start()
+        foreground.ran.clear()
+        for _ in range(3):
+            assert high.run(X)[0].tolist() == [1, 2, 3, 4]
+        assert foreground.ran == ["high"] * 3
+        assert background.ran == []
+        background.leave.set()
+        stuck.join()
+        assert background.ran == ["low"]
+    assert comes_true(lambda: (foreground.closed, background.closed) == (1, 1))
+    made.close()
+    thread.join(20)
+    assert not thread.is_alive()

@@ -48,6 +48,7 @@ class Isolated:
         memory: int | None = None,
         network: bool = True,
         files: bool = True,
+        background: bool = False,
         service: str | os.PathLike[str] = "",
     ) -> None:
         """``driver`` is the name of a device that is installed, ``module:attribute`` as in an entry point, or something
@@ -58,7 +59,8 @@ class Isolated:
         a call that has no time limit waits for ever.
 
         ``memory`` is how many bytes the process may have to itself. Without ``network`` it can make no sockets, without
-        ``files`` open none for writing, nor remove or rename any. ``service`` is the socket of a process that serves
+        ``files`` open none for writing, nor remove or rename any. What it prepares and runs in the ``background`` gives
+        way to whoever else wants a processor. ``service`` is the socket of a process that serves
         drivers already (``nnapi serve``): it has ``driver``, a name, by other rules then.
         """
         need(
@@ -69,6 +71,7 @@ class Isolated:
         need(memory is None or memory > 0, f"memory is {memory}, must be above 0", BadDataError)
         self._source = _source(driver, device)
         self._limits = {"memory": memory, "network": network, "files": files}
+        self._background = background
         self._service = os.fspath(service)
         self._known = known if known is not None or isinstance(driver, str | type) else _as_driver(driver)
         self._patience, self._grace = patience, grace
@@ -157,7 +160,7 @@ class Isolated:
 
     def _connected(self) -> Connection:
         name = self._known.info.name if self._known is not None else self._source["device"] or self._source["entry"]
-        hello = {**self._source, "path": sys.path, "limits": self._limits}
+        hello = {**self._source, "path": sys.path, "limits": self._limits, "background": self._background}
         start = partial(Peer, self._service) if self._service else Process
         connection = Connection(name or "a driver", hello, self._patience, self._grace, start)
         before = self._greeting.info if self._greeting else self._known.info if self._known else None

@@ -14,7 +14,7 @@ from typing import Any
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.installed import Entry, entries
-from nnapi.drivers.isolated.limits import limit_memory, refuse
+from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.isolated.server import Session
 from nnapi.errors import UnavailableDeviceError
@@ -50,6 +50,8 @@ def find(body: Body) -> Driver:
         refuse(sockets=not limits["network"], writing=not limits["files"])
     for driver in _made(body):
         if not body["device"] or driver.info.name == body["device"]:
+            if body["background"]:
+                give_way()  # from now on: the start is not to take for ever on a busy machine
             return driver
     raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed")
 

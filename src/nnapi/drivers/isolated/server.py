@@ -55,6 +55,13 @@ WRITTEN = 8
 """Bytes of the next inputs that are written in a nanosecond at least, where they go from one processor to another."""
 
 
+class Place(NamedTuple):
+    """Where an application's models are prepared and run."""
+
+    driver: Driver
+    gate: Gate
+
+
 def ungated(priority: PriorityCode, deadline: int | None) -> AbstractContextManager[None]:
     """The turn of everybody at once: where the one application sees to it itself."""
     return nullcontext()
@@ -80,6 +87,8 @@ class Session:
         """What an application that is not ``trusted`` can change under our hands is copied."""
         self._connection, self._find, self.gate, self.trusted = connection, find, gate, trusted
         self.driver: Driver
+        self.background: Place | None = None
+        """Where models of low priority are prepared and run, if not where all others are."""
         self.models: dict[int, Model] = {}
         self.prepared: dict[int, Held] = {}
         self._numbers = itertools.count(1)
@@ -128,6 +137,12 @@ class Session:
             return values.of_greeting(self.driver)
         except Exception as error:
             return {"error": values.of_error(error, "the driver")}
+
+    def place(self, priority: PriorityCode) -> Place:
+        """Where models of that priority are prepared and run."""
+        if self.background is not None and priority == PriorityCode.PRIORITY_LOW:
+            return self.background
+        return Place(self.driver, self.gate)
 
     def hold(self, held: Held) -> int:
         number = next(self._numbers)
@@ -269,12 +284,12 @@ class LaneServer:
 
     def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
         model, options = self._session.models[body["model"]], values.to_options(body["options"])
-        prepared = self._session.driver.prepare(model, options)
+        prepared = self._session.place(options.priority).driver.prepare(model, options)
         return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
 
     def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
-        driver = self._session.driver
         model, options = self._session.models[body["model"]], values.to_options(body["options"])
+        driver = self._session.place(options.priority).driver
         need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
         assert isinstance(driver, Caches)
         content = mapped(
@@ -285,7 +300,8 @@ class LaneServer:
         return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
 
     def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
-        driver, held = self._session.driver, self._session.prepared[body["prepared"]]
+        held = self._session.prepared[body["prepared"]]
+        driver = self._session.place(held.priority).driver
         content = driver.cache_entry(held.prepared) if isinstance(driver, Caches) else None
         if content is None:
             return {"length": None}, []
@@ -308,7 +324,7 @@ class LaneServer:
             for place, type in zip(body["inputs"], types, strict=True)
         ]
         limits, attributes = (body["deadline"], body["loop_timeout"]), values.to_attributes(body["attributes"])
-        with self._session.gate(held.priority, body["deadline"]):
+        with self._session.place(held.priority).gate(held.priority, body["deadline"]):
             begin = time.monotonic_ns()
             outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
             took = time.monotonic_ns() - begin
@@ -344,7 +360,7 @@ class LaneServer:
         if infer is None:
             return {"binding": None}
         inputs, outputs = arena.views(held.model, input_places, output_places)
-        gate, priority = self._session.gate, held.priority
+        gate, priority = self._session.place(held.priority).gate, held.priority
         wanted = [(view, view.shape, view.dtype) for view in outputs]
 
         def run() -> None:

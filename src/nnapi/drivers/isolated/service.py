@@ -12,7 +12,7 @@ from errno import EADDRINUSE
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Gate, Session
+from nnapi.drivers.isolated.server import Place, Session
 from nnapi.errors import DeadObjectError, UnavailableDeviceError
 
 CREDENTIALS = struct.Struct("3i")
@@ -24,10 +24,16 @@ WAITING = 64
 class Service:
     """A socket and the drivers behind it."""
 
-    def __init__(self, path: str | os.PathLike[str], drivers: Mapping[str, tuple[Driver, Gate]], mode: int) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        places: Mapping[str, Place],
+        mode: int,
+        background: Mapping[str, Place] | None = None,
+    ) -> None:
         """Make the socket; OSError where that cannot be done, as when somebody serves there already. What an earlier
-        service has left there goes."""
-        self._path, self._drivers = os.fspath(path), drivers
+        service has left there goes. ``background`` are other places for models of low priority, by the same names."""
+        self._path, self._places, self._background = os.fspath(path), places, background or {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._sessions: set[Session] = set()
         self._is_closed = False
@@ -56,11 +62,12 @@ class Service:
 
     def _serve(self, connection: socket.socket) -> None:
         def find(body: Body) -> Driver:
-            driver, gate = self._drivers.get(str(body["device"]), (None, None))
-            if driver is None or gate is None:
-                raise UnavailableDeviceError(f"{body['device']} is not served; there are: {', '.join(self._drivers)}")
-            session.gate = gate
-            return driver
+            name = str(body["device"])
+            place = self._places.get(name)
+            if place is None:
+                raise UnavailableDeviceError(f"{name} is not served; there are: {', '.join(self._places)}")
+            session.gate, session.background = place.gate, self._background.get(name)
+            return place.driver
 
         session = Session(connection, find, trusted=False)
         self._sessions.add(session)
