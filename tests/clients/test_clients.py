@@ -98,6 +98,24 @@ def test_sanitizers(tmp_path: Path) -> None:
         assert "Sanitizer" not in done.stderr
 
 
+@pytest.mark.slow
+def test_sanitizers_with_drivers_in_their_own_processes(tmp_path: Path) -> None:
+    """All of the programs, and one that tells by its trace that there was a way to another process."""
+    apart = {"NNAPI_ISOLATED": "all,nnapi-reference", "ASAN_OPTIONS": "detect_leaks=0", **installation.environment()}
+    try:
+        programs = {name: compiled(name, tmp_path, *SANITIZERS) for name in PROGRAMS}
+    except subprocess.CalledProcessError:
+        pytest.skip("the compiler has no sanitizers")
+    for name, program in programs.items():
+        done = run(program, *([str(tmp_path)] if name == "run" else []), **apart)
+        assert done.returncode == 0, done.stderr
+        assert "Sanitizer" not in done.stderr
+    done = run(programs["sections"], "traced", NNAPI_TRACE=str(tmp_path / "trace.json"), **apart)
+    assert done.returncode == 0, done.stderr
+    times = parse_file(tmp_path / "trace.json").runs[0].statistics.times
+    assert times[Phase.EXECUTION][Layer.IPC] > 0
+
+
 def test_header_is_cpp(tmp_path: Path) -> None:
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +120,7 @@ HARMS = {
     "kill": lambda: (os.kill(os.getpid(), signal.SIGKILL), time.sleep(60)),
     "hang": lambda: time.sleep(600),
     "stop": lambda: (os.kill(os.getpid(), signal.SIGSTOP), time.sleep(0.2)),
-    "late": lambda: time.sleep(0.4),
+    "late": lambda: time.sleep(2.0),
     "raise": lambda: 1 // 0,
     "noise": lambda: garbage(b"\0garbage" * 20),
     "wrong": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + b"\2\0\0\0{}"),
@@ -217,7 +218,14 @@ def is_running(pid: int | None) -> bool:
         return False
 
 
-def comes_true(condition: object, seconds: float = 20.0) -> bool:
+def kill(pid: int | None) -> None:
+    """End a process, if it has not ended since it was asked for."""
+    if pid:  # 0 would be every process of this one's group
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def comes_true(condition: object, seconds: float = 120.0) -> bool:
     """Whether a condition, a function, comes true in that time."""
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]

@@ -1,11 +1,9 @@
 """Drivers that die, hang or send garbage: one error, a restart, a right answer elsewhere, and nothing left behind."""
 
-import contextlib
 import gc
 import logging
 import os
 import random
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlineTransientError, NnapiError
 from nnapi.runtime.planning import exclusions
-from tests.drivers.isolated.isolated_cases import Misbehaving, comes_true, is_running, model
+from tests.drivers.isolated.isolated_cases import Misbehaving, comes_true, is_running, kill, model
 
 X = np.array([1, -2, 3, -4], np.float32)
 DEADLY = ["abort", "fault", "exit", "kill", "noise", "wrong", "deep"]
@@ -114,25 +112,25 @@ def test_a_driver_that_does_not_answer_in_time(tmp_path: Path, harm: str, phase:
         pid = found.driver.pid  # type: ignore[attr-defined]
         if phase == "prepare":
             with pytest.raises(MissedDeadlineTransientError, match="did not answer within the time limit"):
-                compile(model(), found, timeout=300_000_000)
+                compile(model(), found, timeout=1_000_000_000)
             assert comes_true(lambda: found.driver.pid is None)  # type: ignore[attr-defined]
             compiled = compile(model(), found)
             assert found.driver.pid != pid  # type: ignore[attr-defined]
         else:
             compiled = compile(model(), found)
             with pytest.raises(MissedDeadlineTransientError, match="did not answer within the time limit"):
-                compute(compiled, 100_000_000)
+                compute(compiled, 500_000_000)
         assert comes_true(lambda: found.driver.pid != pid)  # type: ignore[attr-defined]
         assert not is_running(pid)
         assert compiled.run(X)[0].tolist() == [1, 2, 3, 4]
 
 
 def test_a_late_answer_is_heard_and_ends_nobody(tmp_path: Path) -> None:
-    with once(tmp_path, "late", "execute") as found:
+    with once(tmp_path, "late", "execute", grace=300.0) as found:
         compiled = compile(model(), found)
         pid = found.driver.pid  # type: ignore[attr-defined]
         with pytest.raises(MissedDeadlineTransientError):
-            compute(compiled, 100_000_000)
+            compute(compiled, 500_000_000)
         for _ in range(3):
             assert compute(compiled) == [1, 2, 3, 4]
         connection = found.driver._connection  # type: ignore[attr-defined]
@@ -143,12 +141,13 @@ def test_a_late_answer_is_heard_and_ends_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize("harm", STUCK)
 @pytest.mark.parametrize("phase", ["verdicts", "prepare", "execute"])
 def test_patience_ends_where_there_is_no_time_limit(tmp_path: Path, harm: str, phase: str) -> None:
-    driver = Isolated(Misbehaving(harm, phase, once=str(tmp_path / "done")), patience=4.0)
-    driver.wait()
-    driver.connect()._patience = 0.3  # once it is there
+    done = tmp_path / "done"
+    driver = Isolated(Misbehaving(harm, phase, once=str(done)), patience=300.0)
     with Device(driver) as found:
-        with pytest.raises(DeadObjectError, match=r"it did not answer for 0\.3 s"):
-            compute(compile(model(), found))
+        while not done.exists():  # on a busy machine patience may end before it comes to that
+            driver.connect()._patience = 0.3  # once it is there
+            with pytest.raises(DeadObjectError, match=r"it did not answer for 0\.3 s"):
+                compute(compile(model(), found))
         assert compute(compile(model(), found)) == [1, 2, 3, 4]
 
 
@@ -179,9 +178,7 @@ def test_all_in_flight_are_told_and_others_are_not() -> None:
 def kill_all(found: Device, first: int, threads: list[threading.Thread]) -> bool:
     """End whatever process there is until nobody waits: runs that waited for their turn hang in the next one."""
     pid = found.driver.pid  # type: ignore[attr-defined]
-    if pid is not None:
-        with contextlib.suppress(ProcessLookupError):  # ended since it was asked for
-            os.kill(pid, signal.SIGKILL)
+    kill(pid)
     return not any(thread.is_alive() for thread in threads)
 
 
@@ -290,11 +287,11 @@ def test_killed_at_random_moments(kills: int) -> None:
             time.sleep(chance.random() * 0.05)
             pid = driver.pid
             if pid is not None and pid not in killed:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
                 killed.append(pid)
         stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(300)
         assert not any(thread.is_alive() for thread in threads)
         assert wrong == []
         assert sum(right) > 0

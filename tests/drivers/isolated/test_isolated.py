@@ -31,6 +31,7 @@ from tests.drivers.isolated.isolated_cases import (
     Unimportable,
     comes_true,
     is_running,
+    kill,
     model,
     reference,
 )
@@ -202,7 +203,7 @@ def test_what_nobody_needs_is_given_back(own: Isolated) -> None:
     for _ in range(10):
         turn()
     gc.collect()
-    assert comes_true(lambda: held() == before), (before, held())
+    assert comes_true(lambda: all(now <= then for now, then in zip(held(), before, strict=True))), (before, held())
 
 
 def test_threads_share_it(isolated: Isolated) -> None:
@@ -283,7 +284,7 @@ def test_a_driver_that_has_become_another_is_invalid(tmp_path: Path) -> None:
     version.write_text("1")
     driver = Isolated(pickle.loads(pickle.dumps(Changing(str(version)))), known=reference_like(version))
     driver.wait()
-    os.kill(driver.pid or 0, 9)
+    kill(driver.pid)
     assert comes_true(lambda: driver.pid is None or not is_running(driver.pid))
     version.write_text("2")
     compiled: Model = model()

@@ -4,7 +4,6 @@ import os
 import socket
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,8 @@ class Counting:
         self.leave = threading.Event()
         self.leave.set()
         self.closed = 0
+        self.begun = 0
+        self.turnstile = Turnstile(1)
         self.inner = reference()
         self.info = self.inner.info
 
@@ -46,6 +47,7 @@ class Counting:
 
         class Prepared:
             def execute(self, request: Any) -> Any:
+                driver.begun += 1
                 driver.leave.wait()
                 driver.ran.append(model.name)
                 return inner.execute(request)
@@ -65,12 +67,12 @@ def driver() -> Counting:
 @pytest.fixture
 def path(tmp_path: Path, driver: Counting) -> Iterator[Path]:
     """A service in this process with room for one run at a time."""
-    made = Service(tmp_path / "socket", {"nnapi-reference": Place(driver, Turnstile(1).turn)}, 0o600)
+    made = Service(tmp_path / "socket", {"nnapi-reference": Place(driver, driver.turnstile.turn)}, 0o600)
     thread = threading.Thread(target=made.run)
     thread.start()
     yield tmp_path / "socket"
     made.close()
-    thread.join(20)
+    thread.join(120)
     assert not thread.is_alive()
 
 
@@ -107,10 +109,12 @@ def test_priorities_hold_between_applications(path: Path, driver: Counting) -> N
     ]
     driver.ran.clear()
     driver.leave.clear()
-    threads = [threading.Thread(target=compiled.run, args=(X,)) for compiled in [first, *waiting]]
-    for thread in threads:
+    driver.begun = 0
+    threads = [threading.Thread(target=compiled.run, args=(X,), daemon=True) for compiled in [first, *waiting]]
+    for number, thread in enumerate(threads):
         thread.start()
-        time.sleep(0.3)  # it has come to where it waits; whoever is slower only makes the test easier
+        assert comes_true(lambda: driver.begun == 1)
+        assert comes_true(lambda number=number: len(driver.turnstile._waiting) == number)
     driver.leave.set()
     for thread in threads:
         thread.join()
@@ -225,5 +229,5 @@ def test_low_priority_has_another_place(tmp_path: Path) -> None:
         assert background.ran == ["low"]
     assert comes_true(lambda: (foreground.closed, background.closed) == (1, 1))
     made.close()
-    thread.join(20)
+    thread.join(120)
     assert not thread.is_alive()
