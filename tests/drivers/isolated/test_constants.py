@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.drivers.isolated import constants
-from nnapi.drivers.isolated.constants import lay_out, mapped
+from nnapi.drivers.isolated.constants import lay_out, map_constants
 from nnapi.errors import BadDataError
 from nnapi.model.memory import Mapping, Memory, mappings
 from nnapi.model.operand import Array
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 def through(arrays: list[Array], *, trusted: bool = True) -> tuple[list[Array], int]:
     """The constants as the other side has them, and how many files there were."""
     layout, descriptors = lay_out(arrays)
-    constant = mapped(layout, descriptors, trusted=trusted)
+    constant = map_constants(layout, descriptors, trusted=trusted)
     found = [constant(number) for number in range(len(arrays))]
     for descriptor in descriptors:
         os.close(descriptor)
@@ -109,7 +109,7 @@ def test_a_stranger_may_not_cut_files_off(file: Path) -> None:
 def test_a_place_outside_its_file(place: list[int]) -> None:
     layout, descriptors = lay_out([VALUES.copy()])
     with pytest.raises(BadDataError, match="constant 0 is not in its file"):
-        mapped({**layout, "places": [place]}, descriptors)(0)
+        map_constants({**layout, "places": [place]}, descriptors)(0)
     with pytest.raises(BadDataError, match="0 files came, 1 are described"):
-        mapped(layout, [])
+        map_constants(layout, [])
     os.close(descriptors[0])

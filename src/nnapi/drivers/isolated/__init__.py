@@ -85,20 +85,20 @@ class Isolated:
 
     @property
     def info(self) -> DeviceInfo:
-        return self._known.info if self._known is not None else self._greeted().info
+        return self._known.info if self._known is not None else self._need_greeting().info
 
     def capabilities(self) -> Capabilities:
-        return self._known.capabilities() if self._known is not None else self._greeted().capabilities
+        return self._known.capabilities() if self._known is not None else self._need_greeting().capabilities
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         connection = self.connect()
         message = connection.call({"kind": "verdicts", "model": connection.model(model)})
         message.close()
-        with connection.reading(message) as body:
+        with connection.read_answer(message) as body:
             return values.to_verdicts(model, body["verdicts"])
 
     def prepare(self, model: Model, options: PrepareOptions) -> RemotePrepared:
-        return RemotePrepared(model, self.connect, lambda connection: _prepared(connection, model, options))
+        return RemotePrepared(model, self.connect, lambda connection: _prepare(connection, model, options))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         assert isinstance(prepared, RemotePrepared)
@@ -107,7 +107,7 @@ class Isolated:
             return None
         message = handle.connection.call({"kind": "cache_entry", "prepared": handle.number})
         try:
-            with handle.connection.reading(message) as body:
+            with handle.connection.read_answer(message) as body:
                 return None if body["length"] is None else message.read(int(body["length"]))
         finally:
             message.close()
@@ -117,8 +117,8 @@ class Isolated:
 
         def make(connection: Connection) -> int:
             if waiting:  # afterwards the entry may be gone, or be what ended the process
-                return _restored(connection, model, waiting.pop(), options)
-            return _prepared(connection, model, options)
+                return _restore(connection, model, waiting.pop(), options)
+            return _prepare(connection, model, options)
 
         return RemotePrepared(model, self.connect, make)
 
@@ -155,10 +155,10 @@ class Isolated:
             if connection is None or not connection.is_alive:
                 if self._changed:
                     raise DeadObjectError(self._changed)
-                connection = self._connection = self._connected()
+                connection = self._connection = self._start()
             return connection
 
-    def _connected(self) -> Connection:
+    def _start(self) -> Connection:
         name = self._known.info.name if self._known is not None else self._source["device"] or self._source["entry"]
         hello = {**self._source, "path": sys.path, "limits": self._limits, "background": self._background}
         start = partial(Peer, self._service) if self._service else Process
@@ -173,7 +173,7 @@ class Isolated:
         connection.name = greeting.info.name
         return connection
 
-    def _greeted(self) -> values.Greeting:
+    def _need_greeting(self) -> values.Greeting:
         return self._greeting or self.connect().greeting
 
 
@@ -192,12 +192,12 @@ def _as_driver(driver: Any) -> Driver | None:
     return driver if isinstance(driver, Driver) else None
 
 
-def _prepared(connection: Connection, model: Model, options: PrepareOptions) -> int:
+def _prepare(connection: Connection, model: Model, options: PrepareOptions) -> int:
     body = {"kind": "prepare", "model": connection.model(model), "options": values.of_options(options)}
     return _number(connection, body, (), options.deadline)
 
 
-def _restored(connection: Connection, model: Model, entry: CacheEntry, options: PrepareOptions) -> int:
+def _restore(connection: Connection, model: Model, entry: CacheEntry, options: PrepareOptions) -> int:
     path = entry.file.path if entry.file is not None else None
     descriptor = (
         os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else memory_file([entry.content], "nnapi-cache-entry")
@@ -219,5 +219,5 @@ def _number(connection: Connection, body: Any, descriptors: Sequence[int], deadl
     """The number of the prepared model that a call gives."""
     message = connection.call(body, descriptors, deadline)
     message.close()
-    with connection.reading(message) as answer:
+    with connection.read_answer(message) as answer:
         return int(answer["prepared"])

@@ -48,7 +48,7 @@ def find(body: Body) -> Driver:
         limit_memory(limits["memory"])
     if not (limits["network"] and limits["files"]):
         refuse(sockets=not limits["network"], writing=not limits["files"])
-    for driver in _made(body):
+    for driver in _find_drivers(body):
         if not body["device"] or driver.info.name == body["device"]:
             if body["background"]:
                 give_way()  # from now on: the start is not to take for ever on a busy machine
@@ -56,7 +56,7 @@ def find(body: Body) -> Driver:
     raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed")
 
 
-def _made(body: Body) -> Iterator[Driver]:
+def _find_drivers(body: Body) -> Iterator[Driver]:
     if body["pickle"]:
         yield from _drivers(pickle.loads(bytes.fromhex(body["pickle"])))
     elif body["entry"]:

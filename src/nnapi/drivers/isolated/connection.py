@@ -72,10 +72,10 @@ class Connection:
         except (Violation, OSError) as error:
             raise self.end(str(error)) from None
         if message is None:
-            raise self.died()
+            raise self.note_death()
         main.setblocking(False)
         message.close()
-        with self.reading(message) as body:
+        with self.read_answer(message) as body:
             return values.to_greeting(body)
 
     # Lanes
@@ -83,7 +83,7 @@ class Connection:
     def take(self) -> ClientLane:
         """A lane that is nobody else's until it is put back."""
         if self._end is not None:
-            raise self.died()
+            raise self.note_death()
         try:
             return self._idle.pop()  # atomic
         except IndexError:
@@ -114,7 +114,7 @@ class Connection:
             ours.close()
             for descriptor in (page, *bells):
                 os.close(descriptor)
-            raise self.died() from None
+            raise self.note_death() from None
         finally:
             theirs.close()
         lane = ClientLane(ours, page, bells[1], bells[0])
@@ -134,7 +134,7 @@ class Connection:
             message = self.exchange(lane, body, descriptors, deadline)
         finally:
             self.put(lane)
-        with self.reading(message):
+        with self.read_answer(message):
             return message
 
     def exchange(self, lane: ClientLane, body: Body, descriptors: Sequence[int], deadline: int | None) -> Message:
@@ -142,7 +142,7 @@ class Connection:
         self._tell_released()
         self._active.append(None)
         if spans.active:
-            body = self._traced(body)
+            body = self._add_trace(body)
         try:
             message = self._exchange(lane, body, descriptors, deadline)
         except BaseException:
@@ -175,11 +175,11 @@ class Connection:
         except OSError:
             pass
         if message is None:
-            raise self.died()
+            raise self.note_death()
         return message
 
     @contextmanager
-    def reading(self, message: Message) -> Iterator[Body]:
+    def read_answer(self, message: Message) -> Iterator[Body]:
         """For a block that reads an answer: an error in it is raised, and a mistake in it is the end of the process."""
         try:
             if "error" in message.body:
@@ -206,7 +206,7 @@ class Connection:
             if others is None:
                 raise self.end(f"it did not answer for {self._patience:g} s")
             if others:
-                raise self.died()
+                raise self.note_death()
             return words[STATUS] == DONE
         except BaseException:
             self.drop(lane)
@@ -233,11 +233,11 @@ class Connection:
                 self.put(lane)
                 return
         self.drop(lane)
-        self.died()
+        self.note_death()
 
     # Traces
 
-    def _traced(self, body: Body) -> Body:
+    def _add_trace(self, body: Body) -> Body:
         """The question with the wish to have recorded what becomes of it, where this thread is recorded."""
         found = spans.here()
         if found is None:
@@ -255,7 +255,7 @@ class Connection:
         try:
             message = self.call({"kind": "spans"})
             message.close()
-            with self.reading(message) as body:
+            with self.read_answer(message) as body:
                 return [values.to_span(span, self.pid) for span in body["spans"]]
         except NnapiError:
             return []
@@ -275,7 +275,7 @@ class Connection:
                 for descriptor in descriptors:
                     os.close(descriptor)
             message.close()
-            with self.reading(message) as body:
+            with self.read_answer(message) as body:
                 number = int(body["model"])
             with self._lock:
                 self._models[model] = number
@@ -311,7 +311,7 @@ class Connection:
 
     # The end
 
-    def died(self) -> DriverDiedError:
+    def note_death(self) -> DriverDiedError:
         """What to raise when the process has gone."""
         if self._end is None:
             self._process.has_ended(PATIENCE / 10)  # it may still be on its way

@@ -61,12 +61,14 @@ def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int])
     return None if number is None else [number, mapping.place_of(array), array.nbytes]
 
 
-def mapped(layout: dict[str, Any], descriptors: Sequence[int], *, trusted: bool = True) -> Callable[[int], Array]:
+def map_constants(
+    layout: dict[str, Any], descriptors: Sequence[int], *, trusted: bool = True
+) -> Callable[[int], Array]:
     """What gives the bytes of each constant by its number. Files of an application that is not ``trusted`` are read
     unless nobody can make them shorter."""
     sizes, places = layout["sizes"], layout["places"]
     need(len(sizes) == len(descriptors), f"{len(descriptors)} files came, {len(sizes)} are described", BadDataError)
-    files = [_mapped(size, descriptor, trusted) for size, descriptor in zip(sizes, descriptors, strict=True)]
+    files = [_map_file(size, descriptor, trusted) for size, descriptor in zip(sizes, descriptors, strict=True)]
 
     def constant(number: int) -> Array:
         file, offset, length = places[number]
@@ -77,7 +79,7 @@ def mapped(layout: dict[str, Any], descriptors: Sequence[int], *, trusted: bool 
     return constant
 
 
-def _mapped(size: int, descriptor: int, trusted: bool) -> Array:
+def _map_file(size: int, descriptor: int, trusted: bool) -> Array:
     if trusted or is_sealed(descriptor):
         return Memory.from_fd(size, mmap.PROT_READ, descriptor).view()
     return np.frombuffer(os.pread(descriptor, size, 0), np.uint8)

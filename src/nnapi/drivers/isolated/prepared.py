@@ -97,7 +97,7 @@ class RemotePrepared:
                 body |= {"inputs": places, "arena": size}
                 message = connection.exchange(lane, body, [descriptor], request.deadline)
         message.close()
-        with connection.reading(message) as answer:
+        with connection.read_answer(message) as answer:
             if "needs" not in answer:
                 return self._outcome(lane, answer)
             size = int(answer["needs"])
@@ -105,7 +105,7 @@ class RemotePrepared:
         with new_arena(size) as (lane.arena, descriptor):
             message = connection.exchange(lane, {"kind": "deliver", "arena": size}, [descriptor], request.deadline)
         message.close()
-        with connection.reading(message) as answer:
+        with connection.read_answer(message) as answer:
             return self._outcome(lane, {**times, **answer})
 
     def _outcome(self, lane: ClientLane, answer: Body) -> Outcome:
@@ -127,11 +127,11 @@ class RemotePrepared:
         if not known:
             return None
         with suppress(DriverDiedError):  # a run will say so
-            if self._binding_now(tuple(shapes)) is None:
+            if self._find_binding(tuple(shapes)) is None:
                 return None
-        return self._resolved(tuple(shapes), borrow)
+        return self._make_run(tuple(shapes), borrow)
 
-    def _resolved(self, shapes: tuple[Shape, ...], borrow: bool) -> Inference:
+    def _make_run(self, shapes: tuple[Shape, ...], borrow: bool) -> Inference:
         borrow = borrow and self.is_burst
 
         def run(inputs: Sequence[Array]) -> list[Array]:
@@ -141,7 +141,7 @@ class RemotePrepared:
             connection = handle.connection
             lane = self._take(connection)
             try:
-                binding = lane.bindings.get((handle.number, shapes)) or self._bound(handle, lane, shapes)
+                binding = lane.bindings.get((handle.number, shapes)) or self._bind(handle, lane, shapes)
                 if binding is None:
                     raise OpFailedError("the driver has no direct way")
                 for view, array in zip(binding.inputs, inputs):  # noqa: B905  # who calls has compared the shapes
@@ -157,28 +157,28 @@ class RemotePrepared:
 
         return run
 
-    def _binding_now(self, shapes: tuple[Shape, ...]) -> Binding | None:
+    def _find_binding(self, shapes: tuple[Shape, ...]) -> Binding | None:
         handle = self.handle()
         lane = self._take(handle.connection)
         try:
-            return self._bound(handle, lane, shapes)
+            return self._bind(handle, lane, shapes)
         finally:
             self._put(handle.connection, lane)
 
-    def _bound(self, handle: Handle, lane: ClientLane, shapes: tuple[Shape, ...]) -> Binding | None:
+    def _bind(self, handle: Handle, lane: ClientLane, shapes: tuple[Shape, ...]) -> Binding | None:
         """How the model is run directly on a lane, agreed upon with the process where that was not done before."""
         key = handle.number, shapes
         if key in lane.bindings:
             return lane.bindings[key]
-        inputs, size = _laid_out(shapes, self._inputs, 0)
-        outputs, size = _laid_out([type.dimensions for type in self._outputs], self._outputs, size)
+        inputs, size = _lay_out(shapes, self._inputs, 0)
+        outputs, size = _lay_out([type.dimensions for type in self._outputs], self._outputs, size)
         size = max(size, 1)
         with new_arena(size) as (arena, descriptor):
             body = {"kind": "bind", "prepared": handle.number, "places": [inputs, outputs], "size": size}
             message = handle.connection.exchange(lane, body, [descriptor], None)
         message.close()
         found = None
-        with handle.connection.reading(message) as answer:
+        with handle.connection.read_answer(message) as answer:
             if answer["binding"] is not None:
                 found = Binding(int(answer["binding"]), *arena.views(self._model, inputs, outputs))
         lane.bindings[key] = found
@@ -211,7 +211,7 @@ class RemoteSession(RemotePrepared):
         def make(connection: Connection) -> int:
             message = connection.call({"kind": "session", "prepared": shared.handle().number})
             message.close()
-            with connection.reading(message) as body:
+            with connection.read_answer(message) as body:
                 return int(body["prepared"])
 
         super().__init__(model, connect, make, now=False)
@@ -232,7 +232,7 @@ class RemoteSession(RemotePrepared):
             kept[0].put(kept[1])
 
 
-def _laid_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Place], int]:
+def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Place], int]:
     """Places for arrays of those shapes, and the next free one."""
     places: list[Place] = []
     for shape, type in zip(shapes, types, strict=True):

@@ -34,7 +34,7 @@ class Process:
         """Start it; OpFailedError where that cannot be done."""
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._process = background.call(lambda: _started(theirs))
+            self._process = background.call(lambda: _start(theirs))
         except OSError as error:
             self.connection.close()
             raise OpFailedError(f"no process for a driver can be started: {error}") from None
@@ -49,7 +49,7 @@ class Process:
 
     def end(self) -> tuple[str, bool]:
         """End it, if it has not ended: how it did, in words, and whether that was its own doing."""
-        return told(self._end())
+        return describe_end(self._end())
 
     def _end(self) -> int:
         with self._lock:
@@ -84,7 +84,7 @@ class Process:
         self.close()
 
 
-def told(status: int) -> tuple[str, bool]:
+def describe_end(status: int) -> tuple[str, bool]:
     """How a process ended, by its exit status: the signal's number, negative, for one of those."""
     if status < 0:
         with suppress(ValueError):
@@ -93,7 +93,7 @@ def told(status: int) -> tuple[str, bool]:
     return f"its process ended with status {status}", True
 
 
-def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
+def _start(connection: socket.socket) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in OURS}
     command = [sys.executable, "-m", MODULE, str(connection.fileno()), str(os.getpid())]
     return subprocess.Popen(
@@ -126,13 +126,13 @@ class Background:
                 threading.Thread(target=_work, args=(self._queue,), name="nnapi-drivers", daemon=True).start()
         answer: Future[T] = Future()
 
-        def answered() -> None:
+        def answer_with_it() -> None:
             try:
                 answer.set_result(work())
             except BaseException as error:
                 answer.set_exception(error)
 
-        self.do(answered)
+        self.do(answer_with_it)
         return answer.result()
 
 

@@ -25,7 +25,7 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.isolated import values
 from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
-from nnapi.drivers.isolated.constants import mapped
+from nnapi.drivers.isolated.constants import map_constants
 from nnapi.drivers.isolated.lane import (
     ANSWER,
     BINDING,
@@ -162,7 +162,7 @@ class Session:
             if not held.is_lent:
                 held.prepared.close()
 
-    def traced(self, body: Body) -> AbstractContextManager[Any]:
+    def trace(self, body: Body) -> AbstractContextManager[Any]:
         """What a trace says of a question; nothing where that is not to be recorded."""
         if not spans.active:
             return spans.NOTHING
@@ -266,7 +266,7 @@ class LaneServer:
                 self._arena = None
                 self._arena = Arena(message.descriptors[0], body["arena"])
             self._session.recording.follow(body.get("trace"))
-            with self._session.traced(body):
+            with self._session.trace(body):
                 answer = HANDLERS[body["kind"]](self, body, message.descriptors)
             return answer if isinstance(answer, tuple) else (answer, [])
         except Exception as error:
@@ -275,7 +275,7 @@ class LaneServer:
             message.close()
 
     def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
-        constant = mapped(body["layout"], descriptors, trusted=self._session.trusted)
+        constant = map_constants(body["layout"], descriptors, trusted=self._session.trusted)
         return {"model": self._session.keep(values.to_model(body["model"], constant))}
 
     def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
@@ -292,7 +292,7 @@ class LaneServer:
         driver = self._session.place(options.priority).driver
         need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
         assert isinstance(driver, Caches)
-        content = mapped(
+        content = map_constants(
             {"sizes": [body["size"]], "places": [[0, 0, body["length"]]]}, descriptors, trusted=self._session.trusted
         )(0)
         memory = Memory.from_fd(body["size"], mmap.PROT_READ, descriptors[0]) if self._session.trusted else None
