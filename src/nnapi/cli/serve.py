@@ -14,7 +14,7 @@ import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console
 from nnapi.drivers.isolated import Isolated
-from nnapi.drivers.isolated.server import Place
+from nnapi.drivers.isolated.places import Place
 from nnapi.drivers.isolated.service import Service
 from nnapi.runtime.executors.queue import Turnstile
 

@@ -14,7 +14,7 @@ import pytest
 import nnapi
 from nnapi import Builder, Device, Model, PriorityCode, compile, tensor
 from nnapi.drivers.isolated import Isolated, protocol, service
-from nnapi.drivers.isolated.server import Place
+from nnapi.drivers.isolated.places import Place
 from nnapi.drivers.isolated.service import Service
 from nnapi.errors import BadDataError, DeadObjectError, UnavailableDeviceError
 from nnapi.runtime.executors.queue import Turnstile

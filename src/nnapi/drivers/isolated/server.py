@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple
 
 from nnapi.codes import CONTROL_FLOW, PriorityCode
@@ -38,6 +38,7 @@ from nnapi.drivers.isolated.lane import (
     STATUS,
     Lane,
 )
+from nnapi.drivers.isolated.places import Gate, Place, ungated
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, memory_file, receive, send
 from nnapi.drivers.isolated.recording import SECTIONS, Recording, section_of
 from nnapi.errors import BadDataError, OpFailedError, need
@@ -46,25 +47,11 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import spans
 
-Gate = Callable[[PriorityCode, int | None], AbstractContextManager[None]]
-"""Whose turn it is to run: by priority, and no later than a deadline."""
 Find = Callable[[Body], Driver]
 """Gives the driver that a connection's first message asks for."""
 
 WRITTEN = 8
 """Bytes of the next inputs that are written in a nanosecond at least, where they go from one processor to another."""
-
-
-class Place(NamedTuple):
-    """Where an application's models are prepared and run."""
-
-    driver: Driver
-    gate: Gate
-
-
-def ungated(priority: PriorityCode, deadline: int | None) -> AbstractContextManager[None]:
-    """The turn of everybody at once: where the one application sees to it itself."""
-    return nullcontext()
 
 
 class Held(NamedTuple):

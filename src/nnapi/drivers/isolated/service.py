@@ -11,8 +11,9 @@ from contextlib import suppress
 from errno import EADDRINUSE
 
 from nnapi.drivers.base import Driver
+from nnapi.drivers.isolated.places import Place
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Place, Session
+from nnapi.drivers.isolated.server import Session
 from nnapi.errors import DeadObjectError, UnavailableDeviceError
 
 CREDENTIALS = struct.Struct("3i")
