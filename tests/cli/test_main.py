@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from nnapi.cli import app
+from nnapi import cli
+from nnapi.cli import COMMANDS, app, load_command
 
 
 def nnapi(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,6 +33,35 @@ def test_help_of_every_command(name: str) -> None:
     result = CliRunner().invoke(app, [name, "--help"])
     assert result.exit_code == 0
     assert "--json" in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_all_says_how_each_begins_its_own(name: str) -> None:
+    whole = " ".join(load_command(name).help.split())
+    assert whole.startswith(COMMANDS[name])
+
+
+def test_every_command_has_a_module_of_its_name() -> None:
+    folder = Path(cli.__file__).parent
+    assert all((folder / f"{name}.py").is_file() for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [(["--help"], {"numpy", "nnapi.cli.check"}), (["devices"], {"nnapi.cli.check", "nnapi.cli.costs", "scipy"})],
+)
+def test_a_command_loads_nothing_that_only_others_need(arguments: list[str], absent: set[str]) -> None:
+    code = f"""
+import sys
+from nnapi import cli
+from nnapi.cli import COMMANDS, app, load_command
+app({arguments}, standalone_mode=False)
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "nnapi.cli" in loaded
+    assert not absent & loaded
 
 
 def test_without_arguments_shows_help() -> None:

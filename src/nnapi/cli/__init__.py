@@ -1,28 +1,69 @@
-"""The command ``nnapi``, one file per subcommand."""
+"""The command ``nnapi``, one file per subcommand, each loaded when it is called."""
 
 from __future__ import annotations
 
-from importlib.metadata import version as installed
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from nnapi.cli import bench, cache, check, devices, explain, export, info, lib, run, serve, streams, trace
+from nnapi.cli import streams
 from nnapi.cli.failure import Nnapi
 
+COMMANDS = {
+    "check": "Run conformance examples, and list what failed with the first value that is wrong.",
+    "devices": "List the devices, and the drivers that cannot be used with the reason why.",
+    "explain": "Show the plan for a model: its parts, and for each operation the device, the costs and the reasons.",
+    "export": "Write a model as a .tflite file.",
+    "info": "Show a model's inputs, outputs and operations, the feature level it needs and what forces it.",
+    "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
+    "run": "Run a model on pictures, arrays, recordings or random values, and say what it sees.",
+    "serve": "Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.",
+    "bench": "Measure models beside other engines; compare two runs.",
+    "cache": "See and prune what is kept on disk.",
+    "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
+}
+"""The subcommands, each in a module of its name, and what help says of them: the beginning of their own."""
+SETTINGS: dict[str, Any] = {
+    "no_args_is_help": True,
+    "add_completion": False,
+    "rich_markup_mode": "markdown",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Commands(Nnapi):
+    """Knows all subcommands by name, and loads the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(str(name)), rest
+
+
+def load_command(name: str) -> Any:
+    """The subcommand that a module defines: as its ``app``, where it has subcommands itself, else as one function."""
+    module = import_module(f"{__name__}.{name}")
+    loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})
+    if hasattr(module, "app"):
+        loaded.add_typer(module.app, name=name)
+        group: Any = typer.main.get_command(loaded)
+        return group.commands[name]
+    loaded.command(name)(getattr(module, name))
+    return typer.main.get_command(loaded)
+
+
 app = typer.Typer(
-    cls=Nnapi,
-    help="The Android Neural Networks API on this machine: devices, models, runs.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Commands, help="The Android Neural Networks API on this machine: devices, models, runs.", **SETTINGS
 )
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"nnapi {installed('nnapi')}")
+        from importlib.metadata import version
+
+        typer.echo(f"nnapi {version('nnapi')}")
         raise typer.Exit
 
 
@@ -33,19 +74,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-app.add_typer(bench.app, name="bench")
-app.add_typer(cache.app, name="cache")
-app.command()(check.check)
-app.command()(devices.devices)
-app.command()(explain.explain)
-app.command()(export.export)
-app.command()(info.info)
-app.command()(lib.lib)
-app.command()(run.run)
-app.command()(serve.serve)
-app.add_typer(trace.app, name="trace")
 
 
 def main() -> None:

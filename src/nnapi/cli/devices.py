@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 import nnapi
-from nnapi.cli import costs as measured
 from nnapi.cli.text import console, indent, print_json, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
@@ -25,21 +24,30 @@ def devices(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used with the reason why."""
-    if measure:
-        measured.measure()
+    if costs or measure:
+        _print_costs(measure, as_json)
+        return
     out = console()
     if as_json:
         described = {
             "devices": [_describe(device) for device in nnapi.devices()],
             "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
         }
-        print_json(measured.data() if costs or measure else described)
-        return
-    if costs or measure:
-        out.print(measured.list_costs())
+        print_json(described)
         return
     out.print(_list_devices(verbose) if nnapi.devices() else "no device can be used")
     _print_unavailable(out)
+
+
+def _print_costs(measure: bool, as_json: bool) -> None:
+    from nnapi.cli import costs  # and what measures them, which a plain list does without
+
+    if measure:
+        costs.measure()
+    if as_json:
+        print_json(costs.data())
+    else:
+        console().print(costs.list_costs())
 
 
 def _list_devices(verbose: bool) -> RenderableType:
