@@ -23,7 +23,6 @@ TESTED_BY = {
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/support.py": "clients/test_clients.py",
     "capi/support_answers.py": "clients/test_clients.py",
-    "cli/costs.py": "cli/test_devices.py",
     "cli/lib.py": "capi/test_installation.py",
     "drivers/isolated": "drivers/isolated",
     "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",
