@@ -12,7 +12,7 @@ from nnapi.importers.graph import Graph, Value
 from nnapi.importers.onnx.convert import Conversion
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import Tensor
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import expressible
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
@@ -34,12 +34,7 @@ class Branch:
         self.own = [self._input(tensor, info.name) for tensor, info in zip(like, graph.input, strict=True)]
         self.conversion.tensors = _Scope(self)
         self.conversion.begin_subgraph(graph, self.own)
-        before = len(outer.state.refusals)
-        self.conversion.run(graph.node, [each.name for each in graph.output])
-        if len(outer.state.refusals) > before:
-            first = outer.state.refusals[before]
-            del outer.state.refusals[before:]
-            raise Refused(f"its subgraph uses {first.operation}: {first.reason}")
+        self.conversion.run_subgraph(graph)
         self.results = [self.conversion.tensors[each.name] for each in graph.output]
         self.values: list[Value] = []
 

@@ -251,12 +251,7 @@ class Conversion:
         inner.nhwc_images, inner._in_file_order = self.nhwc_images, self._in_file_order
         inner.tensors = dict(self.tensors)
         inner.begin_subgraph(graph, inputs)
-        before = len(self.state.refusals)
-        inner.run(graph.node, [each.name for each in graph.output])
-        if len(self.state.refusals) > before:
-            first = self.state.refusals[before]
-            del self.state.refusals[before:]
-            raise Refused(f"its subgraph uses {first.operation}: {first.reason}")
+        inner.run_subgraph(graph)
         return [inner.tensors[each.name] for each in graph.output]
 
     def begin_subgraph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> None:
@@ -268,6 +263,25 @@ class Conversion:
         for info, tensor in zip(graph.input, inputs, strict=True):
             self.tensors[info.name] = tensor
 
+    def run_subgraph(self, graph: onnx.GraphProto) -> None:
+        """Convert the nodes of a subgraph, or refuse the node that has it."""
+        self._run_whole("its subgraph uses", graph.node, [each.name for each in graph.output])
+
+    def _run_whole(
+        self,
+        reason: str,
+        nodes: Sequence[onnx.NodeProto],
+        outputs: Sequence[str],
+        outer: functions.Attributes | None = None,
+    ) -> None:
+        """Convert all nodes, or refuse them as one, for a reason that begins so and names the first that cannot be."""
+        refusals, before = self.state.refusals, len(self.state.refusals)
+        self.run(nodes, outputs, outer)
+        if len(refusals) > before:
+            first = refusals[before]
+            del refusals[before:]
+            raise Refused(f"{reason} {first.operation}: {first.reason}")
+
     def _inline_function(self, body: functions.Body, tensors: Sequence[Tensor | None]) -> list[Result | None]:
         """The nodes of a function take the node's place."""
         inner = Conversion(self.state, self.graph, body.opsets, self.depth + 1)
@@ -276,12 +290,7 @@ class Conversion:
         inner.tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
         absent = {name for name in body.inputs if given.get(name) is None}
         nodes = [_without(node, absent) for node in body.nodes]
-        before = len(self.state.refusals)
-        inner.run(nodes, body.outputs, body.attributes)
-        if len(self.state.refusals) > before:
-            first = self.state.refusals[before]
-            del self.state.refusals[before:]
-            raise Refused(f"ONNX defines it by {first.operation}: {first.reason}")
+        inner._run_whole("ONNX defines it by", nodes, body.outputs, body.attributes)
         return [inner.tensors.get(name) for name in body.outputs]
 
     def _bind(self, proto: onnx.NodeProto, results: Sequence[Result | None]) -> None:
@@ -292,7 +301,7 @@ class Conversion:
             self.tensors[name] = self._tensor(proto, name, result)
 
     def _tensor(self, proto: onnx.NodeProto, name: str, result: Result | None) -> Tensor:
-        """A result as the tensor of a name."""
+        """A result as the tensor of a name, under the dimensions of the file where NNAPI takes so many."""
         if result is None:
             raise Refused(f"its output {name} is not computed")
         if isinstance(result, Value):
@@ -301,16 +310,11 @@ class Conversion:
         if value is not None:
             if not result.elem:
                 result.elem = self._elem(proto, value)
+            shape = result.shape
+            if shape is not None and not result.is_nhwc and len(shape) <= HIGHEST_RANK:
+                result.value = value = Node(self, proto, [], None).view(value, shape or (1,))
             if value in self.graph.written and ":" in value.name:
                 value.name = name
-            shape = result.shape
-            if (
-                shape is not None
-                and not result.is_nhwc
-                and len(shape) <= HIGHEST_RANK
-                and value.shape != (shape or (1,))
-            ):
-                result.value = Node(self, proto, [], None).view(value, shape or (1,))
         return result
 
     def _elem(self, proto: onnx.NodeProto, value: Value) -> int:

@@ -93,7 +93,7 @@ def stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
     values = [node.conversion.value_in_file_order(tensor) for tensor in tensors]
     laid = [view_around(node, value, (*shape[:axis], 1, *shape[axis:]), axis) for value in values]
     result = join(node, laid, 1)
-    return node.result(result if len(whole) > HIGHEST_RANK else node.view(result, whole), whole, elem=tensors[0].elem)
+    return node.result(result, whole, elem=tensors[0].elem)
 
 
 def _while(

@@ -120,7 +120,7 @@ def gather_elements(node: Node) -> Tensor:
         node.i32(0),
         node.view(flat_places(node, 1, own, axis), (math.prod(shape),)),
     )
-    return node.result(picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=tensor.elem)
+    return node.result(picked, shape, elem=tensor.elem)
 
 
 def flat_places(node: Node, i: int, own: Shape, axis: int) -> Value:
@@ -154,7 +154,7 @@ def gather_nd(node: Node) -> Tensor:
     node.graph.reserve(4 * flat.size)
     picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(flat.reshape(-1)))
     shape = (*indices.shape[:-1], *own[batch + depth :])
-    return node.result(node.view(picked, shape) if len(shape) <= HIGHEST_RANK else picked, shape, elem=tensor.elem)
+    return node.result(picked, shape, elem=tensor.elem)
 
 
 @rule("ArgMax", "ArgMin")

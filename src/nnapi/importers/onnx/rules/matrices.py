@@ -41,17 +41,13 @@ def matmul(node: Node) -> Tensor:
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
     flat = fully_connected_in_codes(node, a, wide_b, transposed=False) if len(wide_b) == 2 else None
     if flat is not None:
-        return node.result(_laid(node, flat, shape), shape)
+        return node.result(flat, shape)
     x, y = node.input(0), node.input(1)
     if weights is not None and len(wide_b) == 2 and x.type.code in FLOATS:
         flat = fully_connected(node, x, a, weights.reshape(wide_b).T, None)
-        return node.result(_laid(node, flat, shape), shape)
+        return node.result(flat, shape)
     product = batch_product(node, (x, wide_a), (y, wide_b), batches)
-    return node.result(_laid(node, product, shape), shape)
-
-
-def _laid(node: Node, value: Value, shape: Shape) -> Value:
-    return value if len(shape) > HIGHEST_RANK else node.view(value, shape)
+    return node.result(product, shape)
 
 
 def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:

@@ -97,23 +97,19 @@ def _along(node: Node, codes: bool = False) -> tuple[Value, int, Shape]:
     return view_around(node, x, shape, axis), 1, shape
 
 
-def _laid(node: Node, value: Value, shape: Shape) -> Tensor:
-    return node.result(value if len(shape) > HIGHEST_RANK else node.view(value, shape), shape)
-
-
 @rule("Softmax")
 def softmax(node: Node) -> Tensor:
     codes = computes_in_codes(node, 0)
     x, axis, shape = _along(node, codes)
     last = [] if axis == x.rank - 1 else [node.i32(axis)]
     type = node.wanted if codes else None
-    return _laid(node, node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=type), shape)
+    return node.result(node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=type), shape)
 
 
 @rule("LogSoftmax")
 def log_softmax(node: Node) -> Tensor:
     x, axis, shape = _along(node)
-    return _laid(node, node.apply(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(axis)), shape)
+    return node.result(node.apply(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(axis)), shape)
 
 
 @rule("Hardmax")
@@ -127,7 +123,7 @@ def hardmax(node: Node) -> Tensor:
     first = node.view(first, [1 if i == axis else size for i, size in enumerate(sizes)])
     places = node.graph.constant(np.arange(sizes[axis], dtype=np.int32).reshape(lying))
     hot = truth(node, OperationCode.EQUAL, first, places)
-    return _laid(node, select(node, hot, node.like(x, 1), node.like(x, 0), sizes), shape)
+    return node.result(select(node, hot, node.like(x, 1), node.like(x, 0), sizes), shape)
 
 
 @rule("LpNormalization")
@@ -166,8 +162,8 @@ def layer_normalization(node: Node) -> list[Tensor]:
     result = add(node, result, _row(node, 2, shape[axis:])) if node.has(2) else result
     small = (*shape[:axis], *(1 for _ in shape[axis:]))
     return [
-        node.result(_view_or_flat(node, result, shape), shape, elem=tensor.elem),
-        *(node.result(_view_or_flat(node, value, small), small) for value in (mean, inverse)),
+        node.result(result, shape, elem=tensor.elem),
+        *(node.result(value, small) for value in (mean, inverse)),
     ]
 
 
@@ -179,7 +175,3 @@ def _row(node: Node, i: int, shape: Shape) -> Value:
         return node.constant(np.broadcast_to(tensor.array, shape).reshape(count), node.input(i))
     expressible(math.prod(node.static_shape(i)) in (1, count), "its scale stretches along other axes")
     return node.view(node.input(i), (math.prod(node.static_shape(i)),))
-
-
-def _view_or_flat(node: Node, value: Value, shape: Shape) -> Value:
-    return value if len(shape) > HIGHEST_RANK else node.view(value, shape)

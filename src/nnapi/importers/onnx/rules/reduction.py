@@ -160,4 +160,4 @@ def cumsum(node: Node) -> Tensor:
     matrix = node.constant(np.broadcast_to(triangle, (outer, n, n)), laid)
     summed = node.apply(OperationCode.BATCH_MATMUL, matrix, laid, node.flag(False), node.flag(False))
     summed = node.apply(OperationCode.CAST, summed, type=OperandType(INT32)) if whole else summed
-    return node.result(summed if len(shape) > HIGHEST_RANK else node.view(summed, shape), shape, elem=tensor.elem)
+    return node.result(summed, shape, elem=tensor.elem)

@@ -306,6 +306,4 @@ def reverse_sequence(node: Node) -> Tensor:
         line[:length] = line[:length][::-1].copy()
     rows = node.view(node.codes(0), (shape[0] * shape[1], math.prod(shape[2:])))
     picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(places.reshape(-1)))
-    return node.result(
-        picked if len(shape) > HIGHEST_RANK else node.view(picked, shape), shape, elem=node.tensor(0).elem
-    )
+    return node.result(picked, shape, elem=node.tensor(0).elem)
