@@ -47,27 +47,30 @@ def lstm_step(
 ) -> tuple[Array, Array]:
     """The next output [batch, output_size] and cell state [batch, units] from input x, aux and states h, c."""
     activate = ACTIVATIONS[options.activation]
-
-    def gate(name: str, state: Array, squash: Callable[[Array], Array] = sigmoid) -> Array:
-        z = x @ cell.input[name].T + h @ cell.recurrent[name].T
-        if aux is not None:
-            z += aux @ cell.aux[name].T
-        if name in cell.peephole:
-            z += state * cell.peephole[name]
-        if cell.norm:
-            z = normalise(z) * cell.norm[name]
-        return squash(z + cell.bias[name])
-
-    forget = gate("forget", c)
-    input = 1 - forget if cell.is_coupled else gate("input", c)
-    c = clip(forget * c + input * gate("cell", c, activate), options.cell_clip)
-    h = gate("output", c) * activate(c)
+    forget = gate(cell, "forget", sigmoid, x, aux, h, c)
+    input = 1 - forget if cell.is_coupled else gate(cell, "input", sigmoid, x, aux, h, c)
+    c = clip(forget * c + input * gate(cell, "cell", activate, x, aux, h, c), options.cell_clip)
+    h = gate(cell, "output", sigmoid, x, aux, h, c) * activate(c)
     if cell.projection is not None:
         h = h @ cell.projection.T
         if cell.projection_bias is not None:
             h += cell.projection_bias
         h = clip(h, options.proj_clip)
     return h, c
+
+
+def gate(
+    cell: Cell[Array], name: str, squash: Callable[[Array], Array], x: Array, aux: Array | None, h: Array, c: Array
+) -> Array:
+    """A gate [batch, units], or the candidate, which is the one called cell, from inputs and states."""
+    z = x @ cell.input[name].T + h @ cell.recurrent[name].T
+    if aux is not None:
+        z += aux @ cell.aux[name].T
+    if name in cell.peephole:
+        z += c * cell.peephole[name]
+    if cell.norm:
+        z = normalise(z) * cell.norm[name]
+    return squash(z + cell.bias[name])
 
 
 def normalise(z: Array) -> Array:

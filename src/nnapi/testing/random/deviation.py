@@ -4,7 +4,9 @@ The tolerances of the conformance examples hold for values of their size. Random
 add up to may cancel; so the rounding that any device is free to do is measured instead: the reference computes again
 with operands that differ in their last places, and what that changes, times SPARE, is allowed on top.
 
-- Operations that only choose, compare or move numbers round nothing: equal operands give equal results.
+- Operations that only choose, compare or move numbers round nothing: equal operands give equal results, and what is 0
+  is exactly that, the number of a zero point too.
+- What is infinite whatever the last places are, such as 1 / 0, is infinite.
 - Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
 - A result that the device shows is what it is held to afterwards: the next operation is judged by that.
 - Where a small difference of what is not shown may make a large one, both sides of it are tried.
@@ -70,6 +72,7 @@ class Computation:
         self._doubtful: set[int] = set()
         self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
+        self._chosen = {i for call in example.main.operations if call.type in CHOOSING for i in call.outputs}
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
         self.values: Values = {i: _find_given(example, i) for i in range(len(example.main.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
@@ -156,8 +159,7 @@ class Computation:
         operation = self.example.main.operations[number]
         given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
         found = lost(operation.type, given, made, self.example.tolerance.float)
-        if found is not None:
-            self._lost[operation.outputs[0]] = found
+        self._lost |= dict(zip(operation.outputs, found, strict=False))
 
     def _is_uncertain(self, index: int) -> bool:
         """Whether a device may have another value than the reference."""
@@ -192,7 +194,10 @@ class Computation:
         exact = _double(value)
         with np.errstate(all="ignore"):
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
-            allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance) + self._lost.get(index, 0)
+            if index in self._chosen:
+                allowance = np.where(exact == 0, 0, allowance)
+            allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance)
+            allowance = np.where(np.isinf(exact), 0, allowance) + self._lost.get(index, 0)
             moved = np.zeros_like(exact)
             for other in self.others:
                 differing = other[index]

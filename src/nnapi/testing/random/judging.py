@@ -122,7 +122,8 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
         for index in shown:
             if violation := _violation(example, index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
-                if real is not None and _is_near(outputs[index], expected[index], real):
+                before = _rounded_before(computation, number, example.main.operands[index].scale)
+                if real is not None and _is_near(outputs[index], expected[index], real, before):
                     continue
                 return _fail(example, operation.type, violation)
         if device.name == REFERENCE and (violation := _contradiction(computation, number)):
@@ -178,10 +179,12 @@ def _violation(example: Example, index: int, actual: Array, expected: Expectatio
     )
 
 
-def _is_near(actual: Array, expected: Expectation, real: Array) -> bool:
-    """Whether codes lie within one of what lies between the reference's and the real number."""
-    low = np.minimum(_double(expected.value) - expected.allowance, real - 1 - NEARLY)
-    high = np.maximum(_double(expected.value) + expected.allowance, real + 1 + NEARLY)
+def _is_near(actual: Array, expected: Expectation, real: Array, before: float) -> bool:
+    """Whether codes lie within one of what lies between the reference's and the real number, or within what is lost
+    by rounding twice, of which ``before`` is lost by the first."""
+    off = max(1.0, before + 0.5) + NEARLY
+    low = np.minimum(_double(expected.value) - expected.allowance, real - off)
+    high = np.maximum(_double(expected.value) + expected.allowance, real + off)
     codes = _double(actual)
     return bool(np.all(np.isnan(real) | (low <= codes) & (codes <= high)))
 

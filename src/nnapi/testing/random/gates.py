@@ -1,0 +1,85 @@
+"""What coupled gates lose: an input gate is what the forget gate leaves of 1, and next to 1 that has few places.
+
+What a gate has lost comes into the cell's state as often as the candidate is large; so where candidates have no limit
+(RELU, or no activation) it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nnapi.model.operand import Array
+from nnapi.ops.lstm_cell import ACTIVATIONS, Options, gate, lstm_step
+from nnapi.ops.lstm_parameters import Cell, cell_of
+from nnapi.ops.sequence import by_time, link, over_time
+
+APART = 2
+"""Last places that the forget gates of two devices may be apart: either may be next to the nearest number."""
+
+
+def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], places: float) -> list[Array]:
+    """How far each result may be off for that reason. What was given and the results are known by their names;
+    an output that both directions share has the larger of their losses."""
+    moved = dict.fromkeys(results, 0.0)
+    for direction in ("fw_", "bw_") if "fw_cell_bias" in given else ("",):
+        cell = _in_float64(cell_of(given, direction))
+        if not cell.is_coupled:
+            continue
+        state, output = _lose(cell, direction, given, places)
+        for name in results:
+            if name.startswith(direction) or (direction == "bw_" and name == "fw_output"):
+                moved[name] = max(moved[name], state if "cell_state" in name else output)
+    if not any(moved.values()):
+        return []
+    return [np.full(np.shape(array), moved[name]) for name, array in results.items()]
+
+
+def _in_float64(cell: Cell[Array]) -> Cell[Array]:
+    def changed(role: Any) -> Any:
+        if isinstance(role, dict):
+            return {name: array.astype(np.float64) for name, array in role.items()}
+        return None if role is None else role.astype(np.float64)
+
+    return Cell(**{name: changed(role) for name, role in vars(cell).items()})
+
+
+def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], places: float) -> tuple[float, float]:
+    """What a cell loses, at most, of an element of its state and of its output."""
+    options = Options(int(given["activation"]), float(given["cell_clip"]), float(given["proj_clip"]))
+
+    def step(x: Array, aux: Array | None, h: Array, c: Array, lost: Array) -> tuple[Array, ...]:
+        lets_in = gate(cell, "cell", ACTIVATIONS[options.activation], x, aux, h, c)
+        return *lstm_step(cell, options, x, aux, h, c), lost + APART * places * np.abs(lets_in)
+
+    x, aux = _inputs(cell, direction, given)
+    h, c = (given[name].astype(np.float64) for name in _states(direction))
+    _, (_, _, lost) = over_time(step, x, aux, (h, c, np.zeros_like(c)))
+    state = _clip(lost, options.cell_clip)
+    output = state if cell.projection is None else _clip(state @ np.abs(cell.projection).T, options.proj_clip)
+    return float(state.max(initial=0)), float(output.max(initial=0))
+
+
+def _clip(lost: Array, limit: float) -> Array:
+    return np.minimum(lost, 2 * limit) if limit > 0 else lost
+
+
+def _states(direction: str) -> tuple[str, str]:
+    if direction:
+        return f"{direction}activation_state_in", f"{direction}cell_state_in"
+    return "output_state_in", "cell_state_in"
+
+
+def _inputs(cell: Cell[Array], direction: str, given: Mapping[str, Any]) -> tuple[Array, Array | None]:
+    """What a cell reads, in the order in which it reads it."""
+    x, aux = (None if (array := given.get(name)) is None else array for name in ("input", "aux_input"))
+    if x.ndim == 2:
+        return x[np.newaxis].astype(np.float64), None
+    x, aux = (None if array is None else by_time(array, given["time_major"]).astype(np.float64) for array in (x, aux))
+    other, aux = link(x, aux, bool(cell.aux))
+    if direction == "bw_":
+        x = other[::-1]
+        aux = None if aux is None else aux[::-1]
+    return x, aux
