@@ -91,6 +91,27 @@ def test_zero_stays_zero_between_operations() -> None:
     assert (expected.allowance < 1e-4).all()
 
 
+@pytest.mark.parametrize("operation", ["DEQUANTIZE", "RELU"])
+def test_what_is_chosen_to_be_zero_is_exactly_that(operation: str) -> None:
+    data = np.array([127, 128, 129], np.uint8) if operation == "DEQUANTIZE" else np.array([-1, 0, 1], np.float32)
+    x = CODES if operation == "DEQUANTIZE" else tensor(F32, 3)
+    expected = computed(chain((operation, tensor(F32, 3)), x=x, data=data)).expected(1)
+    assert ((expected.allowance == 0) == (expected.value == 0)).all()
+
+
+def test_what_is_computed_to_be_zero_may_lie_beside_it() -> None:
+    assert computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expected(1).allowance[1] > 0
+
+
+@pytest.mark.parametrize(("number", "sure"), [(0.0, True), (1e30, True), (88.72284, False)])
+def test_infinity_is_judged_where_it_is_certain(number: float, sure: bool) -> None:
+    operation = "EXP" if number else "LOG"
+    data = np.full(4, number, np.float32)
+    with np.errstate(over="ignore", divide="ignore"):
+        allowance = computed(chain((operation, FLOATS), x=FLOATS, data=data)).expected(1).allowance
+    assert (allowance == (0 if sure else np.inf)).all()
+
+
 def test_a_hidden_number_at_a_step_may_fall_on_either_side() -> None:
     data = np.array([0.0, np.log(2), 0.5, 1.0], np.float32)
     allowance = computed(chain(("EXP", FLOATS), ("FLOOR", FLOATS), x=FLOATS, data=data)).expect(2).allowance

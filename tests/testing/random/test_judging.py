@@ -54,6 +54,29 @@ def test_one_code_off_is_right() -> None:
     assert judge(relu(inputs={0: np.array([0, 128, 200], np.uint8)}), spoilt(1)).outcome == Outcome.AGREED
 
 
+@pytest.mark.parametrize(("code", "outcome"), [(94, Outcome.AGREED), (92, Outcome.FAILED)])
+def test_codes_rounded_twice_are_right(monkeypatch: pytest.MonkeyPatch, code: int, outcome: Outcome) -> None:
+    """Between two cells lies code 172.5 of the input's scale: 172 is 94 in that of the result, 173 is 96."""
+    fine = {"scale": 0.01281949, "zero_point": 32}
+    image = tensor("TENSOR_QUANT8_ASYMM", 1, 2, 1, 1, scale=0.01818086, zero_point=128)
+    operands = (
+        taken(image),
+        constant("INT32", np.int32(1)),
+        constant("INT32", np.int32(4)),
+        given(tensor("TENSOR_QUANT8_ASYMM", 1, 4, 1, 1, **fine)),
+    )
+    graph = Graph(operands, (OperationSpec("RESIZE_BILINEAR", (0, 1, 2), (3,)),), (0,), (3,))
+    example = Example("between", graph, {0: np.array([172, 173], np.uint8).reshape(1, 2, 1, 1)}, {})
+    computation = Computation(example, rounds=0)
+    computation.run(0)
+    right = computation.values[3]
+    assert right is not None
+    assert right.ravel().tolist() == [94, 96, 96, 96]
+    shown = np.array([94, code, 96, 96], np.uint8).reshape(right.shape)
+    monkeypatch.setattr(judging, "_outputs", lambda example, device: [shown])
+    assert judge(example, spoilt(0)).outcome == outcome
+
+
 def test_refusals() -> None:
     judgement = judge(add(), refusing("not today"))
     assert (judgement.outcome, judgement.reason) == (Outcome.REFUSED, "not today")
