@@ -5,7 +5,7 @@ Each case is a process of its own, since what was imported once needs neither me
 
 import subprocess
 import sys
-from errno import EMFILE
+from errno import EMFILE, ENOMEM
 from pathlib import Path
 
 import pytest
@@ -82,6 +82,7 @@ RAISED = [
     (MemoryError(), OutOfMemoryError, "no memory left"),
     (ImportError("failed to map segment from shared object"), OpFailedError, "ImportError: failed to map segment"),
     (OSError(EMFILE, "Too many open files"), OpFailedError, "OSError: .* Too many open files"),
+    (OSError(ENOMEM, "Cannot allocate memory"), OutOfMemoryError, "OSError: .* Cannot allocate memory"),
 ]
 
 

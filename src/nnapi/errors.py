@@ -22,6 +22,7 @@
 """
 
 import copy
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar, Self, TypeVar
@@ -208,4 +209,5 @@ def translate_errors(what: str) -> Iterator[None]:
     except MemoryError as error:
         raise OutOfMemoryError(f"{what}: {str(error) or 'no memory left'}") from error
     except (ImportError, OSError) as error:
-        raise OpFailedError(f"{what}: {type(error).__name__}: {error}") from error
+        lacking = isinstance(error, OSError) and error.errno == errno.ENOMEM
+        raise (OutOfMemoryError if lacking else OpFailedError)(f"{what}: {type(error).__name__}: {error}") from error

@@ -16,6 +16,7 @@ import pytest
 from nnapi import Device, Event, Execution, compile
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
+from nnapi.runtime.event import FenceEvent
 from nnapi.runtime.executors import workers
 from nnapi.runtime.executors.workers import MOST_IDLE, run_in_background
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, chain, chained
@@ -264,5 +265,7 @@ def test_no_descriptor_is_an_error_with_a_message() -> None:
                 event.sync_fence_fd()
             with pytest.raises(OpFailedError, match="no descriptor for the fence: OSError: .*Too many open files"):
                 Event(lambda: None, fenced=True)
+            with pytest.raises(OpFailedError, match="file descriptor 0 cannot be duplicated: OSError"):
+                FenceEvent(0)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

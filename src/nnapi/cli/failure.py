@@ -50,11 +50,9 @@ def _flush() -> None:
     """Write what was printed now; where that fails it is said once, not again when Python ends."""
     try:
         sys.stdout.flush()
-    except OSError as error:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise OSError(error.errno, error.strerror, "standard output") from error
+        raise
 
 
 def fail(words: str, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import os
 import select
 import threading
@@ -151,10 +152,13 @@ class FenceEvent(Event):
     """An event that somebody else signals, through a descriptor."""
 
     def __init__(self, fd: int) -> None:
-        try:
-            self._fd = os.dup(fd)
-        except (OSError, OverflowError) as error:
-            raise BadDataError(f"file descriptor {fd} cannot be duplicated: {error}") from None
+        with translate_errors(what := f"file descriptor {fd} cannot be duplicated"):
+            try:
+                self._fd = os.dup(fd)
+            except (OSError, OverflowError) as error:
+                if getattr(error, "errno", errno.EBADF) != errno.EBADF:
+                    raise
+                raise BadDataError(f"{what}: {error}") from None
         weakref.finalize(self, os.close, self._fd)
 
     def _poll(self, milliseconds: int | None) -> int:

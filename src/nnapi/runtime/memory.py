@@ -21,6 +21,7 @@ from nnapi.errors import (
     UnmappableError,
     need,
     need_value,
+    translate_errors,
 )
 from nnapi.model.lifecycle import State
 from nnapi.model.memory import PROTECTIONS, Memory
@@ -260,13 +261,14 @@ class HardwareBuffer:
         size = width if is_blob else width * height * layers * PIXEL_BYTES
         need(size <= MAX_BYTES, f"{size} bytes are more than {MAX_BYTES}", BadDataError)
         self.width, self.height, self.layers, self.format, self.usage = width, height, layers, format, usage
-        fd = os.memfd_create("nnapi-hardware-buffer")
-        try:
+        with (
+            translate_errors(f"no hardware buffer of {size} bytes"),
+            open(os.memfd_create("nnapi-buffer"), "rb") as file,
+        ):
+            fd = file.fileno()
             os.ftruncate(fd, size)
             self._memory = Memory.from_fd(size, PROTECTIONS, fd) if is_blob else ImageMemory(size)
             self._mapping = mmap.mmap(fd, size)
-        finally:
-            os.close(fd)
         self._locked = False
 
     @property

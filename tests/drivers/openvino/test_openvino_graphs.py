@@ -139,3 +139,22 @@ def test_a_limit_between_two_codes_of_what_nobody_sees(name: str, is_fused: bool
     model, given = builder.finish(), (np.full((1, 1, 1, 1), 62, np.int8), np.zeros((1, 1, 1, 1), np.int8))
     for which in (ENGINE, REFERENCE):
         assert compile(model, [which]).run(*given)[0].item() == 127
+
+
+@pytest.mark.parametrize("factor", ["scale", "constant"])
+def test_epsilon_counts_beside_numbers_with_a_factor(factor: str) -> None:
+    """In a model with codes the engine dropped what numbers were multiplied by, and so made epsilon nothing."""
+    builder = nnapi.Builder()
+    codes = builder.input(tensor("uint8", (1, 1, 2, 2), 0.05, 128))
+    image = np.array([126, 130, 128, 255], np.uint8).reshape(1, 1, 2, 2)
+    given = [image]
+    if factor == "scale":
+        numbers = builder.dequantize(codes, out=tensor("float32", (1, 1, 2, 2)))
+    else:
+        numbers = builder.mul(builder.input(tensor("float32", (1, 1, 2, 2))), np.array([0.05], np.float32))
+        given.append(image.astype(np.float32) - 128)
+    builder.output(builder.relu(codes))
+    builder.output(builder.instance_normalization(numbers, np.float32(1), np.float32(0.5), np.float32(3.5), True))
+    model = builder.finish()
+    ours, right = (compile(model, [which]).run(*given)[1] for which in (ENGINE, REFERENCE))
+    np.testing.assert_allclose(ours, right, atol=1e-5)

@@ -33,10 +33,11 @@ class Range:
 
 
 class Context(lowering.Context):
-    """One call being lowered; ``inputs`` are those of the model."""
+    """One call being lowered; ``inputs`` are those of the model, ``has_codes`` says whether any of it is quantised."""
 
-    def __init__(self, call: Call, inputs: Sequence[int]) -> None:
+    def __init__(self, call: Call, inputs: Sequence[int], has_codes: bool) -> None:
         super().__init__(call)
+        self.has_codes = has_codes
         self.ranges: list[Range] = []
         self._inputs = inputs
 

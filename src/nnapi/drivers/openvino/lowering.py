@@ -38,6 +38,7 @@ class Lowered(Lowering[Value, Context]):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.ranges: list[Range] = []
+        self._has_codes = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
         """The engine's model of what the model's outputs are computed from, stored as NNAPI stores them."""
@@ -63,7 +64,7 @@ class Lowered(Lowering[Value, Context]):
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
     def context(self, call: Call) -> Context:
-        return Context(call, self.model.inputs)
+        return Context(call, self.model.inputs, self._has_codes)
 
     def add_input(self, operand: Operand) -> None:
         type = self.types.get(operand.index)

@@ -11,6 +11,9 @@ from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.ops import normalization, softmax
 from nnapi.ops.shapes import axis_of
 
+IMAGE = (2, 3)
+"""The axes of an image, channels first."""
+
 
 @lower(softmax.SOFTMAX)
 def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
@@ -63,5 +66,15 @@ def local_response_normalization(
 @lower(normalization.INSTANCE_NORMALIZATION)
 def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
     require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
-    normal = op.mvn(input.real(first=True), integers([2, 3]), True, epsilon, "inside_sqrt")
+    x = input.real(first=True)
+    normal = _normalise(x, epsilon) if context.has_codes else op.mvn(x, integers(IMAGE), True, epsilon, "inside_sqrt")
     return context.result(op.add(_times(normal, gamma), number(beta)), first=True)
+
+
+def _normalise(x: Node, epsilon: float) -> Node:
+    """As mvn. In a model that has codes the engine drops factors before it, as if there were no epsilon beside the
+    variance; the root of the sum of squares is what it does not take for mvn."""
+    off = op.subtract(x, op.reduce_mean(x, integers(IMAGE), True))
+    height, width = x.get_output_shape(0)[2:]
+    deviation = op.multiply(op.reduce_l2(off, integers(IMAGE), True), number((height * width) ** -0.5))
+    return op.divide(off, op.sqrt(op.add(op.multiply(deviation, deviation), number(epsilon))))
