@@ -147,7 +147,7 @@ def test_epsilon_counts_beside_numbers_with_a_factor(factor: str) -> None:
     builder = nnapi.Builder()
     codes = builder.input(tensor("uint8", (1, 1, 2, 2), 0.05, 128))
     image = np.array([126, 130, 128, 255], np.uint8).reshape(1, 1, 2, 2)
-    given = [image]
+    given: list[np.ndarray] = [image]
     if factor == "scale":
         numbers = builder.dequantize(codes, out=tensor("float32", (1, 1, 2, 2)))
     else:

@@ -95,12 +95,12 @@ def test_zero_stays_zero_between_operations() -> None:
 def test_what_is_chosen_to_be_zero_is_exactly_that(operation: str) -> None:
     data = np.array([127, 128, 129], np.uint8) if operation == "DEQUANTIZE" else np.array([-1, 0, 1], np.float32)
     x = CODES if operation == "DEQUANTIZE" else tensor(F32, 3)
-    expected = computed(chain((operation, tensor(F32, 3)), x=x, data=data)).expected(1)
+    expected = computed(chain((operation, tensor(F32, 3)), x=x, data=data)).expect(1)
     assert ((expected.allowance == 0) == (expected.value == 0)).all()
 
 
 def test_what_is_computed_to_be_zero_may_lie_beside_it() -> None:
-    assert computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expected(1).allowance[1] > 0
+    assert computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expect(1).allowance[1] > 0
 
 
 @pytest.mark.parametrize(("number", "sure"), [(0.0, True), (1e30, True), (88.72284, False)])
@@ -108,7 +108,7 @@ def test_infinity_is_judged_where_it_is_certain(number: float, sure: bool) -> No
     operation = "EXP" if number else "LOG"
     data = np.full(4, number, np.float32)
     with np.errstate(over="ignore", divide="ignore"):
-        allowance = computed(chain((operation, FLOATS), x=FLOATS, data=data)).expected(1).allowance
+        allowance = computed(chain((operation, FLOATS), x=FLOATS, data=data)).expect(1).allowance
     assert (allowance == (0 if sure else np.inf)).all()
 
 

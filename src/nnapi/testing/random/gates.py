@@ -34,7 +34,7 @@ def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | Non
                 moved[name] = max(moved[name], state if "cell_state" in name else output)
     if not any(moved.values()):
         return []
-    return [np.full(np.shape(array), moved[name]) for name, array in results.items()]
+    return [np.full(() if array is None else array.shape, moved[name]) for name, array in results.items()]
 
 
 def _in_float64(cell: Cell[Array]) -> Cell[Array]:
@@ -74,12 +74,13 @@ def _states(direction: str) -> tuple[str, str]:
 
 def _inputs(cell: Cell[Array], direction: str, given: Mapping[str, Any]) -> tuple[Array, Array | None]:
     """What a cell reads, in the order in which it reads it."""
-    x, aux = (None if (array := given.get(name)) is None else array for name in ("input", "aux_input"))
+    x, aux = given["input"], given.get("aux_input")
     if x.ndim == 2:
         return x[np.newaxis].astype(np.float64), None
-    x, aux = (None if array is None else by_time(array, given["time_major"]).astype(np.float64) for array in (x, aux))
+    x = by_time(x, given["time_major"]).astype(np.float64)
+    if aux is not None:
+        aux = by_time(aux, given["time_major"]).astype(np.float64)
     other, aux = link(x, aux, bool(cell.aux))
-    if direction == "bw_":
-        x = other[::-1]
-        aux = None if aux is None else aux[::-1]
-    return x, aux
+    if direction != "bw_":
+        return x, aux
+    return other[::-1], None if aux is None else aux[::-1]

@@ -122,8 +122,7 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
         for index in shown:
             if violation := _violation(example, index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
-                before = _rounded_before(computation, number, example.main.operands[index].scale)
-                if real is not None and _is_near(outputs[index], expected[index], real, before):
+                if real is not None and _is_near(outputs[index], expected[index], real, _off(computation, number)):
                     continue
                 return _fail(example, operation.type, violation)
         if device.name == REFERENCE and (violation := _contradiction(computation, number)):
@@ -179,10 +178,15 @@ def _violation(example: Example, index: int, actual: Array, expected: Expectatio
     )
 
 
-def _is_near(actual: Array, expected: Expectation, real: Array, before: float) -> bool:
-    """Whether codes lie within one of what lies between the reference's and the real number, or within what is lost
-    by rounding twice, of which ``before`` is lost by the first."""
-    off = max(1.0, before + 0.5) + NEARLY
+def _off(computation: Computation, number: int) -> float:
+    """How far codes may lie from the real numbers: one, or what is lost by rounding twice."""
+    (result, *_) = computation.example.main.operations[number].outputs
+    before = _find_rounding_loss(computation, number, computation.example.main.operands[result].scale)
+    return max(1.0, before + 0.5) + NEARLY
+
+
+def _is_near(actual: Array, expected: Expectation, real: Array, off: float) -> bool:
+    """Whether codes lie between the reference's and the real number, or so little off."""
     low = np.minimum(_double(expected.value) - expected.allowance, real - off)
     high = np.maximum(_double(expected.value) + expected.allowance, real + off)
     codes = _double(actual)
