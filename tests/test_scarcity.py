@@ -3,9 +3,10 @@
 Each case is a process of its own, since what was imported once needs neither memory nor descriptors again.
 """
 
+import os
 import subprocess
 import sys
-from errno import EMFILE, ENOMEM
+from errno import EMFILE, ENOMEM, ENOSPC
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import nnapi
 from nnapi.errors import NnapiError, OpFailedError, OutOfMemoryError
 from nnapi.importers import tflite
+from nnapi.runtime.memory import HardwareBuffer
 from tests.runtime.cache_cases import Slow
 
 FILE = Path(__file__).parents[1] / "examples" / "digits" / "digits_float.tflite"
@@ -100,3 +102,22 @@ def test_what_is_imported_on_demand(
     monkeypatch.setattr(tflite, "read", fail)
     with pytest.raises(wanted, match=f"digits_float.tflite: {message}"):
         nnapi.load(FILE)
+
+
+LACKING = [
+    ("memfd_create", OSError(EMFILE, "Too many open files"), OpFailedError),
+    ("ftruncate", OSError(ENOSPC, "No space left on device"), OpFailedError),
+    ("ftruncate", OSError(ENOMEM, "Cannot allocate memory"), OutOfMemoryError),
+]
+
+
+@pytest.mark.parametrize(("call", "raised", "wanted"), LACKING)
+def test_what_a_hardware_buffer_lacks_is_told(
+    call: str, raised: OSError, wanted: type[NnapiError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(wanted, match=f"no hardware buffer of 16 bytes: OSError: .*{raised.strerror}"):
+        HardwareBuffer(16)
