@@ -112,6 +112,16 @@ def test_infinity_is_judged_where_it_is_certain(number: float, sure: bool) -> No
     assert (allowance == (0 if sure else np.inf)).all()
 
 
+def test_a_variance_of_nothing_may_be_one_of_last_places() -> None:
+    """0 / 0 where the mean of equal numbers is exactly theirs, 1 or -1 where its last place is lost."""
+    image = tensor(F32, 1, 1, 1, 5)
+    settings = [constant("FLOAT32", np.float32(number)) for number in (1, 1, 0)]
+    operands = (taken(image), *settings, constant("BOOL", np.bool_(True)), given(image))
+    call = OperationSpec("INSTANCE_NORMALIZATION", tuple(range(5)), (5,))
+    example = Example("equal", Graph(operands, (call,), (0,), (5,)), {0: np.full((1, 1, 1, 5), 4.84, np.float32)}, {})
+    assert np.isinf(computed(example, special=True).expect(5).allowance).all()
+
+
 def test_a_hidden_number_at_a_step_may_fall_on_either_side() -> None:
     data = np.array([0.0, np.log(2), 0.5, 1.0], np.float32)
     allowance = computed(chain(("EXP", FLOATS), ("FLOOR", FLOATS), x=FLOATS, data=data)).expect(2).allowance

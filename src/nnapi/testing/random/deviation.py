@@ -196,8 +196,8 @@ class Computation:
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
             if index in self._chosen:
                 allowance = np.where(exact == 0, 0, allowance)
+            allowance = np.where(np.isfinite(exact), allowance, 0) + self._lost.get(index, 0)
             allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance)
-            allowance = np.where(np.isinf(exact), 0, allowance) + self._lost.get(index, 0)
             moved = np.zeros_like(exact)
             for other in self.others:
                 differing = other[index]
