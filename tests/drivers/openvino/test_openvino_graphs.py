@@ -158,3 +158,16 @@ def test_epsilon_counts_beside_numbers_with_a_factor(factor: str) -> None:
     model = builder.finish()
     ours, right = (compile(model, [which]).run(*given)[1] for which in (ENGINE, REFERENCE))
     np.testing.assert_allclose(ours, right, atol=1e-5)
+
+
+@pytest.mark.parametrize(("type", "dimensions", "axis"), [("float16", (2, 8, 8, 16), 0), ("float32", (1, 8, 8, 16), 1)])
+def test_an_image_that_is_joined_and_read(type: str, dimensions: tuple[int, ...], axis: int) -> None:
+    """What is joined along the first axis is computed where it is joined; a convolution read something else there."""
+    builder, rng = nnapi.Builder(), np.random.default_rng(0)
+    x = builder.tanh(builder.input(tensor(type, dimensions)))
+    weights = rng.uniform(-1, 1, (8, 1, 1, dimensions[-1])).astype(type)
+    builder.output(builder.conv_2d(x, weights, np.zeros(8, type), 0, 0, 0, 0, 1, 1, 0, False))
+    builder.output(builder.concatenation([builder.relu(x), x], axis))
+    model, image = builder.finish(), rng.uniform(-1, 1, dimensions).astype(type)
+    for ours, right in zip(*(compile(model, [which]).run(image) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=1e-2)

@@ -112,6 +112,17 @@ def test_infinity_is_judged_where_it_is_certain(number: float, sure: bool) -> No
     assert (allowance == (0 if sure else np.inf)).all()
 
 
+def test_what_is_denormal_may_be_nothing_on_both_sides_of_a_division() -> None:
+    hidden = replace(FLOATS, lifetime=Source.TEMPORARY_VARIABLE)
+    operands = (taken(FLOATS), hidden, constant("INT32", np.int32(0)), given(FLOATS))
+    calls = (OperationSpec("RELU1", (0,), (1,)), OperationSpec("DIV", (1, 0, 2), (3,)))
+    data = np.array([1e-40, 0.5, 0.25, 1.0], np.float32)
+    example = Example("quotient", Graph(operands, calls, (0,), (3,)), {0: data}, {})
+    allowance = computed(example, special=True).expect(3).allowance
+    assert np.isinf(allowance[0])
+    assert (allowance[1:] < 1e-2).all()
+
+
 def test_a_variance_of_nothing_may_be_one_of_last_places() -> None:
     """0 / 0 where the mean of equal numbers is exactly theirs, 1 or -1 where its last place is lost."""
     image = tensor(F32, 1, 1, 1, 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -64,9 +65,17 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     if same and all(value.is_moved_as == "stored" for value in inputs):
         return Value.of(op.concat([value.node("stored") for value in inputs], axis), type, "stored")
     first = computes_first(*inputs)
-    return Value.of(
-        op.concat([_alike(value, type, first) for value in inputs], axis_in(first, axis)), type, "real", first=first
-    )
+    nodes = [_alike(value, type, first) for value in inputs]
+    if not first:
+        nodes = _copy(nodes, type, axis)
+    return Value.of(op.concat(nodes, axis_in(first, axis)), type, "real", first=first)
+
+
+def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
+    """Copies of what is joined one after the other, which the engine does not leave out: moved by no place. It computes
+    such numbers where they are joined, and who else reads them as an image then reads something else."""
+    nothing = integers(0)
+    return nodes if math.prod(type.dimensions[:axis]) > 1 else [op.roll(node, nothing, nothing) for node in nodes]
 
 
 def _alike(value: Value, type: OperandType, first: bool) -> Node:
@@ -80,6 +89,8 @@ def _alike(value: Value, type: OperandType, first: bool) -> Node:
 def pack_along(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
     kind: Kind = "stored" if all(value.is_moved_as == "stored" for value in inputs) else "real"
     nodes = [op.unsqueeze(value.node(kind), integers(axis)) for value in inputs]
+    if kind == "real":
+        nodes = _copy(nodes, context.type(), axis)
     return Value.of(op.concat(nodes, axis), context.type(), kind)
 
 
