@@ -35,6 +35,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
 )
+from nnapi.errors import translate_errors as _translate_errors
 
 if typing.TYPE_CHECKING:
     from nnapi.exporters import export
@@ -135,7 +136,8 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
         home = next((home for home, names in _HOMES.items() if name in names.split()), None)
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(importlib.import_module(home), name)
+        with _translate_errors(f"{__name__}.{name} cannot be imported"):
+            value = globals()[name] = getattr(importlib.import_module(home), name)
         return value
 
     def __dir__() -> list[str]:
