@@ -46,8 +46,11 @@ def run():
     return lambda: compilation.start(image).result()
 
 limit, spare, stage = sys.argv[3:]
-before = {"load": lambda: load, "compile": lambda: (lambda model: lambda: nnapi.compile(model, sys.argv[2]))(load()),
-          "run": run}[stage]()
+def compile_later():
+    model, compile = load(), nnapi.compile
+    return lambda: compile(model, sys.argv[2])
+
+before = {"load": lambda: load, "compile": compile_later, "run": run}[stage]()
 nnapi.devices()
 {"descriptors": descriptors, "memory": memory}[limit](int(spare))
 try:
