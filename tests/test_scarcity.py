@@ -95,7 +95,7 @@ RAISED = [
 def test_what_is_imported_on_demand(
     raised: Exception, wanted: type[NnapiError], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise raised
 
     model, driver = nnapi.load(FILE), Slow()
