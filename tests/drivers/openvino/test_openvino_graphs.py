@@ -94,6 +94,18 @@ def test_a_result_that_is_shown_is_what_is_computed_with() -> None:
     assert np.abs(np.clip(right, 0, 255) - second).max() <= 1
 
 
+def test_zero_stays_zero_below_a_steep_slope() -> None:
+    """The engine's number for the code that means 0 lies next to 0; the slope is 2785 and more."""
+    scale, slopes = 21.937158584594727, np.array([82, -84, 23, -86, 102, 126], np.int8)
+    builder = nnapi.Builder()
+    x = builder.input(tensor("int8", (6,), scale, 127))
+    slope = builder.constant(slopes, tensor("int8", (6,), scale))
+    builder.output(builder.prelu(x, slope, out=tensor("int8", (6,), 0.25)))
+    compiled = compile(builder.finish(), [ENGINE])
+    assert compiled.run(np.full(6, 127, np.int8))[0].tolist() == [0] * 6
+    assert compiled.run(np.full(6, 126, np.int8))[0].tolist() == [-128, 127, -128, 127, -128, -128]
+
+
 @pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU])
 @pytest.mark.parametrize("reader", ["gather", "reshape", "expand_dims"])
 def test_an_image_of_codes_that_is_shown_and_read_in_its_own_order(reader: str, activation: FuseCode) -> None:

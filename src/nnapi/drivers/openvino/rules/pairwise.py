@@ -13,7 +13,7 @@ from nnapi.drivers.openvino.context import Context, activate, computes_first, in
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.model.operation import Operation
 from nnapi.ops import broadcast, comparisons, pairwise, prelu, select
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantization import dequantize, same_quantization
 from nnapi.ops.types import INT32
 
 Function = Callable[..., Node]
@@ -129,9 +129,14 @@ for _operation, _function in (
 @lower(prelu.PRELU)
 def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
     (x, slope), first = align([input, alpha])
-    if context.type().dimensions == input.type.dimensions and alpha.array is not None:
-        return context.result(op.prelu(x, slope), first=first)
-    return context.result(op.select(op.greater_equal(x, number(0)), x, op.multiply(slope, x)), first=first)
+    type = context.type()
+    if type.dimensions == input.type.dimensions and alpha.array is not None:
+        steepest = np.abs(dequantize(alpha.type, alpha.array)).max() if type.is_quantized else 0
+        if steepest * input.type.scale <= 1000 * type.scale:
+            return context.result(op.prelu(x, slope), first=first)
+    # A code that means 0 becomes a number next to 0, of which a steep slope would make codes; floats have scale 0.
+    at_least = number(-input.type.scale / 2)
+    return context.result(op.select(op.greater_equal(x, at_least), x, op.multiply(slope, x)), first=first)
 
 
 @lower(select.SELECT)
