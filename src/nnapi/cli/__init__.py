@@ -14,7 +14,7 @@ COMMANDS = {
     "check": "Run conformance examples, and list what failed with the first value that is wrong.",
     "devices": "List the devices, and the drivers that cannot be used with the reason why.",
     "explain": "Show the plan for a model: its parts, and for each operation the device, the costs and the reasons.",
-    "export": "Write a model as a .tflite file.",
+    "export": "Write a model as a .tflite or .onnx file.",
     "info": "Show a model's inputs, outputs and operations, the feature level it needs and what forces it.",
     "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
     "run": "Run a model on pictures, arrays, recordings or random values, and say what it sees.",

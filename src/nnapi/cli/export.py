@@ -21,7 +21,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
     format: Annotated[str, typer.Option(help="What is written to a folder: tflite or onnx.")] = "tflite",
 ) -> None:
-    """Write a model as a .tflite or .onnx file, as the suffix of the file says.
+    """Write a model as a .tflite or .onnx file. The suffix of the file says which.
 
     MODEL may be a recording (.npz), as NNAPI_RECORD writes them: then every model in it goes to a folder.
     """

@@ -34,7 +34,5 @@ def export(model: Model, path: str | os.PathLike[str]) -> None:
     where the file cannot be written, and then leaves the old one, or none.
     """
     target = Path(path)
-    write = FORMATS.get(target.suffix)
-    need(write is not None, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)
-    assert write is not None
-    write(model, target)
+    need(target.suffix in FORMATS, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)
+    FORMATS[target.suffix](model, target)

@@ -11,6 +11,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.lowering import Unsupported
+from nnapi.errors import need_value
 from nnapi.model.operand import Array, OperandType, Shape
 
 ELEMENTS: Mapping[int, np.dtype[Any]] = {
@@ -42,6 +43,11 @@ class Value:
     data: Array | None = None
     name: str = ""
     open: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def meaning(self) -> OperandType:
+        """What codes stand for; OpFailedError for what are none."""
+        return need_value(self.codes, f"{self.name} has no codes")
 
     @property
     def is_real(self) -> bool:

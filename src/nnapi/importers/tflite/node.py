@@ -102,8 +102,8 @@ class TfliteNode(Node):
         if value.row is not None or value.rank <= HIGHEST_RANK:
             return value.row or value
         expressible(value.array is not None, f"NNAPI's operations take no tensor of rank {value.rank}")
-        assert value.array is not None
-        return Value(value.type.with_dimensions((value.array.size,)), value.name, value.array.reshape(-1))
+        array = value.constant
+        return Value(value.type.with_dimensions((array.size,)), value.name, array.reshape(-1))
 
     def deliver_row(self, row: Value, i: int = 0) -> None:
         """Let output ``i`` have the elements of a row."""

@@ -142,8 +142,7 @@ def quantize(context: Context, input: Value) -> Value:
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
-    assert input.codes is not None
-    codes = input.codes
+    codes = input.meaning
     real = context.dequantise(input, codes, codes.channel.dimension if codes.channel else 0)
     return _cast(context, real, context.result().element)
 

@@ -45,8 +45,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
 
 def _mean_of_codes(context: Context, input: Value, along: list[int], keep_dims: bool) -> Value:
     """The highest code not above the mean of the codes, which is a whole number of their count's parts."""
-    assert input.codes is not None
-    x, scale = context.real(input), input.codes.scale
+    x, scale = context.real(input), input.meaning.scale
     shape = [1 if i in along else size for i, size in enumerate(x.shape)]
     mean = context.emit("ReduceMean", [x, constant(along)], x.like(shape), keepdims=1)
     half = 0.5 / (input.size / mean.size)

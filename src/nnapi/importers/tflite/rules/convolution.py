@@ -175,8 +175,7 @@ def with_type(value: Value, type: OperandType) -> Value:
 def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
     """The numbers behind a bias of codes, beside an input whose codes are real numbers here."""
     expressible(bias.array is not None and node.tensor(i).scales, "its bias is of integers without a scale")
-    assert bias.array is not None
-    return node.graph.constant(as_real(bias.array, node.tensor(i)).astype(np.float32), name=bias.name)
+    return node.graph.constant(as_real(bias.constant, node.tensor(i)).astype(np.float32), name=bias.name)
 
 
 def padding(node: TfliteNode, code: int) -> Value:

@@ -173,9 +173,7 @@ def compute_each(node: TfliteNode) -> None:
         view(node, spread(node, i, out), count) if node.row(i).shape != (1,) else node.row(i) for i in range(node.count)
     ]
     inner = RowNode(node, rows, count)
-    ordinary = RULES.find(node.kind)
-    assert ordinary is not None
-    ordinary(inner)
+    RULES[node.kind](inner)
     node.deliver_row(inner.output)
 
 
