@@ -1,4 +1,4 @@
-"""A device that fails on purpose: what a runtime must survive."""
+"""A driver around another one that fails on purpose, for tests of what the runtime survives."""
 
 from __future__ import annotations
 

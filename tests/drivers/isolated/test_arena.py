@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from nnapi.drivers.isolated.arena import Arena, copy_in, new_arena, room_for
+from nnapi.drivers.isolated.arena import Arena, copy_in, new_arena, round_up
 from nnapi.errors import BadDataError
 
 FLOAT = np.dtype(np.float32)
@@ -50,7 +50,7 @@ def test_arrays_go_in_together_or_not_at_all() -> None:
     arrays = [np.arange(5, dtype=np.int8), None, np.array([[1, 2], [3, 4]], np.float32).T]
     assert copy_in(None, arrays, 0) == (None, 128)  # type: ignore[arg-type]
     with new_arena(256) as (arena, _):
-        assert copy_in(arena, [np.zeros(300, np.int8)], 0) == (None, room_for(300))
+        assert copy_in(arena, [np.zeros(300, np.int8)], 0) == (None, round_up(300))
         places, free = copy_in(arena, arrays, 64)  # type: ignore[arg-type]
         assert (places, free) == ([(64, (5,)), None, (128, (2, 2))], 192)
         assert arena.view(128, (2, 2), FLOAT).tolist() == [[1, 3], [2, 4]]

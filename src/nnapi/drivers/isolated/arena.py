@@ -1,4 +1,5 @@
-"""The memory that a run's inputs and outputs pass through: a sealed memory file that both sides have mapped."""
+"""The memory that a run's inputs and outputs pass through between application and driver: a memory file that both have
+mapped, sealed so that neither can change its size under the other."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ Place = tuple[int, Shape]
 """Where an array begins, and its shape."""
 
 
-def room_for(nbytes: int) -> int:
-    """The bytes that so many take with what aligns the next."""
+def round_up(nbytes: int) -> int:
+    """The number of bytes rounded up, so that what follows is aligned."""
     return nbytes + -nbytes % ALIGNED
 
 
@@ -67,13 +68,13 @@ def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
 
 
 def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Place | None] | None, int]:
-    """Copy arrays into the arena, one behind the other from ``free`` on; their places, and the next free one. Without
-    the places, and with nothing copied, where the arena is too small."""
+    """Copy arrays into the arena, one behind the other from ``free`` on. Gives their places and where the last one
+    ends; None for the places, and copies nothing, where the arena is smaller."""
     places: list[Place | None] = []
     at = free
     for array in arrays:
         places.append(None if array is None else (at, array.shape))
-        at += 0 if array is None else room_for(array.nbytes)
+        at += 0 if array is None else round_up(array.nbytes)
     if arena is None or at > arena.size:
         return None, at
     for array, place in zip(arrays, places, strict=True):

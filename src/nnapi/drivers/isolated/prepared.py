@@ -11,7 +11,7 @@ from typing import Any
 
 from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Request
 from nnapi.drivers.isolated import values
-from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, room_for
+from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, round_up
 from nnapi.drivers.isolated.client_lane import Binding, ClientLane
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.protocol import Body
@@ -91,7 +91,7 @@ class RemotePrepared:
         if places is not None:
             message = connection.exchange(lane, {**body, "inputs": places}, (), request.deadline)
         else:
-            size = free + sum(room_for(type.nbytes) for type in self._outputs) + 1
+            size = free + sum(round_up(type.nbytes) for type in self._outputs) + 1
             with new_arena(size) as (lane.arena, descriptor):
                 places, _ = copy_in(lane.arena, request.inputs, 0)
                 body |= {"inputs": places, "arena": size}
@@ -237,7 +237,7 @@ def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -
     places: list[Place] = []
     for shape, type in zip(shapes, types, strict=True):
         places.append((free, shape))
-        free += room_for(math.prod(shape) * type.dtype.itemsize)
+        free += round_up(math.prod(shape) * type.dtype.itemsize)
     return places, free
 
 

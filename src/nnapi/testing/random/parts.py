@@ -1,4 +1,4 @@
-"""A graph taken apart: each of its operations as an example of its own, and graphs without some of their operations."""
+"""A random graph taken apart, to judge each operation by itself (``part_of``) and to shrink what failed (``keep``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Part:
 
 
 def part_of(example: Example, number: int) -> Part:
-    """An operation by itself. Tensors of floats that were constants are inputs, so that others can be tried."""
+    """An operation by itself. Constants of floats become inputs, so that the judge can try numbers next to them."""
     operation = example.main.operations[number]
     order = tuple(dict.fromkeys((*operation.inputs, *operation.outputs)))
     place = {old: new for new, old in enumerate(order)}

@@ -1,4 +1,4 @@
-"""Channels that are always zero: found, and what only they see struck out."""
+"""Channels that are always zero: found, and the weights beside them cleared."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from nnapi import compile
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
-from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import find_dead_channels, strike_out
+from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights, find_dead_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
@@ -49,7 +49,7 @@ def test_numbers_that_only_silent_channels_see_are_struck_out() -> None:
     first = pointwise(x, [[100], [101]], [-1, 0], RELU)
     second = pointwise(first.outputs[0], [[250, 101], [103, 250], [102, 40]], [0, 0, -100000], RELU)
     graph = Graph([first, second], [x], second.outputs)
-    struck = strike_out(graph, find_dead_channels(graph), Outliers()).operators[1].inputs[1]
+    struck = clear_weights(graph, find_dead_channels(graph), Outliers()).operators[1].inputs[1]
     assert struck.data.reshape(3, 2).tolist() == [[100, 101], [100, 250], [100, 100]]
 
 

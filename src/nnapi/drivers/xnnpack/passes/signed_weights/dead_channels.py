@@ -1,8 +1,10 @@
-"""Channels that are zero whatever the input: found by interval arithmetic, and used.
+"""Channels that are zero whatever the input: found by interval arithmetic, so that weights beside them need not fit.
 
-Trained networks have them, most in their first layers, where a large negative bias stands before a RELU. What a filter
-has for a dead channel, and the whole filter that makes one, may be anything: numbers there that do not fit into
-signed bytes are struck out. Copies of other channels can take the place (:mod:`channel_map`).
+An unsigned filter less its zero point has numbers from -255 to 255, and XNNPACK's signed filters hold -127 to 127. What
+does not fit is split off elsewhere (:mod:`channel_splitting`), which costs time; beside dead channels it is not needed.
+Trained networks have dead channels, most in their first layers, where a large negative bias stands before a RELU.
+Weights that are multiplied with one may be anything, and so may those that make one, as it is zero without them too:
+both become zero.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
     return {tensor: channels for tensor, channels in dead.items() if channels.any()}
 
 
-def strike_out(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
-    """The graph with the numbers struck out that do not fit and that only dead channels see."""
-    return graph.with_operators([_strike_out(operator, dead, outliers) for operator in graph.operators])
+def clear_weights(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
+    """The graph with zeros for the weights that read or make dead channels, in filters with numbers that do not fit."""
+    return graph.with_operators([_clear_weights(operator, dead, outliers) for operator in graph.operators])
 
 
-def _strike_out(operator: Operator, dead: Mapping[Tensor, Array], outliers: Outliers) -> Operator:
+def _clear_weights(operator: Operator, dead: Mapping[Tensor, Array], outliers: Outliers) -> Operator:
     conv = Conv(operator)
     filter = conv.unsigned_filter
     if filter is None or not (conv.is_constant_dense or conv.is_constant_depthwise):

@@ -27,7 +27,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
     repeat_scale,
     split,
 )
-from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import find_dead_channels, strike_out
+from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights, find_dead_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
@@ -39,7 +39,7 @@ def sign_weights(graph: Graph) -> Graph:
     if not any(Conv(operator).unsigned_filter for operator in graph.operators):
         return move_space_to_depth(graph)
     dead, outliers = find_dead_channels(graph), Outliers()
-    graph = strike_out(graph, dead, outliers)
+    graph = clear_weights(graph, dead, outliers)
     graph = move_space_to_depth(graph)
     graph = split_depthwise(graph, outliers)
     return split_channels(graph, dead, outliers)
