@@ -16,7 +16,8 @@ from nnapi import Device, PriorityCode, compile
 from nnapi.cli import app
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import DeadObjectError
-from tests.drivers.isolated.isolated_cases import comes_true, is_running, model
+from tests.drivers.isolated.isolated_cases import is_running, model
+from tests.waiting import comes_true
 
 X = np.array([1, -2, 3, -4], np.float32)
 

@@ -225,16 +225,6 @@ def kill(pid: int | None) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def comes_true(condition: object, seconds: float = 120.0) -> bool:
-    """Whether a condition, a function, comes true in that time."""
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 if __name__ == "__main__":  # an application of its own: says the number of its driver's process, and waits
     from nnapi import Device, compile
     from nnapi.drivers.isolated import Isolated

@@ -18,7 +18,8 @@ from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlineTransientError, NnapiError
 from nnapi.runtime.planning import exclusions
-from tests.drivers.isolated.isolated_cases import Misbehaving, comes_true, is_running, kill, model
+from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, kill, model
+from tests.waiting import comes_true, count_descriptors
 
 X = np.array([1, -2, 3, -4], np.float32)
 DEADLY = ["abort", "fault", "exit", "kill", "noise", "wrong", "deep"]
@@ -38,10 +39,10 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nor what a test would keep of each line of a log: the error with all that led to it."""
     for name in ("nnapi.CompilationCache", "nnapi.ExecutionBuilder", "nnapi.CompilationBuilder"):
         monkeypatch.setattr(logging.getLogger(name), "disabled", True)
-    before = len(os.listdir("/proc/self/fd"))
+    before = count_descriptors()
     yield
     gc.collect()
-    assert comes_true(lambda: len(os.listdir("/proc/self/fd")) <= before)
+    assert comes_true(lambda: count_descriptors() <= before)
 
 
 def once(tmp_path: Path, harm: str, phase: str, **options: Any) -> Device:

@@ -29,12 +29,12 @@ from tests.drivers.isolated.isolated_cases import (
     Changing,
     Misbehaving,
     Unimportable,
-    comes_true,
     is_running,
     kill,
     model,
     reference,
 )
+from tests.waiting import comes_true
 
 X = np.array([1, -2, 3, -4], np.float32)
 

@@ -5,6 +5,7 @@ import socket
 import stat
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from nnapi.drivers.isolated.places import Place
 from nnapi.drivers.isolated.service import Service
 from nnapi.errors import BadDataError, DeadObjectError, UnavailableDeviceError
 from nnapi.runtime.executors.queue import Turnstile
-from tests.drivers.isolated.isolated_cases import comes_true, model, reference
+from tests.drivers.isolated.isolated_cases import model, reference
+from tests.waiting import comes_true
 
 X = np.array([1, -2, 3, -4], np.float32)
 
@@ -110,11 +112,15 @@ def test_priorities_hold_between_applications(path: Path, driver: Counting) -> N
     driver.ran.clear()
     driver.leave.clear()
     driver.begun = 0
+
+    def is_waiting(number: int) -> bool:
+        return len(driver.turnstile._waiting) == number
+
     threads = [threading.Thread(target=compiled.run, args=(X,), daemon=True) for compiled in [first, *waiting]]
     for number, thread in enumerate(threads):
         thread.start()
         assert comes_true(lambda: driver.begun == 1)
-        assert comes_true(lambda number=number: len(driver.turnstile._waiting) == number)
+        assert comes_true(partial(is_waiting, number))
     driver.leave.set()
     for thread in threads:
         thread.join()

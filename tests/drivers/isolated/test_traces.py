@@ -14,7 +14,8 @@ from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
 from nnapi.trace.systrace import to_ftrace
 from nnapi.trace.table import table, values
-from tests.drivers.isolated.isolated_cases import Misbehaving, comes_true, model
+from tests.drivers.isolated.isolated_cases import Misbehaving, model
+from tests.waiting import comes_true
 
 X = np.array([1, -2, 3, -4], np.float32)
 
