@@ -128,7 +128,8 @@ def test_what_depends_on_open_dimensions_is_refused(suffix: str, tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
-def test_everything_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("suffix", "reason"), [(".onnx", "ONNX has no"), (".tflite", "TFLite has no operator")])
+def test_everything_that_cannot_be_written_is_listed(suffix: str, reason: str, tmp_path: Path) -> None:
     model = nnapi.Model("mine")
     x, y, z = (model.add_operand(nnapi.tensor("float32", (2, 3)), name) for name in "xyz")
     rank = model.add_operand(nnapi.OperandType(nnapi.OperandCode.INT32))
@@ -137,8 +138,8 @@ def test_everything_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
     model.add_operation(OperationCode.TANH, [y], [z])
     model.identify_inputs_and_outputs([x], [z, rank])
     model.finish()
-    with pytest.raises(BadDataError, match=r"mine cannot be written as .onnx: RANK \(#1\): ONNX has no"):
-        nnapi.export(model, tmp_path / "rank.onnx")
+    with pytest.raises(BadDataError, match=rf"mine cannot be written as {suffix}: RANK \(#1\): {reason}"):
+        nnapi.export(model, tmp_path / f"rank{suffix}")
     assert not list(tmp_path.iterdir())
 
 

@@ -149,10 +149,8 @@ def over_time(
     require(count <= MOST_STEPS, f"its {count} steps are too many to write out")
     outputs: list[V] = []
     for time in reversed(range(count)) if backward else range(count):
-        inputs = (None if each is None else _at(writer, each, axis, time) for each in (x, aux))
-        now, beside = inputs
-        assert now is not None
-        states = step(now, beside, states)
+        beside = None if aux is None else _at(writer, aux, axis, time)
+        states = step(_at(writer, x, axis, time), beside, states)
         rows = states[0].shape
         outputs.append(writer.reshape(states[0], (1, *rows) if time_major else (rows[0], 1, rows[1])))
     ordered = outputs[::-1] if backward else outputs

@@ -81,6 +81,20 @@ def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
     )
 
 
+def list_operands(operands: Mapping[str, T | None]) -> list[T | None]:
+    """Weights, peepholes, biases and projection in the operations' order, which is TFLite's too. A peephole into the
+    gate that coupling removes is of no use: None stands in its place."""
+    is_coupled = operands.get(operand_name("input", "input")) is None
+    names = [slot.name for slot in cell_parameters()]
+    unused = operand_name("peephole", "input") if is_coupled else ""
+    return [None if name == unused else operands[name] for name in names]
+
+
+def list_norms(operands: Mapping[str, T | None]) -> list[T | None]:
+    """Weights of the layer normalisation, gate by gate."""
+    return [operands.get(operand_name("norm", gate)) for gate in GATES]
+
+
 # Declaration. Types of None follow the input.
 
 

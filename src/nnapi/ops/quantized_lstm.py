@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from nnapi.ops.lstm_parameters import (
     cell_of,
     cell_parameters,
     check_cell,
+    list_norms,
     norm_parameters,
 )
 from nnapi.ops.shapes import need_shape
@@ -81,6 +83,13 @@ def infer_shapes(
     return [output_in.shape, cell_state_in.shape, output_in.shape]
 
 
+def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:
+    """Of each gate before it is squashed: declared where there is layer normalisation."""
+    is_normalised = any(each is not None for each in list_norms(operands))
+    declared = {gate: operands[f"{gate}_intermediate_scale"] if is_normalised else None for gate in GATES}
+    return {gate: float(scale or GATE_SCALE) for gate, scale in declared.items()}
+
+
 @QUANTIZED_LSTM.kernel(kind="exact")
 def quantized_lstm(
     call: Call,
@@ -99,10 +108,11 @@ def quantized_lstm(
     x, h = _less_zero_point(input, x_type), _less_zero_point(output_in, h_type)
     c = cell_state_in.astype(np.int64)
     exponent = need_value(power_of_two(c_type.scale), f"cell_state_in has scale {c_type.scale}, no power of two")
+    scales = gate_scales(operands)
     state_bits, state_scale = exponent + 15, 2.0**exponent
 
     def gate(name: str, c: Array) -> Array:
-        target = operands[f"{name}_intermediate_scale"] if cell.norm else GATE_SCALE
+        target = scales[name]
         # Without normalisation the bias is in units of the input's products, else in those of the normalised gate.
         bias = 0 if cell.norm else cell.bias[name]
         z = saturate(_rescale(sums(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))

@@ -175,8 +175,8 @@ BARELY_TOO_LARGE = {
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        (features("peephole", "projection"), {}, "the engine's integers are wrong where a cell has peepholes and a"),
-        (features("projection"), {"proj_clip": 0.5}, "proj_clip is 0.5: the engine clips codes of the projection"),
+        (features("peephole", "projection"), {}, "TFLite's integers are wrong where a cell has peepholes and a"),
+        (features("projection"), {"proj_clip": 0.5}, "proj_clip is 0.5: TFLite clips codes of the projection"),
         (features(), {"forget_gate_bias": np.full(UNITS, 2**31 - 1)}, "sums of the forget gate may overflow"),
         (features(), BARELY_TOO_LARGE, "sums of the forget gate may overflow"),
     ],

@@ -11,30 +11,40 @@ from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
 
 
-def detect(
-    deltas: Tensor, scores: Tensor, anchors: Tensor, options: Mapping[str, Any], results: Sequence[Tensor], first: int
-) -> list[Operator]:
-    """The operators that give scores, boxes, labels from ``first`` on, and their count. TFLite gives all as float32,
-    and leaves places without a detection as they were."""
-    from flatbuffers import flexbuffers  # only detectors need it
+def find_obstacle(scores: Tensor, numbers: Mapping[str, Any]) -> str:
+    """Why TFLite's operation does not compute a call of DETECTION_POSTPROCESSING, or nothing."""
+    threshold, labels = numbers["iou_threshold"], numbers["max_classes_per_detection"]
+    if scores.shape[0] != 1:
+        return f"scores has {scores.shape[0]} images, TFLite's operation takes one"
+    if not 0 < threshold <= 1:
+        return f"iou_threshold is {threshold}, TFLite takes one above 0 and at most 1"
+    if not numbers["use_regular_nms"] and labels != 1:
+        return f"max_classes_per_detection is {labels}: TFLite orders labels of equal scores otherwise"
+    return ""
 
+
+def detect(
+    scores: Tensor, deltas: Tensor, anchors: Tensor, numbers: Mapping[str, Any], results: Sequence[Tensor]
+) -> list[Operator]:
+    """The operators that give scores, boxes, labels and their count, by the numbers of NNAPI's call. TFLite gives all
+    as float32, and leaves places without a detection as they were."""
     found, boxes, labels, count = results
     raw_boxes, raw_labels, raw_found = boxes.like(), labels.like(type="f32"), found.like()
     raw_count = count.like(type="f32")
     outputs = [raw_boxes, raw_labels, raw_found, raw_count]
-    content = bytes(flexbuffers.Dumps(dict(options)))
+    options = {"content": _content(numbers, scores.shape[2] - 1)}
     operators = []
     if deltas.shape[2] > 4:
         boxes_alone = deltas.like(shape=(*deltas.shape[:2], 4))
         operators.append(Operator("SLICE", [deltas, constant([0, 0, 0]), constant(boxes_alone.shape)], [boxes_alone]))
         deltas = boxes_alone
-    operators.append(Operator(DETECTION, [deltas, scores, anchors], outputs, {"content": content}))
+    operators.append(Operator(DETECTION, [deltas, scores, anchors], outputs, options))
     operators += _where_found(raw_found, raw_count, found)
     operators += _where_found(raw_boxes, raw_count, boxes)
     named = raw_labels
-    if first:
+    if numbers["background_in_labels"]:
         named = raw_labels.like()
-        offset = constant([first], "f32")
+        offset = constant([1], "f32")
         operators.append(Operator("ADD", [raw_labels, offset], [named], {"activation": 0}))
     kept = raw_labels.like()
     operators += _where_found(named, raw_count, kept)
@@ -42,9 +52,22 @@ def detect(
     return [*operators, Operator("CAST", [kept], [labels], casts), Operator("CAST", [raw_count], [count], casts)]
 
 
-def above(threshold: float) -> float:
-    """TFLite takes scores from the threshold on, the operation those above it."""
-    return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
+def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
+    """The options as TFLite keeps them. It takes scores from the threshold on, NNAPI's operation those above it."""
+    from flatbuffers import flexbuffers  # only detectors need it
+
+    above = np.nextafter(np.float32(numbers["score_threshold"]), np.float32(np.inf))
+    options = {
+        "max_detections": numbers["max_num_detections"],
+        "max_classes_per_detection": 1,
+        "detections_per_class": numbers["max_detections_per_class"],
+        "use_regular_nms": numbers["use_regular_nms"],
+        "nms_score_threshold": float(above),
+        "nms_iou_threshold": float(numbers["iou_threshold"]),
+        "num_classes": classes,
+        **{f"{side}_scale": float(numbers[f"scale_{side}"]) for side in "yxhw"},
+    }
+    return bytes(flexbuffers.Dumps(options))
 
 
 def _where_found(values: Tensor, count: Tensor, out: Tensor) -> list[Operator]:

@@ -13,15 +13,14 @@ from nnapi.drivers.lowering import Unsupported, require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
+from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
 from nnapi.ops.lstm_cell import Options
-from nnapi.ops.lstm_parameters import GATES, SQUASHED, Cell, cell_of, operand_name
+from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands, operand_name
+from nnapi.ops.quantized_lstm import gate_scales
 
 Arguments = dict[str, Tensor | None]
-TANH = 4
-SQUASHING = (1, 3, TANH)
-"""Activations that the engine computes: it leaves the output as it was where there is none, and knows no LOGISTIC."""
-GATE_SCALE = 2.0**-12
-"""Of a gate in integers before it is squashed."""
+SQUASHING = (1, 3, 4)
+"""RELU, RELU6 and TANH, which the engine computes: it leaves the output as it was without one, and has no LOGISTIC."""
 LARGEST_SUM = 2.0**31
 """Beyond which the engine's 32-bit sums overflow."""
 
@@ -41,7 +40,7 @@ def lstm(
     scratch, hidden, cell = (context.result(position) for position in range(3))
     zeros = constant(np.zeros(scratch.shape), "f32")
     context.emit("ZEROS_LIKE", [zeros], scratch)
-    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *_norms(operands)]
+    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *list_norms(operands)]
     options = _options(Options(activation, cell_clip, proj_clip))
     context.operators.append(Operator("LSTM", inputs, [hidden, cell], options))
     return scratch, hidden, cell, hidden
@@ -60,7 +59,7 @@ def sequence_lstm(
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:
     out, cell = context.result(), cell_state_in.like()
-    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *_norms(operands)]
+    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *list_norms(operands)]
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
     context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options))
     if len(context.call.results) == 1:
@@ -94,7 +93,7 @@ def both_directions_lstm(
         for gate, weights in cell.aux.items():
             own[operand_name("input", gate)] = join(context, [cell.input[gate], weights], 1)
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
-        known = [*_cell_inputs(context, x, own), hidden, state, *_norms(own)]
+        known = [*_cell_inputs(context, x, own), hidden, state, *list_norms(own)]
         context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))
         outputs.append(out)
         states += [step_of(context, out, time_major), after]
@@ -103,14 +102,9 @@ def both_directions_lstm(
 
 
 def _cell_inputs(context: Context, input: Tensor, operands: Arguments) -> list[Tensor | None]:
-    """Input, weights, peepholes, biases and projection, in the engine's order, which is the operation's."""
-    names = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
-    names += [operand_name("peephole", gate) for gate in SQUASHED] + [operand_name("bias", gate) for gate in GATES]
-    names += ["projection_weights", "projection_bias"]
-    if operands.get(operand_name("input", "input")) is None:
-        operands = {**operands, operand_name("peephole", "input"): None}  # of no use, and not taken
+    """Input, weights, peepholes, biases and projection."""
     _need_room(context, operands["projection_weights"])
-    return [input, *(operands[name] for name in names)]
+    return [input, *list_operands(operands)]
 
 
 def _need_room(context: Context, projection: Tensor | None) -> None:
@@ -122,10 +116,6 @@ def _need_room(context: Context, projection: Tensor | None) -> None:
         require(
             outputs <= cells, f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"
         )
-
-
-def _norms(operands: Arguments) -> list[Tensor | None]:
-    return [operands.get(operand_name("norm", gate)) for gate in GATES]
 
 
 def _options(options: Options) -> dict[str, Any]:
@@ -154,25 +144,16 @@ def quantized_lstm(
 ) -> Sequence[Tensor]:
     """The engine's integers are the operation's."""
     cell: Cell[Tensor] = cell_of(operands)
-    require(not proj_clip, f"proj_clip is {proj_clip}: the engine clips codes of the projection, not its numbers")
-    require(
-        not (cell.peephole and cell.projection),
-        "the engine's integers are wrong where a cell has peepholes and a projection",
-    )
     hidden, state, output = (context.result(position) for position in range(3))
-    require(
-        hidden.same_codes(output),
-        "output_state_out and output differ in scale or zero point: the engine has one result for both",
-    )
-    scales = [operands[f"{gate}_intermediate_scale"] if cell.norm else GATE_SCALE for gate in GATES]
-    for gate, scale in zip(GATES, scales, strict=True):
+    obstacle = find_obstacle(proj_clip, bool(cell.peephole), bool(cell.projection), hidden, output)
+    require(not obstacle, obstacle)
+    scales = gate_scales(operands)
+    for gate, scale in scales.items():
         _need_exact(context, cell, gate, input, output_in, scale)
-    inputs = [*_cell_inputs(context, input, operands), output_in, cell_state_in, *_norms(operands)]
+    inputs = [*_cell_inputs(context, input, operands), output_in, cell_state_in, *list_norms(operands)]
     require(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
-    intermediates = [Tensor("i16", (1,), float(scale or GATE_SCALE)) for scale in scales]
-    intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
-    options = _options(Options(TANH, cell_clip or 0.0, 0.0))
-    context.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
+    codes = (float(hidden_state_scale), hidden_state_zero_point)
+    context.operators.append(cell_operator(inputs, [hidden, state], scales.values(), codes, cell_clip))
     return hidden, state, hidden
 
 

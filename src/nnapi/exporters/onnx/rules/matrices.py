@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
@@ -33,40 +34,18 @@ def _filter(context: Context, filter: Value, axis: int) -> Value:
 
 
 @lower(Op.CONV_2D)
-def conv_2d(
-    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
-) -> Value:
-    return _convolve(context, input, context.to_nchw(filter), bias, padding, stride, dilation, 1)
-
-
 @lower(Op.GROUPED_CONV_2D)
-def grouped_conv_2d(
-    context: Context,
-    input: Value,
-    filter: Value,
-    bias: Value,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    num_groups: int,
+def conv_2d(
+    context: Context, input: Value, filter: Value, bias: Value, num_groups: int = 1, **window: tuple[Any, Any]
 ) -> Value:
-    return _convolve(context, input, context.to_nchw(filter), bias, padding, stride, dilation, num_groups)
+    return _convolve(context, input, context.to_nchw(filter), bias, num_groups, **window)
 
 
 @lower(Op.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(
-    context: Context,
-    input: Value,
-    filter: Value,
-    bias: Value,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    multiplier: int,
+    context: Context, input: Value, filter: Value, bias: Value, multiplier: int, **window: tuple[Any, Any]
 ) -> Value:
-    return _convolve(
-        context, input, context.transpose(filter, (3, 0, 1, 2)), bias, padding, stride, dilation, input.shape[3]
-    )
+    return _convolve(context, input, context.transpose(filter, (3, 0, 1, 2)), bias, input.shape[3], **window)
 
 
 def _convolve(
@@ -74,10 +53,10 @@ def _convolve(
     input: Value,
     filter: Value,
     bias: Value,
+    groups: int,
     padding: Padding,
     stride: Pair,
     dilation: Pair,
-    groups: int,
 ) -> Value:
     out = context.result()
     x = context.real(context.to_nchw(input))

@@ -13,13 +13,12 @@ from nnapi.drivers.lowering import require
 from nnapi.exporters import cells
 from nnapi.exporters.tflite.context import RULES, Context, lower
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.ops.lstm_parameters import GATES, SQUASHED, operand_name
+from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
+from nnapi.ops.lstm_parameters import list_norms, list_operands
+from nnapi.ops.quantized_lstm import gate_scales
 
-TANH = 4
-ACTIVATIONS = (1, 3, TANH)
-"""Those of an LSTM that TFLite's computes, in its numbers."""
-GATE_SCALE = 2.0**-12
-"""Of a gate in integers before it is squashed."""
+ACTIVATIONS = (1, 3, 4)
+"""RELU, RELU6 and TANH, those of an LSTM that TFLite's computes, in its numbers."""
 
 cells.register(RULES)
 
@@ -44,7 +43,7 @@ def sequence_lstm(
         numbers = {"activation": activation, "cell_clip": cell_clip, "proj_clip": proj_clip, "time_major": time_major}
         written: Sequence[Tensor] = cells.sequence_lstm(context, input, **states, **numbers, **operands)  # type: ignore[arg-type]
         return written
-    inputs = [input, *_learnt(operands), output_state_in, cell_state_in, *_norms(operands)]
+    inputs = [input, *list_operands(operands), output_state_in, cell_state_in, *list_norms(operands)]
     options = {
         "activation": activation,
         "cell_clip": float(cell_clip),
@@ -70,32 +69,13 @@ def quantized_lstm(
 ) -> Sequence[Tensor]:
     """One step in integers, which are TFLite's too."""
     hidden, state, output = (context.result(position) for position in range(3))
-    norms, learnt = _norms(operands), _learnt(operands)
-    has_peephole = any(operands[operand_name("peephole", gate)] is not None for gate in SQUASHED)
-    require(not proj_clip, "TFLite clips codes of the projection, not its numbers")
-    require(
-        not (has_peephole and operands["projection_weights"] is not None),
-        "TFLite's integers are wrong where a cell has peepholes and a projection",
-    )
-    require(hidden.same_codes(output), "TFLite has one result for output_state_out and output, which differ in scale")
-    require(all(each is None or each.is_constant for each in (*learnt, *norms)), "its weights are computed")
-    scales = [operands[f"{gate}_intermediate_scale"] if any(norms) else GATE_SCALE for gate in GATES]
-    intermediates = [Tensor("i16", (1,), float(scale or GATE_SCALE)) for scale in scales]
-    intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
-    inputs = [input, *learnt, output_in, cell_state_in, *norms]
-    options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}
-    context.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
+    norms, weights = list_norms(operands), list_operands(operands)
+    has_peephole = any(each is not None for each in weights[8:11])
+    obstacle = find_obstacle(proj_clip, has_peephole, operands["projection_weights"] is not None, hidden, output)
+    require(not obstacle, obstacle)
+    require(all(each is None or each.is_constant for each in (*weights, *norms)), "its weights are computed")
+    inputs = [input, *weights, output_in, cell_state_in, *norms]
+    codes = (float(hidden_state_scale), hidden_state_zero_point)
+    scales = gate_scales(operands).values()
+    context.operators.append(cell_operator(inputs, [hidden, state], scales, codes, cell_clip))
     return hidden, state, hidden
-
-
-def _learnt(operands: dict[str, Tensor | None]) -> list[Tensor | None]:
-    """Weights, peepholes, biases and projection, in TFLite's order, which is the operation's."""
-    names = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
-    names += [operand_name("peephole", gate) for gate in SQUASHED] + [operand_name("bias", gate) for gate in GATES]
-    if operands[operand_name("input", "input")] is None:
-        operands = {**operands, operand_name("peephole", "input"): None}  # of no use, and not taken
-    return [operands[name] for name in (*names, "projection_weights", "projection_bias")]
-
-
-def _norms(operands: dict[str, Tensor | None]) -> list[Tensor | None]:
-    return [operands.get(operand_name("norm", gate)) for gate in GATES]

@@ -1,0 +1,37 @@
+"""TFLite's LSTM cell in integers, as NNAPI's QUANTIZED_LSTM has its operands and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nnapi.formats.tflite.graph import Operator, Tensor
+
+TANH = 4
+
+
+def find_obstacle(
+    proj_clip: float | None, has_peephole: bool, has_projection: bool, hidden: Tensor, output: Tensor
+) -> str:
+    """Why TFLite's cell does not compute a call; ``hidden`` is its output_state_out. Or nothing."""
+    if proj_clip:
+        return f"proj_clip is {proj_clip}: TFLite clips codes of the projection, not its numbers"
+    if has_peephole and has_projection:
+        return "TFLite's integers are wrong where a cell has peepholes and a projection"
+    if not hidden.same_codes(output):
+        return "output_state_out and output differ in scale or zero point: TFLite has one result for both"
+    return ""
+
+
+def cell_operator(
+    inputs: list[Tensor | None],
+    results: list[Tensor],
+    gate_scales: Iterable[float],
+    hidden_state: tuple[float, int],
+    cell_clip: float | None,
+) -> Operator:
+    """One step: ``results`` are hidden state and cell state, ``gate_scales`` those of input, forget, cell and output
+    gate before they are squashed, ``hidden_state`` scale and zero point of the state before its projection."""
+    intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales]
+    intermediates.append(Tensor("i8", (1,), *hidden_state))
+    options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}
+    return Operator("LSTM", inputs, results, options, intermediates)
