@@ -17,8 +17,13 @@ def test_looks_that_see_something_go_on() -> None:
     assert looks(AdaptiveSpin(), 100, True) == 100
 
 
-def test_every_other_look_is_enough() -> None:
-    assert looks(AdaptiveSpin(), 100, False, True) == 100
+def test_every_third_look_is_enough() -> None:
+    """So that calls of which every other one comes soon after the one before are far from the edge."""
+    assert looks(AdaptiveSpin(), 100, False, False, True) == 100
+
+
+def test_every_fifth_look_is_not_enough() -> None:
+    assert looks(AdaptiveSpin(), 100, False, False, False, False, True) < 50
 
 
 def test_looks_in_vain_become_rare() -> None:

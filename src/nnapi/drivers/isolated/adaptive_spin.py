@@ -7,7 +7,10 @@ as on a busy machine, it takes one away, and where the answer takes long it is i
 from __future__ import annotations
 
 MISSES = 4
-"""Looks in vain, less those that were not, after which there is a rest."""
+"""Looks in vain, less what those that were not make up for, after which there is a rest."""
+WORTH = 2
+"""Looks in vain that one makes up for which was not: sleep and waking take as long as two of them on a quiet machine,
+and longer than that where a processor that has nothing to do is switched off."""
 REST = 32
 """Waits that sleep at once until the next trial."""
 
@@ -28,8 +31,7 @@ class AdaptiveSpin:
     def note(self, seen: bool) -> None:
         """Whether a look saw what it waited for."""
         if seen:
-            if self._misses:
-                self._misses -= 1
+            self._misses = max(0, self._misses - WORTH)
             return
         self._misses += 1
         if self._misses >= MISSES:
