@@ -30,6 +30,7 @@ ROWS = [
 RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 ALIASES = {
     "drivers": "drivers.base",
+    "drivers.answers": "drivers.base",
     "drivers.installed": "drivers.base",
     "drivers.lowering": "drivers.base",
     "drivers.prepared": "drivers.base",

@@ -19,6 +19,7 @@ WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "examples"
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
+    "drivers/answers.py": "runtime/executors/test_deadline.py",
     "capi/calls.py": "capi/test_functions.py",
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/support.py": "clients/test_clients.py",

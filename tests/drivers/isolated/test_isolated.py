@@ -78,7 +78,7 @@ def test_runs_and_bursts(isolated: Isolated) -> None:
         assert second.tolist() == [5, 2, 7, 0]
 
 
-def test_a_session_has_a_lane_of_its_own(isolated: Isolated) -> None:
+def test_a_session_has_a_channel_of_its_own(isolated: Isolated) -> None:
     made = isolated.prepare(model(), PrepareOptions())
     assert isinstance(made, Sessions)
     session = made.session()
@@ -101,7 +101,7 @@ def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:
     compile(model("neg"), device)
     assert driver.pid == pid, "one process for all"
     device.close()
-    assert not is_running(pid)
+    assert comes_true(lambda: not is_running(pid))
     with pytest.raises(DeadObjectError, match="it was closed"):
         raise driver_error(first)
     device.wait()

@@ -20,7 +20,7 @@ from nnapi.drivers.base import (
     PrepareOptions,
     Verdict,
 )
-from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.prepared import RemotePrepared
 from nnapi.drivers.isolated.process import Process
@@ -76,7 +76,7 @@ class Isolated:
         self._known = known if known is not None or isinstance(driver, str | type) else _as_driver(driver)
         self._patience, self._grace = patience, grace
         self._connection: Connection | None = None
-        self._greeting: values.Greeting | None = None
+        self._greeting: plain_values.Greeting | None = None
         self._changed = ""
         self._lock = threading.Lock()
 
@@ -95,7 +95,7 @@ class Isolated:
         message = connection.call({"kind": "verdicts", "model": connection.model(model)})
         message.close()
         with connection.read_answer(message) as body:
-            return values.to_verdicts(model, body["verdicts"])
+            return plain_values.to_verdicts(model, body["verdicts"])
 
     def prepare(self, model: Model, options: PrepareOptions) -> RemotePrepared:
         return RemotePrepared(model, self.connect, lambda connection: _prepare(connection, model, options))
@@ -173,7 +173,7 @@ class Isolated:
         connection.name = greeting.info.name
         return connection
 
-    def _need_greeting(self) -> values.Greeting:
+    def _need_greeting(self) -> plain_values.Greeting:
         return self._greeting or self.connect().greeting
 
 
@@ -193,7 +193,7 @@ def _as_driver(driver: Any) -> Driver | None:
 
 
 def _prepare(connection: Connection, model: Model, options: PrepareOptions) -> int:
-    body = {"kind": "prepare", "model": connection.model(model), "options": values.of_options(options)}
+    body = {"kind": "prepare", "model": connection.model(model), "options": plain_values.of_options(options)}
     return _number(connection, body, (), options.deadline)
 
 
@@ -206,7 +206,7 @@ def _restore(connection: Connection, model: Model, entry: CacheEntry, options: P
         body = {
             "kind": "restore",
             "model": connection.model(model),
-            "options": values.of_options(options),
+            "options": plain_values.of_options(options),
             "size": os.fstat(descriptor).st_size,
             "length": len(entry.content),
         }

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.drivers.isolated.plain_values import of_bytes
 from nnapi.drivers.isolated.protocol import is_sealed, shared_file
-from nnapi.drivers.isolated.values import of_bytes
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 KEPT = 1 << 20
-"""Bytes up to which a lane keeps an arena for its next message."""
+"""Bytes up to which a channel keeps an arena for its next message."""
 ALIGNED = 64
 """Bytes to which everything in an arena is aligned."""
 

@@ -1,4 +1,4 @@
-"""The application's side of one process of a driver, from its start to its end: lanes, calls, models."""
+"""The application's side of one process of a driver, from its start to its end: channels, calls, models."""
 
 from __future__ import annotations
 
@@ -12,15 +12,27 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from nnapi.drivers.answers import late_error
 from nnapi.drivers.base import DriverDiedError
-from nnapi.drivers.isolated import values
-from nnapi.drivers.isolated.client_lane import Binding, ClientLane
+from nnapi.drivers.isolated import plain_values
+from nnapi.drivers.isolated.channel import (
+    ANSWER,
+    BINDING,
+    DONE,
+    LONG_SPIN,
+    NANOSECONDS,
+    REQUEST,
+    SIZE,
+    SPIN,
+    STATUS,
+    bell,
+)
+from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
 from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.lane import ANSWER, BINDING, DONE, LONG_SPIN, NANOSECONDS, REQUEST, SIZE, SPIN, STATUS, bell
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send, shared_file
 from nnapi.drivers.isolated.service import Peer
-from nnapi.errors import MissedDeadlineTransientError, NnapiError
+from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.trace import spans
 
@@ -38,15 +50,15 @@ class Connection:
         ``grace`` seconds beyond one, is ended."""
         self.name, self._patience, self._grace = name, patience, grace
         self._lock = threading.Lock()
-        self._lanes: list[ClientLane] = []
-        self._idle: list[ClientLane] = []
+        self._channels: list[ClientChannel] = []
+        self._idle: list[ClientChannel] = []
         self._models: weakref.WeakKeyDictionary[Model, int] = weakref.WeakKeyDictionary()
         self._released: deque[tuple[str, int]] = deque()
         self._active: list[None] = []
         self._end: tuple[str, bool] | None = None
         self._process = start()
         self.pid = self._process.pid
-        self._finalizer = weakref.finalize(self, _abandon, self._process, self._lanes)
+        self._finalizer = weakref.finalize(self, _abandon, self._process, self._channels)
         self._finalizer.atexit = False  # a trace may still be read
         self._recorder: weakref.ref[spans.Recorder] | None = None
         self._recordings = 0
@@ -61,7 +73,7 @@ class Connection:
     def is_alive(self) -> bool:
         return self._end is None
 
-    def _greet(self, hello: Body) -> values.Greeting:
+    def _greet(self, hello: Body) -> plain_values.Greeting:
         main = self._process.connection
         try:
             send(main, {"kind": "hello", **hello})
@@ -76,40 +88,40 @@ class Connection:
         main.setblocking(False)
         message.close()
         with self.read_answer(message) as body:
-            return values.to_greeting(body)
+            return plain_values.to_greeting(body)
 
-    # Lanes
+    # Channels
 
-    def take(self) -> ClientLane:
-        """A lane that is nobody else's until it is put back."""
+    def take(self) -> ClientChannel:
+        """A channel that is nobody else's until it is put back."""
         if self._end is not None:
             raise self.note_death()
         try:
             return self._idle.pop()  # atomic
         except IndexError:
-            return self._new_lane()
+            return self._new_channel()
 
-    def put(self, lane: ClientLane) -> None:
-        """Give a lane back, unless a call has lost it."""
-        if not lane.is_lost:
-            self._idle.append(lane)
+    def put(self, channel: ClientChannel) -> None:
+        """Give a channel back, unless a call has lost it."""
+        if not channel.is_lost:
+            self._idle.append(channel)
             if self._end is not None:
                 self._close_idle()
 
-    def drop(self, lane: ClientLane) -> None:
-        """Give up a lane on which an answer may still come."""
+    def drop(self, channel: ClientChannel) -> None:
+        """Give up a channel on which an answer may still come."""
         with self._lock:
-            if lane in self._lanes:
-                self._lanes.remove(lane)
-        lane.is_lost = True
-        lane.close()
+            if channel in self._channels:
+                self._channels.remove(channel)
+        channel.is_lost = True
+        channel.close()
 
-    def _new_lane(self) -> ClientLane:
+    def _new_channel(self) -> ClientChannel:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        page = shared_file(SIZE, "nnapi-lane")
+        page = shared_file(SIZE, "nnapi-channel")
         bells = bell(), bell()
         try:
-            send(self._process.connection, {"kind": "lane"}, [theirs.fileno(), page, *bells])
+            send(self._process.connection, {"kind": "channel"}, [theirs.fileno(), page, *bells])
         except OSError:
             ours.close()
             for descriptor in (page, *bells):
@@ -117,59 +129,59 @@ class Connection:
             raise self.note_death() from None
         finally:
             theirs.close()
-        lane = ClientLane(ours, page, bells[1], bells[0])
+        channel = ClientChannel(ours, page, bells[1], bells[0])
         process = self._process.descriptor
         if process is not None:
-            lane.watch(process)
+            channel.watch(process)
         with self._lock:
-            self._lanes.append(lane)
-        return lane
+            self._channels.append(channel)
+        return channel
 
     # Calls
 
     def call(self, body: Body, descriptors: Sequence[int] = (), deadline: int | None = None) -> Message:
         """What the driver answers; what it raised is raised. The message is the caller's to close."""
-        lane = self.take()
+        channel = self.take()
         try:
-            message = self.exchange(lane, body, descriptors, deadline)
+            message = self.exchange(channel, body, descriptors, deadline)
         finally:
-            self.put(lane)
+            self.put(channel)
         with self.read_answer(message):
             return message
 
-    def exchange(self, lane: ClientLane, body: Body, descriptors: Sequence[int], deadline: int | None) -> Message:
-        """What the driver answers on a lane, errors too. Where this raises, the lane is lost."""
+    def exchange(self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None) -> Message:
+        """What the driver answers on a channel, errors too. Where this raises, the channel is lost."""
         self._tell_released()
         self._active.append(None)
         if spans.active:
             body = self._add_trace(body)
         try:
-            message = self._exchange(lane, body, descriptors, deadline)
+            message = self._exchange(channel, body, descriptors, deadline)
         except BaseException:
-            self.drop(lane)
+            self.drop(channel)
             raise
         finally:
             self._active.pop()
         if message is None:
-            lane.is_lost = True
-            threading.Thread(target=self._await_late, args=(lane,), name="nnapi-late", daemon=True).start()
-            raise MissedDeadlineTransientError(f"{self.name} did not answer within the time limit")
+            channel.is_lost = True
+            threading.Thread(target=self._await_late, args=(channel,), name="nnapi-late", daemon=True).start()
+            raise late_error(self.name)
         return message
 
     def _exchange(
-        self, lane: ClientLane, body: Body, descriptors: Sequence[int], deadline: int | None
+        self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None
     ) -> Message | None:
         """What the driver answers; None where it did not answer in time."""
         message = None
         try:
-            send(lane.socket, body, descriptors)
-            ready = lane.wait_for_message(deadline / 1e9 + LATE if deadline is not None else self._patience_ends())
+            send(channel.socket, body, descriptors)
+            ready = channel.wait_for_message(deadline / 1e9 + LATE if deadline is not None else self._patience_ends())
             if ready is None and deadline is not None:
                 return None
             if ready is None:
                 raise self.end(f"it did not answer for {self._patience:g} s")
-            if lane.socket.fileno() in ready:
-                message = receive(lane.socket)
+            if channel.socket.fileno() in ready:
+                message = receive(channel.socket)
         except Violation as violation:
             raise self.end(f"it sent garbage: {violation}") from None
         except OSError:
@@ -183,33 +195,33 @@ class Connection:
         """For a block that reads an answer: an error in it is raised, and a mistake in it is the end of the process."""
         try:
             if "error" in message.body:
-                raise values.to_error(message.body["error"])
+                raise plain_values.to_error(message.body["error"])
             yield message.body
-        except values.WRONG as error:
+        except plain_values.WRONG as error:
             message.close()
             raise self.end(f"it sent garbage: {type(error).__name__}: {error}") from None
         except BaseException:
             message.close()
             raise
 
-    def run(self, lane: ClientLane, binding: Binding, is_burst: bool) -> bool:
+    def run(self, channel: ClientChannel, binding: Binding, is_burst: bool) -> bool:
         """Run what is bound; whether it went well."""
-        words, active = lane.words, self._active
-        lane.runs = number = lane.runs + 1
+        words, active = channel.words, self._active
+        channel.runs = number = channel.runs + 1
         words[BINDING] = binding.number
         active.append(None)
         try:
-            lane.tell(REQUEST, number)
+            channel.tell(REQUEST, number)
             # An answer is looked for when it can be there. While others compute too, that would keep them from it.
             spin = LONG_SPIN if is_burst else 0 if len(active) > 1 else min(SPIN + words[NANOSECONDS], LONG_SPIN)
-            others = lane.wait(ANSWER, number - 1, spin, None if self._patience is None else self._patience_ends())
+            others = channel.wait(ANSWER, number - 1, spin, None if self._patience is None else self._patience_ends())
             if others is None:
                 raise self.end(f"it did not answer for {self._patience:g} s")
             if others:
                 raise self.note_death()
             return words[STATUS] == DONE
         except BaseException:
-            self.drop(lane)
+            self.drop(channel)
             raise
         finally:
             active.pop()
@@ -217,22 +229,22 @@ class Connection:
     def _patience_ends(self) -> float | None:
         return None if self._patience is None else time.monotonic() + self._patience
 
-    def _await_late(self, lane: ClientLane) -> None:
-        ready = lane.wait_for_message(time.monotonic() + self._grace)
+    def _await_late(self, channel: ClientChannel) -> None:
+        ready = channel.wait_for_message(time.monotonic() + self._grace)
         if ready is None:
             self.end(f"it did not answer for {self._grace:g} s after the time limit")
-            self.drop(lane)
+            self.drop(channel)
             return
         with suppress(Violation, OSError):
-            message = receive(lane.socket) if lane.socket.fileno() in ready else None
+            message = receive(channel.socket) if channel.socket.fileno() in ready else None
             if message is not None:
                 message.close()
                 if isinstance(number := message.body.get("prepared"), int):
                     self.release("prepared", number)
-                lane.is_lost = False
-                self.put(lane)
+                channel.is_lost = False
+                self.put(channel)
                 return
-        self.drop(lane)
+        self.drop(channel)
         self.note_death()
 
     # Traces
@@ -256,7 +268,7 @@ class Connection:
             message = self.call({"kind": "spans"})
             message.close()
             with self.read_answer(message) as body:
-                return [values.to_span(span, self.pid) for span in body["spans"]]
+                return [plain_values.to_span(span, self.pid) for span in body["spans"]]
         except NnapiError:
             return []
 
@@ -267,7 +279,7 @@ class Connection:
         with self._lock:
             number = self._models.get(model, 0)
         if not number:
-            described, arrays = values.of_model(model)
+            described, arrays = plain_values.of_model(model)
             layout, descriptors = lay_out(arrays)
             try:
                 message = self.call({"kind": "model", "model": described, "layout": layout}, descriptors)
@@ -289,9 +301,9 @@ class Connection:
             return
         self._released.append((kind, number))
         if kind == "prepared":
-            for lane in list(self._lanes):
-                for key in [key for key in list(lane.bindings) if key[0] == number]:
-                    lane.bindings.pop(key, None)
+            for channel in list(self._channels):
+                for key in [key for key in list(channel.bindings) if key[0] == number]:
+                    channel.bindings.pop(key, None)
         background.do(self._tell_released)
 
     def _tell_released(self) -> None:
@@ -356,18 +368,18 @@ class Connection:
         self._end = ("it belongs to the process that this one was forked from", False)
         self._lock = threading.Lock()
         self._finalizer.detach()
-        for lane in self._lanes:
-            lane.close()
+        for channel in self._channels:
+            channel.close()
         self._idle.clear()
         self._process.forget()
 
 
-def _abandon(process: Process | Peer, lanes: list[ClientLane]) -> None:
+def _abandon(process: Process | Peer, channels: list[ClientChannel]) -> None:
     """End a process that nobody refers to any more, or that this one's end leaves alone."""
     process.end()
     process.close()
-    for lane in lanes:
-        lane.close()
+    for channel in channels:
+        channel.close()
 
 
 _connections: weakref.WeakSet[Connection] = weakref.WeakSet()

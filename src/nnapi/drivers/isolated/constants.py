@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.drivers.isolated.plain_values import of_bytes
 from nnapi.drivers.isolated.protocol import MOST_DESCRIPTORS, is_sealed, memory_file
-from nnapi.drivers.isolated.values import of_bytes
 from nnapi.errors import BadDataError, need
 from nnapi.model.memory import Memory, mappings
 from nnapi.model.operand import Array

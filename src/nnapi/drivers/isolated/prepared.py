@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Request
-from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, round_up
-from nnapi.drivers.isolated.client_lane import Binding, ClientLane
+from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.prepared import check_deadline
@@ -71,54 +71,54 @@ class RemotePrepared:
             raise death
         check_deadline(request)
         handle = self.handle()
-        lane = self._take(handle.connection)
+        channel = self._take(handle.connection)
         try:
-            return self._execute(handle, lane, request)
+            return self._execute(handle, channel, request)
         finally:
-            self._put(handle.connection, lane)
+            self._put(handle.connection, channel)
 
-    def _execute(self, handle: Handle, lane: ClientLane, request: Request) -> Outcome:
+    def _execute(self, handle: Handle, channel: ClientChannel, request: Request) -> Outcome:
         connection = handle.connection
-        places, free = copy_in(lane.arena, request.inputs, 0)
+        places, free = copy_in(channel.arena, request.inputs, 0)
         body = {
             "kind": "execute",
             "prepared": handle.number,
             "free": free,
             "deadline": request.deadline,
             "loop_timeout": request.loop_timeout,
-            "attributes": values.of_attributes(request.attributes),
+            "attributes": plain_values.of_attributes(request.attributes),
         }
         if places is not None:
-            message = connection.exchange(lane, {**body, "inputs": places}, (), request.deadline)
+            message = connection.exchange(channel, {**body, "inputs": places}, (), request.deadline)
         else:
             size = free + sum(round_up(type.nbytes) for type in self._outputs) + 1
-            with new_arena(size) as (lane.arena, descriptor):
-                places, _ = copy_in(lane.arena, request.inputs, 0)
+            with new_arena(size) as (channel.arena, descriptor):
+                places, _ = copy_in(channel.arena, request.inputs, 0)
                 body |= {"inputs": places, "arena": size}
-                message = connection.exchange(lane, body, [descriptor], request.deadline)
+                message = connection.exchange(channel, body, [descriptor], request.deadline)
         message.close()
         with connection.read_answer(message) as answer:
             if "needs" not in answer:
-                return self._outcome(lane, answer)
+                return self._outcome(channel, answer)
             size = int(answer["needs"])
             times = answer
-        with new_arena(size) as (lane.arena, descriptor):
-            message = connection.exchange(lane, {"kind": "deliver", "arena": size}, [descriptor], request.deadline)
+        with new_arena(size) as (channel.arena, descriptor):
+            message = connection.exchange(channel, {"kind": "deliver", "arena": size}, [descriptor], request.deadline)
         message.close()
         with connection.read_answer(message) as answer:
-            return self._outcome(lane, {**times, **answer})
+            return self._outcome(channel, {**times, **answer})
 
-    def _outcome(self, lane: ClientLane, answer: Body) -> Outcome:
+    def _outcome(self, channel: ClientChannel, answer: Body) -> Outcome:
         """The outputs as arrays of our own. ValueError for what the model cannot give."""
-        assert lane.arena is not None
+        assert channel.arena is not None
         outputs = []
         for type, (offset, dimensions) in zip(self._outputs, answer["outputs"], strict=True):
             shape = tuple(map(int, dimensions))
             if not type.is_scalar and combine(type.dimensions, shape) is None:
                 raise ValueError(f"an output of shape {shape} where the model has {type}")
-            outputs.append(_inside(lane.arena, offset, shape, type).copy())
-        if lane.arena.size > KEPT:
-            lane.arena = None
+            outputs.append(_inside(channel.arena, offset, shape, type).copy())
+        if channel.arena.size > KEPT:
+            channel.arena = None
         return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
@@ -139,49 +139,49 @@ class RemotePrepared:
             if handle is None:
                 raise OpFailedError("the model is closed, or not prepared yet")
             connection = handle.connection
-            lane = self._take(connection)
+            channel = self._take(connection)
             try:
-                binding = lane.bindings.get((handle.number, shapes)) or self._bind(handle, lane, shapes)
+                binding = channel.bindings.get((handle.number, shapes)) or self._bind(handle, channel, shapes)
                 if binding is None:
                     raise OpFailedError("the driver has no direct way")
                 for view, array in zip(binding.inputs, inputs):  # noqa: B905  # who calls has compared the shapes
                     view[...] = array
-                if not connection.run(lane, binding, self.is_burst):
+                if not connection.run(channel, binding, self.is_burst):
                     raise OpFailedError("the driver could not run directly")
                 return list(binding.outputs) if borrow else [view.copy() for view in binding.outputs]
             except DriverDiedError as death:
                 self._thread.death = death
                 raise
             finally:
-                self._put(connection, lane)
+                self._put(connection, channel)
 
         return run
 
     def _find_binding(self, shapes: tuple[Shape, ...]) -> Binding | None:
         handle = self.handle()
-        lane = self._take(handle.connection)
+        channel = self._take(handle.connection)
         try:
-            return self._bind(handle, lane, shapes)
+            return self._bind(handle, channel, shapes)
         finally:
-            self._put(handle.connection, lane)
+            self._put(handle.connection, channel)
 
-    def _bind(self, handle: Handle, lane: ClientLane, shapes: tuple[Shape, ...]) -> Binding | None:
-        """How the model is run directly on a lane, agreed upon with the process where that was not done before."""
+    def _bind(self, handle: Handle, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
+        """How the model is run directly on a channel, agreed upon with the process where that was not done before."""
         key = handle.number, shapes
-        if key in lane.bindings:
-            return lane.bindings[key]
+        if key in channel.bindings:
+            return channel.bindings[key]
         inputs, size = _lay_out(shapes, self._inputs, 0)
         outputs, size = _lay_out([type.dimensions for type in self._outputs], self._outputs, size)
         size = max(size, 1)
         with new_arena(size) as (arena, descriptor):
             body = {"kind": "bind", "prepared": handle.number, "places": [inputs, outputs], "size": size}
-            message = handle.connection.exchange(lane, body, [descriptor], None)
+            message = handle.connection.exchange(channel, body, [descriptor], None)
         message.close()
         found = None
         with handle.connection.read_answer(message) as answer:
             if answer["binding"] is not None:
                 found = Binding(int(answer["binding"]), *arena.views(self._model, inputs, outputs))
-        lane.bindings[key] = found
+        channel.bindings[key] = found
         return found
 
     def session(self) -> RemoteSession:
@@ -193,20 +193,20 @@ class RemotePrepared:
         with self._lock:
             self._is_closed, self._handle = True, None
 
-    def _take(self, connection: Connection) -> ClientLane:
+    def _take(self, connection: Connection) -> ClientChannel:
         return connection.take()
 
-    def _put(self, connection: Connection, lane: ClientLane) -> None:
-        connection.put(lane)
+    def _put(self, connection: Connection, channel: ClientChannel) -> None:
+        connection.put(channel)
 
 
 class RemoteSession(RemotePrepared):
-    """A session in the process, with a lane of its own."""
+    """A session in the process, with a channel of its own."""
 
     is_burst = True
 
     def __init__(self, shared: RemotePrepared, model: Model, connect: Callable[[], Connection]) -> None:
-        self._lane: tuple[Connection, ClientLane] | None = None
+        self._channel: tuple[Connection, ClientChannel] | None = None
 
         def make(connection: Connection) -> int:
             message = connection.call({"kind": "session", "prepared": shared.handle().number})
@@ -216,18 +216,18 @@ class RemoteSession(RemotePrepared):
 
         super().__init__(model, connect, make, now=False)
 
-    def _take(self, connection: Connection) -> ClientLane:
-        kept, self._lane = self._lane, None
+    def _take(self, connection: Connection) -> ClientChannel:
+        kept, self._channel = self._channel, None
         return kept[1] if kept is not None and kept[0] is connection else connection.take()
 
-    def _put(self, connection: Connection, lane: ClientLane) -> None:
-        if not lane.is_lost:
-            self._lane = connection, lane
+    def _put(self, connection: Connection, channel: ClientChannel) -> None:
+        if not channel.is_lost:
+            self._channel = connection, channel
 
     def close(self) -> None:
-        """Give the lane back, and let the process forget the session."""
+        """Give the channel back, and let the process forget the session."""
         super().close()
-        kept, self._lane = self._lane, None
+        kept, self._channel = self._channel, None
         if kept is not None:
             kept[0].put(kept[1])
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import TypeVar
 
+from nnapi.drivers.answers import answer_with
 from nnapi.errors import OpFailedError
 
 T = TypeVar("T")
@@ -125,14 +126,7 @@ class Background:
                 self._is_started = True
                 threading.Thread(target=_work, args=(self._queue,), name="nnapi-drivers", daemon=True).start()
         answer: Future[T] = Future()
-
-        def answer_with_it() -> None:
-            try:
-                answer.set_result(work())
-            except BaseException as error:
-                answer.set_exception(error)
-
-        self.do(answer_with_it)
+        self.do(lambda: answer_with(answer, work))
         return answer.result()
 
 

@@ -1,4 +1,4 @@
-"""The driver's side: what an application's connection asks is answered here, each lane by a thread of its own."""
+"""The driver's side: what an application's connection asks is answered here, each channel by a thread of its own."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from nnapi.drivers.base import (
     Request,
     Sessions,
 )
-from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
-from nnapi.drivers.isolated.constants import map_constants
-from nnapi.drivers.isolated.lane import (
+from nnapi.drivers.isolated.channel import (
     ANSWER,
     BINDING,
     DONE,
@@ -36,8 +35,9 @@ from nnapi.drivers.isolated.lane import (
     REQUEST,
     SPIN,
     STATUS,
-    Lane,
+    Channel,
 )
+from nnapi.drivers.isolated.constants import map_constants
 from nnapi.drivers.isolated.places import Gate, Place, ungated
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, memory_file, receive, send
 from nnapi.drivers.isolated.recording import SECTIONS, Recording, section_of
@@ -79,7 +79,7 @@ class Session:
         self.models: dict[int, Model] = {}
         self.prepared: dict[int, Held] = {}
         self._numbers = itertools.count(1)
-        self._lanes: list[LaneServer] = []
+        self._channels: list[ChannelServer] = []
         self.recording = Recording(trusted)  # there is one recorder in a process, and strangers may not share it
 
     def run(self) -> None:
@@ -87,7 +87,7 @@ class Session:
         try:
             while message := receive(self._connection):
                 self._handle(message)
-        except (Violation, OSError, *values.WRONG):
+        except (Violation, OSError, *plain_values.WRONG):
             pass
         finally:
             self._close()
@@ -100,14 +100,14 @@ class Session:
     def _handle(self, message: Message) -> None:
         body = message.body
         kind = body["kind"]
-        if kind == "lane":
+        if kind == "channel":
             if len(message.descriptors) != 4:
                 message.close()
-                raise Violation("a lane has four descriptors")
-            lane, page, bell, other = message.descriptors
-            server = LaneServer(self, Lane("driver", socket.socket(fileno=lane), page, bell, other))
-            self._lanes.append(server)
-            threading.Thread(target=server.run, name="nnapi-lane", daemon=True).start()
+                raise Violation("a channel has four descriptors")
+            channel, page, bell, other = message.descriptors
+            server = ChannelServer(self, Channel("driver", socket.socket(fileno=channel), page, bell, other))
+            self._channels.append(server)
+            threading.Thread(target=server.run, name="nnapi-channel", daemon=True).start()
             return
         message.close()
         if kind == "hello":
@@ -121,9 +121,9 @@ class Session:
     def _hello(self, body: Body) -> Body:
         try:
             self.driver = self._find(body)
-            return values.of_greeting(self.driver)
+            return plain_values.of_greeting(self.driver)
         except Exception as error:
-            return {"error": values.of_error(error, "the driver")}
+            return {"error": plain_values.of_error(error, "the driver")}
 
     def place(self, priority: PriorityCode) -> Place:
         """Where models of that priority are prepared and run."""
@@ -144,8 +144,8 @@ class Session:
     def release(self, number: int) -> None:
         held = self.prepared.pop(number, None)
         if held is not None:
-            for lane in self._lanes:
-                lane.forget(number)
+            for channel in self._channels:
+                channel.forget(number)
             if not held.is_lent:
                 held.prepared.close()
 
@@ -162,8 +162,8 @@ class Session:
 
     def _close(self) -> None:
         self._connection.close()
-        for lane in self._lanes:
-            lane.end()
+        for channel in self._channels:
+            channel.end()
         for number in list(self.prepared):
             self.release(number)
         self.models.clear()
@@ -177,11 +177,11 @@ class Binding(NamedTuple):
     spin: int
 
 
-class LaneServer:
-    """Answers what comes through one lane."""
+class ChannelServer:
+    """Answers what comes through one channel."""
 
-    def __init__(self, session: Session, lane: Lane) -> None:
-        self._session, self._lane = session, lane
+    def __init__(self, session: Session, channel: Channel) -> None:
+        self._session, self._channel = session, channel
         self._arena: Arena | None = None
         self._bindings: dict[int, Binding] = {}
         self._numbers = itertools.count(1)
@@ -189,26 +189,26 @@ class LaneServer:
         self._spin = SPIN
 
     def run(self) -> None:
-        """Serve until the application closes the lane, or breaks the protocol."""
-        lane, seen = self._lane, 0
+        """Serve until the application closes the channel, or breaks the protocol."""
+        channel, seen = self._channel, 0
         try:
             while True:
-                if not lane.wait(REQUEST, seen, self._spin):
-                    seen = lane.words[REQUEST]
-                    self._run_bound(lane.words[BINDING])
-                    lane.tell(ANSWER, seen)
+                if not channel.wait(REQUEST, seen, self._spin):
+                    seen = channel.words[REQUEST]
+                    self._run_bound(channel.words[BINDING])
+                    channel.tell(ANSWER, seen)
                 elif not self._serve_message():
                     return
         except (Violation, OSError):
             pass
         finally:
             self._bindings.clear()
-            lane.close()
+            channel.close()
 
     def end(self) -> None:
-        """Let the thread of the lane find that nobody is there any more."""
+        """Let the thread of the channel find that nobody is there any more."""
         with suppress(OSError):
-            self._lane.socket.shutdown(socket.SHUT_RDWR)
+            self._channel.socket.shutdown(socket.SHUT_RDWR)
 
     def forget(self, prepared: int) -> None:
         """Drop what runs a prepared model that nobody needs any more."""
@@ -218,12 +218,12 @@ class LaneServer:
 
     def _serve_message(self) -> bool:
         """Answer the next message; whether there was one."""
-        message = receive(self._lane.socket)
+        message = receive(self._channel.socket)
         if message is None:
             return False
         answer, descriptors = self._answer(message)
         try:
-            send(self._lane.socket, answer, descriptors)
+            send(self._channel.socket, answer, descriptors)
         except OSError:
             if "prepared" in answer:
                 self._session.release(answer["prepared"])  # nobody heard of it
@@ -236,7 +236,7 @@ class LaneServer:
     def _run_bound(self, number: int) -> None:
         if spans.active:
             self._session.recording.pause()
-        words, clock = self._lane.words, time.monotonic_ns
+        words, clock = self._channel.words, time.monotonic_ns
         begin = clock()
         try:
             _, run, self._spin = self._bindings[number]
@@ -257,25 +257,25 @@ class LaneServer:
                 answer = HANDLERS[body["kind"]](self, body, message.descriptors)
             return answer if isinstance(answer, tuple) else (answer, [])
         except Exception as error:
-            return {"error": values.of_error(error, self._session.driver.info.name)}, []
+            return {"error": plain_values.of_error(error, self._session.driver.info.name)}, []
         finally:
             message.close()
 
     def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
         constant = map_constants(body["layout"], descriptors, trusted=self._session.trusted)
-        return {"model": self._session.keep(values.to_model(body["model"], constant))}
+        return {"model": self._session.keep(plain_values.to_model(body["model"], constant))}
 
     def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
         model = self._session.models[body["model"]]
-        return {"verdicts": values.of_verdicts(model, self._session.driver.verdicts(model))}
+        return {"verdicts": plain_values.of_verdicts(model, self._session.driver.verdicts(model))}
 
     def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
-        model, options = self._session.models[body["model"]], values.to_options(body["options"])
+        model, options = self._session.models[body["model"]], plain_values.to_options(body["options"])
         prepared = self._session.place(options.priority).driver.prepare(model, options)
         return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
 
     def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
-        model, options = self._session.models[body["model"]], values.to_options(body["options"])
+        model, options = self._session.models[body["model"]], plain_values.to_options(body["options"])
         driver = self._session.place(options.priority).driver
         need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
         assert isinstance(driver, Caches)
@@ -310,7 +310,7 @@ class LaneServer:
             None if place is None else arena.view(place[0], place[1], type.dtype)
             for place, type in zip(body["inputs"], types, strict=True)
         ]
-        limits, attributes = (body["deadline"], body["loop_timeout"]), values.to_attributes(body["attributes"])
+        limits, attributes = (body["deadline"], body["loop_timeout"]), plain_values.to_attributes(body["attributes"])
         with self._session.place(held.priority).gate(held.priority, body["deadline"]):
             begin = time.monotonic_ns()
             outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
@@ -337,7 +337,7 @@ class LaneServer:
         return {"outputs": places}
 
     def _spans(self, body: Body, descriptors: Sequence[int]) -> Body:
-        return {"spans": [values.of_span(span) for span in self._session.recording.read()]}
+        return {"spans": [plain_values.of_span(span) for span in self._session.recording.read()]}
 
     def _bind(self, body: Body, descriptors: Sequence[int]) -> Body:
         number, (input_places, output_places) = body["prepared"], body["places"]
@@ -377,15 +377,15 @@ def _inference(held: Held, shapes: Sequence[Shape]) -> Inference | None:
     return lambda inputs: list(prepared.execute(Request(inputs)).outputs)
 
 
-HANDLERS: dict[str, Callable[[LaneServer, Body, Sequence[int]], Body | tuple[Body, list[int]]]] = {
-    "model": LaneServer._model,
-    "verdicts": LaneServer._verdicts,
-    "prepare": LaneServer._prepare,
-    "restore": LaneServer._restore,
-    "cache_entry": LaneServer._cache_entry,
-    "session": LaneServer._session_of,
-    "execute": LaneServer._execute,
-    "deliver": LaneServer._deliver_rest,
-    "bind": LaneServer._bind,
-    "spans": LaneServer._spans,
+HANDLERS: dict[str, Callable[[ChannelServer, Body, Sequence[int]], Body | tuple[Body, list[int]]]] = {
+    "model": ChannelServer._model,
+    "verdicts": ChannelServer._verdicts,
+    "prepare": ChannelServer._prepare,
+    "restore": ChannelServer._restore,
+    "cache_entry": ChannelServer._cache_entry,
+    "session": ChannelServer._session_of,
+    "execute": ChannelServer._execute,
+    "deliver": ChannelServer._deliver_rest,
+    "bind": ChannelServer._bind,
+    "spans": ChannelServer._spans,
 }

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from nnapi.errors import MissedDeadlineTransientError
+from nnapi.drivers.answers import answer_with, late_error
 from nnapi.runtime.executors.workers import run_in_background
 
 T = TypeVar("T")
@@ -38,17 +38,10 @@ def run_in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
     from concurrent.futures import TimeoutError as FutureTimeout
 
     answer: Future[T] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(work())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    run_in_background(ask)
+    run_in_background(lambda: answer_with(answer, work))
     try:
         return answer.result(max(0.0, (deadline - time.monotonic_ns()) / 1e9) + PATIENCE)
     except FutureTimeout:
         if answer.done():  # the work itself raised a TimeoutError
             raise
-        raise MissedDeadlineTransientError(f"{who} did not answer within the time limit") from None
+        raise late_error(who) from None

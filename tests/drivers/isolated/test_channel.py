@@ -1,4 +1,4 @@
-"""A lane: what one side changes the other sees, awake or asleep, and the other side's end wakes it."""
+"""A channel: what one side changes the other sees, awake or asleep, and the other side's end wakes it."""
 
 import os
 import socket
@@ -8,31 +8,31 @@ from collections.abc import Iterator
 
 import pytest
 
-from nnapi.drivers.isolated import lane as lane_module
+from nnapi.drivers.isolated import channel as channel_module
 from nnapi.drivers.isolated.adaptive_spin import MISSES
-from nnapi.drivers.isolated.lane import ANSWER, ASLEEP, REQUEST, SIZE, Lane, bell
+from nnapi.drivers.isolated.channel import ANSWER, ASLEEP, REQUEST, SIZE, Channel, bell
 from nnapi.drivers.isolated.protocol import shared_file
 
-Lanes = tuple[Lane, Lane]
+Channels = tuple[Channel, Channel]
 
 
 @pytest.fixture
-def lanes() -> Iterator[Lanes]:
+def channels() -> Iterator[Channels]:
     """The application's side and the driver's."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     page = shared_file(SIZE, "test")
     bells = bell(), bell()
-    application = Lane("application", ours, os.dup(page), bells[1], bells[0])
-    driver = Lane("driver", theirs, page, os.dup(bells[0]), os.dup(bells[1]))
+    application = Channel("application", ours, os.dup(page), bells[1], bells[0])
+    driver = Channel("driver", theirs, page, os.dup(bells[0]), os.dup(bells[1]))
     yield application, driver
     application.close()
     driver.close()
 
 
-@pytest.mark.parametrize("spin", [0, lane_module.SPIN, lane_module.LONG_SPIN])
-def test_numbers_go_to_and_fro(lanes: Lanes, spin: int) -> None:
+@pytest.mark.parametrize("spin", [0, channel_module.SPIN, channel_module.LONG_SPIN])
+def test_numbers_go_to_and_fro(channels: Channels, spin: int) -> None:
     """Many times, so that each side is met awake and asleep, and on its way between the two."""
-    application, driver = lanes
+    application, driver = channels
 
     def serve() -> None:
         for number in range(2000):
@@ -49,21 +49,21 @@ def test_numbers_go_to_and_fro(lanes: Lanes, spin: int) -> None:
     assert not application.words[ASLEEP["application"]]
 
 
-def test_nobody_answers(lanes: Lanes) -> None:
-    assert lanes[0].wait(ANSWER, 0, 0, time.monotonic()) is None
-    assert lanes[0].wait_for_message(time.monotonic()) is None
+def test_nobody_answers(channels: Channels) -> None:
+    assert channels[0].wait(ANSWER, 0, 0, time.monotonic()) is None
+    assert channels[0].wait_for_message(time.monotonic()) is None
 
 
-def test_a_bell_that_rang_for_nothing_is_silenced(lanes: Lanes) -> None:
-    application, driver = lanes
+def test_a_bell_that_rang_for_nothing_is_silenced(channels: Channels) -> None:
+    application, driver = channels
     driver.words[ASLEEP["application"]] = 1
     driver.tell(ANSWER, 0)
     assert application.wait(ANSWER, 0, 0, time.monotonic() + 0.01) is None
 
 
-@pytest.mark.parametrize("spin", [0, lane_module.LONG_SPIN])
-def test_a_message_and_the_end_wake(lanes: Lanes, spin: int) -> None:
-    application, driver = lanes
+@pytest.mark.parametrize("spin", [0, channel_module.LONG_SPIN])
+def test_a_message_and_the_end_wake(channels: Channels, spin: int) -> None:
+    application, driver = channels
     descriptor = driver.socket.fileno()
     application.socket.send(b"x")
     assert driver.wait(REQUEST, 0, spin) == [descriptor]
@@ -74,49 +74,49 @@ def test_a_message_and_the_end_wake(lanes: Lanes, spin: int) -> None:
     assert driver.socket.recv(10) == b""
 
 
-def test_a_watched_descriptor_wakes(lanes: Lanes) -> None:
+def test_a_watched_descriptor_wakes(channels: Channels) -> None:
     ends = os.pipe()
-    lanes[0].watch(ends[0])
+    channels[0].watch(ends[0])
     os.write(ends[1], b"x")
-    assert lanes[0].wait(ANSWER, 0, 0) == [ends[0]]
+    assert channels[0].wait(ANSWER, 0, 0) == [ends[0]]
     for descriptor in ends:
         os.close(descriptor)
 
 
-def test_no_processor_to_spare(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_processor_to_spare(channels: Channels, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then nobody looks for long at what only the other could change."""
-    monkeypatch.setattr(lane_module, "ALONE", True)
+    monkeypatch.setattr(channel_module, "ALONE", True)
     looked: list[int] = []
-    monkeypatch.setattr(Lane, "_sleep", lambda self, *args: looked.append(1) or ())
-    monkeypatch.setattr(lane_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(lambda: 5)}))
-    assert lanes[0].wait(ANSWER, 0, 10**12) == ()
+    monkeypatch.setattr(Channel, "_sleep", lambda self, *args: looked.append(1) or ())
+    monkeypatch.setattr(channel_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(lambda: 5)}))
+    assert channels[0].wait(ANSWER, 0, 10**12) == ()
     assert looked == [1]
 
 
-def test_who_looks_in_vain_sleeps_at_once(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_looks_in_vain_sleeps_at_once(channels: Channels, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the other side has no processor: then the clock is not even asked any more."""
-    clock = iter(range(0, 10**9, lane_module.SPIN))
+    clock = iter(range(0, 10**9, channel_module.SPIN))
     asked: list[int] = []
 
     def now() -> int:
         asked.append(next(clock))
         return asked[-1]
 
-    monkeypatch.setattr(Lane, "_sleep", lambda self, *args: ())
-    monkeypatch.setattr(lane_module, "ALONE", False)
-    monkeypatch.setattr(lane_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(now)}))
+    monkeypatch.setattr(Channel, "_sleep", lambda self, *args: ())
+    monkeypatch.setattr(channel_module, "ALONE", False)
+    monkeypatch.setattr(channel_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(now)}))
     for _ in range(MISSES):
-        assert lanes[0].wait(ANSWER, 0) == ()
+        assert channels[0].wait(ANSWER, 0) == ()
     assert len(asked) == 2 * MISSES
-    assert lanes[0].wait(ANSWER, 0) == ()
+    assert channels[0].wait(ANSWER, 0) == ()
     assert len(asked) == 2 * MISSES
     monkeypatch.undo()
-    lanes[1].tell(ANSWER, 1)
-    assert lanes[0].wait(ANSWER, 0) == (), "what is there is seen all the same"
+    channels[1].tell(ANSWER, 1)
+    assert channels[0].wait(ANSWER, 0) == (), "what is there is seen all the same"
 
 
-def test_looks_at_who_slept_count_apart(lanes: Lanes) -> None:
-    application, driver = lanes
+def test_looks_at_who_slept_count_apart(channels: Channels) -> None:
+    application, driver = channels
     application.tell(REQUEST, 1)
     awake = application._spin
     driver.words[ASLEEP["driver"]] = 77  # whatever the other side writes

@@ -1,4 +1,4 @@
-"""The application's side of a lane, with what its runs have prepared."""
+"""The application's side of a channel, with what its runs have prepared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 from typing import Any, NamedTuple
 
 from nnapi.drivers.isolated.arena import Arena
-from nnapi.drivers.isolated.lane import Lane
+from nnapi.drivers.isolated.channel import Channel
 from nnapi.model.operand import Array
 
 
@@ -18,8 +18,8 @@ class Binding(NamedTuple):
     outputs: list[Array]
 
 
-class ClientLane(Lane):
-    """A lane with what its runs have prepared."""
+class ClientChannel(Channel):
+    """A channel with what its runs have prepared."""
 
     def __init__(self, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
         super().__init__("application", connection, page, bell, other_bell)

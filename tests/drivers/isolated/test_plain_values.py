@@ -8,7 +8,7 @@ import pytest
 
 from nnapi import Builder, DeviceTypeCode, Model, OperandCode, OperationCode, PreferenceCode, PriorityCode, tensor
 from nnapi.drivers.base import Capabilities, DeviceInfo, LoopTimeoutError, Performance, PrepareOptions, Verdict
-from nnapi.drivers.isolated import values
+from nnapi.drivers.isolated import plain_values
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.operand import ChannelQuantization, OperandType
@@ -22,27 +22,27 @@ def sent(what: Any) -> Any:
 def test_who_a_device_is() -> None:
     extension = Extension("com.example.test", {3: ExtensionType(8, False), 1: ExtensionType(2)})
     info = DeviceInfo("a", "1.5", DeviceTypeCode.DEVICE_GPU, 7, (extension,))
-    assert values.to_info(sent(values.of_info(info))) == info
+    assert plain_values.to_info(sent(plain_values.of_info(info))) == info
     with pytest.raises(ValueError, match="feature level 9"):
-        values.to_info(["a", "1", 2, 9, []])
+        plain_values.to_info(["a", "1", 2, 9, []])
 
 
 def test_what_a_device_declares() -> None:
     by_type = {OperandCode.TENSOR_INT32: Performance(2.0, 3.0)}
     declared = Capabilities(Performance(0.5, 1), by_type, Performance(4, 5), Performance(6, 7), Performance(8, 9), 1, 2)  # type: ignore[arg-type]
-    assert values.to_capabilities(sent(values.of_capabilities(declared))) == declared
+    assert plain_values.to_capabilities(sent(plain_values.of_capabilities(declared))) == declared
 
 
 def test_options() -> None:
     attributes = (("com.example.test", 7, b"\0\xff"),)
     options = PrepareOptions(PreferenceCode.PREFER_LOW_POWER, PriorityCode.PRIORITY_HIGH, 2**60, 3, attributes)
-    assert values.to_options(sent(values.of_options(options))) == options
-    assert values.to_options(sent(values.of_options(PrepareOptions()))) == PrepareOptions()
+    assert plain_values.to_options(sent(plain_values.of_options(options))) == options
+    assert plain_values.to_options(sent(plain_values.of_options(PrepareOptions()))) == PrepareOptions()
 
 
 @pytest.mark.parametrize("kind", [DeadObjectError, LoopTimeoutError, MissedDeadlineTransientError, OpFailedError])
 def test_errors(kind: type[Exception]) -> None:
-    found = values.to_error(sent(values.of_error(kind("a message"), "the driver")))
+    found = plain_values.to_error(sent(plain_values.of_error(kind("a message"), "the driver")))
     assert type(found) is kind
     assert str(found) == "a message"
 
@@ -55,16 +55,16 @@ def test_errors(kind: type[Exception]) -> None:
     ],
 )
 def test_what_is_no_error_of_ours(error: Exception, kind: type[Exception], message: str) -> None:
-    found = values.to_error(sent(values.of_error(error, "who")))
+    found = plain_values.to_error(sent(plain_values.of_error(error, "who")))
     assert (type(found), str(found)) == (kind, message)
 
 
 def back(model: Model) -> Model:
-    described, arrays = values.of_model(model)
-    flat = [values.of_bytes(array) for array in arrays]
+    described, arrays = plain_values.of_model(model)
+    flat = [plain_values.of_bytes(array) for array in arrays]
     for array in flat:
         array.flags.writeable = False
-    return values.to_model(sent(described), flat.__getitem__)
+    return plain_values.to_model(sent(described), flat.__getitem__)
 
 
 def convolution() -> Model:
@@ -126,6 +126,6 @@ def test_models(make: Any) -> None:
 def test_verdicts_belong_to_the_numbers_of_operations() -> None:
     model = convolution()
     verdicts = [Verdict(False, "for a reason")]
-    assert values.to_verdicts(model, sent(values.of_verdicts(model, verdicts))) == verdicts
-    with pytest.raises(values.WRONG):
-        values.to_verdicts(model, [])
+    assert plain_values.to_verdicts(model, sent(plain_values.of_verdicts(model, verdicts))) == verdicts
+    with pytest.raises(plain_values.WRONG):
+        plain_values.to_verdicts(model, [])

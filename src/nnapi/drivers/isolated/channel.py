@@ -1,4 +1,4 @@
-"""A lane: what one run at a time takes from an application to the process of a driver and back.
+"""A channel: what one run at a time takes from an application to the process of a driver and back.
 
 It has a socket for messages, and a page of memory with numbers that both sides see. A run that needs no message is a
 number in the page that changes; who waits for that looks at it for some microseconds, and then sleeps until the other
@@ -43,8 +43,8 @@ IS_WEAK = platform.machine() not in ("x86_64", "AMD64", "i686")
 ALONE = len(os.sched_getaffinity(0)) < 2
 
 
-class Lane:
-    """One side of a lane; ``side`` is the key of :data:`ASLEEP`. It takes over the descriptors."""
+class Channel:
+    """One side of a channel; ``side`` is the key of :data:`ASLEEP`. It takes over the descriptors."""
 
     def __init__(self, side: str, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
         """``bell`` is the one that this side hears; ``page`` is closed, being mapped."""
