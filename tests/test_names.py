@@ -22,6 +22,7 @@ TESTED_BY = {
     "drivers/answers.py": "runtime/executors/test_deadline.py",
     "capi/calls.py": "capi/test_functions.py",
     "capi/diagnostics.py": "clients/test_clients.py",
+    "capi/raw_arguments.py": "capi/test_strace.py",
     "capi/support.py": "clients/test_clients.py",
     "capi/support_answers.py": "clients/test_clients.py",
     "cli/lib.py": "capi/test_installation.py",

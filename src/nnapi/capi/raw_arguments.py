@@ -1,0 +1,235 @@
+"""What C gives to an exported function and gets from it, in words, by the names and types of the function's prototype.
+
+A pointer of a client may be anything, and looking at it must not end the process: what is behind it is read through
+the system, which says no where there is nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from nnapi.capi._bridge import ffi
+from nnapi.capi.handles import Handles
+from nnapi.capi.prototype import SEVERAL, Function, Parameter
+from nnapi.codes import (
+    BYTE_SIZE_OF_CACHE_TOKEN,
+    DeviceTypeCode,
+    DurationCode,
+    FeatureLevelCode,
+    OperationCode,
+    PreferenceCode,
+    PriorityCode,
+)
+from nnapi.errors import NnapiError
+from nnapi.model.operand import OperandType
+
+CODES: Mapping[str, type[IntEnum]] = {
+    "preference": PreferenceCode,
+    "priority": PriorityCode,
+    "durationCode": DurationCode,
+    "featureLevel": FeatureLevelCode,
+}
+"""Parameters that are members of an enumeration of the header, by name."""
+
+PROTECTIONS = {1: "PROT_READ", 2: "PROT_WRITE"}
+MOST_ELEMENTS, MOST_BYTES, MOST_TEXT = 32, 16, 256
+"""How much of a list, of a buffer and of a text is shown."""
+
+Say = Callable[[Any], str]
+
+
+class Words:
+    """The values of calls in words. Safe to use from several threads."""
+
+    def __init__(self, handles: Mapping[str, Handles]) -> None:
+        self._handles = handles
+        self._open()
+        os.register_at_fork(after_in_child=self._open)
+
+    def say_arguments(self, function: Function, raw: Sequence[Any]) -> str:
+        """What a call is given."""
+        values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
+        said = (
+            f"{parameter.name}={self._say(function, parameter, values)}"
+            for parameter in function.parameters
+            if not parameter.is_output
+        )
+        return ", ".join(said)
+
+    def say_results(self, function: Function, raw: Sequence[Any]) -> str:
+        """What a call that has succeeded has written for its caller."""
+        values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
+        return ", ".join(
+            f"{parameter.name}={self._say_output(function, parameter, values)}"
+            for parameter in function.parameters
+            if parameter.is_output and values[parameter.name]
+        )
+
+    # What is given
+
+    def _say(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
+        value = values[parameter.name]
+        if not parameter.is_pointer:
+            return _say_number(parameter, value)
+        if not value:
+            return "null"
+        if parameter.is_handle:
+            return self._say_handle(str(parameter.kind), value)
+        count = values[parameter.count] if parameter.count else 1
+        is_read = "const" in parameter.type  # else it is room for results
+        if parameter.kind:
+            listed = self._numbers(value, np.uintp, count)
+            return _listed([self._say_handle(str(parameter.kind), each) for each in listed], count)
+        match parameter.base:
+            case "ANeuralNetworksOperandType":
+                said = self._say_type(value)
+            case "ANeuralNetworksSymmPerChannelQuantParams":
+                said = self._say_scales(value)
+            case "AHardwareBuffer_Desc" if is_read:
+                said = self._say_fields(value, "width", "height", "layers", "format", "usage")
+            case "uint32_t":
+                said = _listed(self._numbers(value, np.uint32, count), count)
+            case "char":
+                said = self._say_text(value)
+            case "uint8_t":
+                said = self._read(value, BYTE_SIZE_OF_CACHE_TOKEN).hex()
+            case "void" if parameter.count:
+                said = self._say_bytes(function, values, value, count) if is_read else ""
+            case _:
+                said = ""
+        return said or f"{_address(value):#x}"
+
+    def _say_handle(self, kind: str, handle: int) -> str:
+        """A device's name; any other handle as the client sees it."""
+        if kind == "Device":
+            with suppress(NnapiError):
+                return f'"{self._handles[kind][handle].name}"'
+        return f"{handle:#x}" if handle else "null"
+
+    def _say_type(self, pointer: Any) -> str:
+        type = self._structure("ANeuralNetworksOperandType", pointer)
+        if type is None:
+            return ""
+        dimensions = self._numbers(type.dimensions, np.uint32, type.dimensionCount) if type.dimensions else []
+        return str(OperandType(type.type, tuple(dimensions), type.scale, type.zeroPoint))
+
+    def _say_scales(self, pointer: Any) -> str:
+        params = self._structure("ANeuralNetworksSymmPerChannelQuantParams", pointer)
+        if params is None:
+            return ""
+        scales = self._numbers(params.scales, np.float32, params.scaleCount) if params.scales else []
+        return f"{{channelDim={params.channelDim}, scales={_listed([f'{s:.6g}' for s in scales], params.scaleCount)}}}"
+
+    def _say_fields(self, pointer: Any, *names: str) -> str:
+        value = self._structure("AHardwareBuffer_Desc", pointer)
+        return "" if value is None else "{" + ", ".join(f"{name}={getattr(value, name)}" for name in names) + "}"
+
+    def _say_text(self, pointer: Any) -> str:
+        text, end, _ = self._read(pointer, MOST_TEXT).partition(b"\0")
+        return f'"{text.decode(errors="replace")}{"" if end else "…"}"' if text or end else ""
+
+    def _say_bytes(self, function: Function, values: Mapping[str, Any], pointer: Any, length: int) -> str:
+        """A scalar as its number, other bytes as they are where they are few."""
+        data = self._read(pointer, length) if length <= MOST_BYTES else b""
+        if data and function.name == "ANeuralNetworksModel_setOperandValue":
+            with suppress(NnapiError, IndexError, KeyError, ValueError):
+                type = self._handles["Model"][values["model"]].operands[values["index"]].type
+                if type.is_scalar:
+                    return str(np.frombuffer(data, type.dtype)[0])
+        return f"{_address(pointer):#x} ({data.hex(' ')})" if data else ""
+
+    # What is given back
+
+    def _say_output(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
+        place = values[parameter.name]
+        if parameter.kind:
+            return self._say_handle(parameter.kind, place[0])
+        if parameter.name in SEVERAL:
+            count = self._count_results(function, values)
+            return _listed([_say_number(parameter, place[index]) for index in range(min(count, MOST_ELEMENTS))], count)
+        if parameter.base == "char":
+            return self._say_text(place[0])
+        if parameter.base == "void":
+            return f"{_address(place[0]):#x}"
+        if function.name == "ANeuralNetworksDevice_getType":
+            return _name(DeviceTypeCode, place[0])
+        return _say_number(parameter, place[0])
+
+    def _count_results(self, function: Function, values: Mapping[str, Any]) -> int:
+        """How many values a function has written that writes several."""
+        with suppress(NnapiError):
+            if "model" in values:
+                return len(self._handles["Model"][values["model"]].operations)
+            return int(self._handles["Execution"][values["execution"]].output_operand_rank(values["index"]))
+        return 0
+
+    # What is in memory
+
+    def _open(self) -> None:
+        """The memory of this process as a file; a child has one of its own."""
+        try:
+            self._memory = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._memory = -1
+
+    def _read(self, pointer: Any, size: int) -> bytes:
+        """What is behind a pointer, as far as there is something."""
+        try:
+            return os.pread(self._memory, size, _address(pointer))
+        except (OSError, OverflowError):
+            return b""
+
+    def _structure(self, name: str, pointer: Any) -> Any:
+        size = ffi.sizeof(name)
+        data = self._read(pointer, size)
+        if len(data) < size:
+            return None
+        copy = ffi.new(f"{name}*")
+        ffi.memmove(copy, data, size)
+        return copy
+
+    def _numbers(self, pointer: Any, dtype: Any, count: int) -> list[Any]:
+        size = np.dtype(dtype).itemsize
+        data = self._read(pointer, size * min(count, MOST_ELEMENTS))
+        found: list[Any] = np.frombuffer(data, dtype, len(data) // size).tolist()
+        return found
+
+
+def _address(pointer: Any) -> int:
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def _name(codes: type[IntEnum], number: int) -> str:
+    return codes(number).name if number in codes.__members__.values() else str(number)
+
+
+def _say_number(parameter: Parameter, value: Any) -> str:
+    if parameter.base == "bool":
+        return "true" if value else "false"
+    if parameter.base == "ANeuralNetworksOperationType":
+        return _name(OperationCode, value)
+    if parameter.name in CODES:
+        return _name(CODES[parameter.name], value)
+    if parameter.name == "protect":
+        return "|".join(_protections(value)) or "PROT_NONE"
+    if parameter.type.endswith("Callback"):
+        return f"{_address(value):#x}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _protections(value: int) -> Iterator[str]:
+    yield from (name for bit, name in PROTECTIONS.items() if value & bit)
+    if rest := value & ~sum(PROTECTIONS):
+        yield f"{rest:#x}"
+
+
+def _listed(values: Sequence[Any], count: int) -> str:
+    """The elements that could be read, of so many."""
+    more = ["…"] if len(values) < count else []
+    return "[" + ", ".join([*map(str, values), *more]) + "]"

@@ -1,0 +1,107 @@
+"""NNAPI_STRACE=SOCKET: every call through the C library is told to that socket as it happens; `nnapi strace` listens.
+
+A call is told twice, when it begins with what it is given, and when it ends with what came of it, so that one that
+never ends is seen too. What C answers itself, without Python, is not told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nnapi.capi.handles import Handles
+from nnapi.capi.prototype import Function
+from nnapi.capi.raw_arguments import Words
+from nnapi.codes import ResultCode
+
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """A call has begun."""
+
+    process: int
+    thread: int
+    function: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class End:
+    """The last call that this thread has begun is over; ``reason`` says why, where it failed."""
+
+    process: int
+    thread: int
+    result: str
+    outputs: str
+    reason: str
+    nanoseconds: int
+
+
+def encode(message: Begin | End) -> bytes:
+    return json.dumps(vars(message), ensure_ascii=False).encode(errors="replace")
+
+
+def decode(data: bytes) -> Begin | End:
+    fields = json.loads(data)
+    return End(**fields) if "result" in fields else Begin(**fields)
+
+
+class Teller:
+    """Tells of the calls of this process, as long as somebody listens. Safe to use from several threads."""
+
+    def __init__(self, address: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
+        self._words = Words(handles)
+        self._here = threading.local()
+        self._socket: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._socket.connect(address)
+        except OSError as error:
+            say(f"NNAPI_STRACE: {address}: {error.strerror}")
+            self._socket = None
+
+    def watch(self, function: Function, call: Call) -> Call:
+        """The exported function, telling what it does; itself where nobody listens."""
+        return call if self._socket is None else lambda *raw: self._tell(function, call, raw)
+
+    def note(self, report: Callable[[str, BaseException], int]) -> Callable[[str, BaseException], int]:
+        """What reports a failure, keeping why for the message of the call's end."""
+
+        def report_and_keep(function: str, error: BaseException) -> int:
+            self._here.reason = str(error) or type(error).__name__
+            return report(function, error)
+
+        return report_and_keep
+
+    def _tell(self, function: Function, call: Call, raw: tuple[Any, ...]) -> Any:
+        here = os.getpid(), threading.get_native_id()
+        self._send(Begin(*here, function.name, self._words.say_arguments(function, raw)))
+        self._here.reason = ""
+        begin = time.perf_counter_ns()
+        result = call(*raw)
+        spent = time.perf_counter_ns() - begin
+        reason = self._here.reason
+        stored = not reason or (function.returns_code and result in function.otherwise)
+        outputs = self._words.say_results(function, raw) if stored else ""
+        self._send(End(*here, _say_result(function, result), outputs, reason, spent))
+        return result
+
+    def _send(self, message: Begin | End) -> None:
+        if self._socket is not None:
+            try:
+                self._socket.send(encode(message), socket.MSG_NOSIGNAL)
+            except OSError:  # who listened has gone
+                self._socket = None
+
+
+def _say_result(function: Function, result: Any) -> str:
+    if function.returns_code:
+        return ResultCode(result).name
+    return "" if function.result == "void" else str(result).lower()

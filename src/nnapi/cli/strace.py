@@ -1,0 +1,196 @@
+"""``nnapi strace``: the calls of a program to libneuralnetworks.so, as they happen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+
+from nnapi.capi import installation
+from nnapi.capi.strace import Begin, End, decode
+from nnapi.cli.failure import Mistake
+from nnapi.cli.text import WIDE, say_count, table
+from nnapi.codes import ResultCode
+
+LONGEST = 1 << 20
+"""Bytes of a message at most."""
+FAILED = {code.name for code in ResultCode if code}
+
+
+def strace(
+    program: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM...", help="What to run, with its arguments.", show_default=False)
+    ],
+    count: Annotated[bool, typer.Option("--count", "-c", help="Only count calls and their time.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="F", help="Write to this file instead of stderr.")
+    ] = None,
+    filter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            help="Only calls whose name matches, such as 'Model_*' or '*compute*'; '!*_free' leaves out (repeatable).",
+        ),
+    ] = None,
+) -> None:
+    """Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time."""
+    if problem := installation.library_problem():
+        raise Mistake(problem)
+    file = sys.stderr if output is None else output.open("w", encoding="utf-8", errors="replace")
+    seen = Calls(None if count else file, filter or [])
+    try:
+        code = listen(program, seen.add)
+        seen.end()
+        if count:
+            seen.print_counts(file)
+        print(f"nnapi: {seen.summarize()}", file=file)
+    finally:
+        if output is not None:
+            file.close()
+    raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
+    """Run the program until it ends, and take in what is told meanwhile; its exit code, negative for a signal."""
+    with TemporaryDirectory(prefix="nnapi-strace-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        address = f"{folder}/calls"
+        told.bind(address)
+        variables = os.environ | installation.environment() | {"NNAPI_STRACE": address}
+        try:
+            running = subprocess.Popen(program, env=variables)
+        except OSError as error:
+            raise Mistake(f"{program[0]} cannot be run: {error.strerror}") from None
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the program's, which gets it as well
+        try:
+            waiting = threading.Thread(target=_say_when_over, args=(running, address))
+            waiting.start()
+            while message := told.recv(LONGEST):
+                add(decode(message))
+            waiting.join()
+        finally:
+            signal.signal(signal.SIGINT, before)
+        return running.returncode
+
+
+def _say_when_over(running: subprocess.Popen[bytes], address: str) -> None:
+    """An empty message comes after all that the program has told."""
+    running.wait()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+        end.sendto(b"", address)
+
+
+@dataclass
+class Count:
+    """How often a function was called, how often in vain, and how long it took."""
+
+    calls: int = 0
+    failures: int = 0
+    nanoseconds: int = 0
+    longest: int = 0
+
+    def add(self, end: End) -> None:
+        self.calls += 1
+        self.failures += end.result in FAILED
+        self.nanoseconds += end.nanoseconds
+        self.longest = max(self.longest, end.nanoseconds)
+
+
+@dataclass
+class Calls:
+    """The calls that were told: each a line of ``lines``, if there is such a file, and counted by function."""
+
+    lines: TextIO | None
+    filters: Sequence[str]
+    counts: dict[str, Count] = field(default_factory=dict)
+    unfinished: int = 0
+    _begun: dict[tuple[int, int], list[Begin]] = field(default_factory=dict)
+    _threads: dict[tuple[int, int], None] = field(default_factory=dict)
+
+    def add(self, message: Begin | End) -> None:
+        thread = message.process, message.thread
+        if isinstance(message, Begin):
+            self._begun.setdefault(thread, []).append(message)
+            return
+        begin = self._begun[thread].pop()
+        if self._is_wanted(begin.function):
+            self.counts.setdefault(begin.function, Count()).add(message)
+            self._print(begin, _say_end(message))
+
+    def end(self) -> None:
+        """The program is over; what was begun and has not ended never will."""
+        for begin in (begin for begun in self._begun.values() for begin in begun if self._is_wanted(begin.function)):
+            self.unfinished += 1
+            self._print(begin, "unfinished")
+
+    def summarize(self) -> str:
+        """``112 calls of 23 functions in 3.2 ms, 1 failed; most time in … (2.1 ms)``."""
+        calls = sum(count.calls for count in self.counts.values())
+        if not calls and not self.unfinished:
+            return "no call to libneuralnetworks.so" + (" that the filter lets through" if self.filters else "")
+        spent = sum(count.nanoseconds for count in self.counts.values())
+        functions = say_count(len(self.counts), "function")
+        words = f"{say_count(calls, 'call')} of {functions} in {_milliseconds(spent)}"
+        failed = sum(count.failures for count in self.counts.values())
+        for number, what in ((failed, "failed"), (self.unfinished, "unfinished")):
+            words += f", {number} {what}" if number else ""
+        if calls:
+            name, most = max(self.counts.items(), key=lambda item: item[1].nanoseconds)
+            words += f"; most time in {name} ({_milliseconds(most.nanoseconds)})"
+        return words
+
+    def print_counts(self, file: TextIO) -> None:
+        """A table of the functions, those that took longest first."""
+        rows = table("ms", "µs a call", "longest", "calls", "failed", "function", right=HEADINGS)
+        for name, count in sorted(self.counts.items(), key=lambda item: -item[1].nanoseconds):
+            mean = count.nanoseconds / count.calls
+            times = f"{count.nanoseconds / 1e6:.3f}", f"{mean / 1e3:.1f}", f"{count.longest / 1e3:.1f}"
+            rows.add_row(*times, str(count.calls), str(count.failures or ""), name)
+        Console(file=file, width=WIDE, highlight=False).print(rows)
+
+    def _is_wanted(self, function: str) -> bool:
+        return is_wanted(function, self.filters)
+
+    def _print(self, begin: Begin, end: str) -> None:
+        """A line; from the second thread on it says which thread that was."""
+        if self.lines is None:
+            return
+        thread = begin.process, begin.thread
+        self._threads.setdefault(thread)
+        who = "" if next(iter(self._threads)) == thread else f"[{begin.thread}] "
+        print(f"{who}{begin.function}({begin.arguments}) {end}", file=self.lines, flush=True)
+
+
+HEADINGS = ("ms", "µs a call", "longest", "calls", "failed")
+
+
+def is_wanted(function: str, filters: Sequence[str]) -> bool:
+    """Whether a pattern matches the name, if there is any, and none with ``!`` in front does."""
+    names = function, function.removeprefix("ANeuralNetworks")
+
+    def matches(patterns: Iterator[str]) -> list[bool]:
+        return [any(fnmatchcase(name, pattern) for name in names) for pattern in patterns]
+
+    wanted = matches(pattern for pattern in filters if not pattern.startswith("!"))
+    unwanted = matches(pattern[1:] for pattern in filters if pattern.startswith("!"))
+    return (any(wanted) or not wanted) and not any(unwanted)
+
+
+def _say_end(end: End) -> str:
+    words = [f"= {end.result}" if end.result else "", end.outputs, f"({end.reason})" if end.reason else ""]
+    return " ".join([*filter(None, words), f"<{end.nanoseconds / 1e3:.1f} µs>"])
+
+
+def _milliseconds(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:.3g} ms"
