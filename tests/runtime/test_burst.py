@@ -7,7 +7,7 @@ import pytest
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor
 from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
-from nnapi.errors import OpFailedError, need
+from nnapi.errors import BadStateError, OpFailedError, need
 from nnapi.runtime.compilation import Compilation
 from tests.runtime.device_cases import GIVEN, Scripted, as_it_is, chain, chained
 
@@ -96,3 +96,31 @@ def test_open_dimensions_on_the_engine() -> None:
         with compilation.burst() as burst:
             assert burst.run(np.full((rows, 2), -1, np.float32))[0].tolist() == [[1, 1]] * rows
     assert compilation.run(GIVEN)[0].tolist() == abs(GIVEN).tolist()
+
+
+def test_a_bound_run_reads_what_its_arrays_hold_by_then() -> None:
+    array = GIVEN.copy()
+    with compile(chain(), "nnapi-reference").burst() as burst:
+        run = burst.bind(array)
+        np.testing.assert_array_equal(run()[0], chained())
+        array[...] = 7
+        assert (run()[0] == 7).all()
+        burst.take()
+        with pytest.raises(BadStateError, match="in use by another thread"):
+            run()
+        burst.release()
+    assert (run()[0] == 7).all(), "without what the burst kept"
+
+
+def test_a_bound_run_whose_direct_way_fails_goes_the_general_way() -> None:
+    class Failing(Scripted):
+        def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+            inner = super().prepare(model, options)
+            inner.direct = lambda shapes, borrow: fail  # type: ignore[attr-defined]
+            return inner
+
+    def fail(inputs: object) -> list[np.ndarray]:
+        raise OpFailedError("not this way")
+
+    burst = compile(chain(), Device(Failing(as_it_is, "failing"))).burst()
+    np.testing.assert_array_equal(burst.bind(GIVEN)()[0], chained())

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from nnapi.drivers.base import Prepared, Request
 from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.executors.executors import execute, open_session
+from nnapi.runtime.executors.executors import execute, find_direct, open_session
 from nnapi.runtime.executors.fast_path import is_open, shortcut
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
 
 log = logging.getLogger("nnapi.BurstBuilder")
 
+IN_USE = "the burst is in use by another thread"
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burstCompute")
 
 
@@ -70,6 +71,31 @@ class Burst:
         finally:
             self._lock.release()
 
+    def bind(self, *inputs: Any) -> Callable[[], list[Array]]:
+        """The run of these inputs as one function: each call reads what the arrays hold by then."""
+        arrays = check_inputs(self._model, inputs)
+        request = Request(arrays, borrow=self._borrow)
+        shapes = [() if array is None else array.shape for array in arrays]
+        infer = find_direct(self._prepared, shapes, self._borrow) if all(shapes) else None
+        take, release = self._lock.acquire, self._lock.release
+
+        def run() -> list[Array]:
+            if not take(False):
+                raise BadStateError(IN_USE)
+            try:
+                if spans.active:
+                    return self._run_traced(inputs)
+                if infer is not None and not self._is_closed:
+                    try:
+                        return infer(arrays)  # type: ignore[arg-type]  # none is omitted
+                    except Exception as error:
+                        log.debug("run again, the general way: %s", error)
+                return list(execute(self._prepared, request).outputs)
+            finally:
+                release()
+
+        return run
+
     @COMPUTE
     def _run_traced(self, inputs: Sequence[Any]) -> list[Array]:
         return list(execute(self._prepared, Request(check_inputs(self._model, inputs), borrow=self._borrow)).outputs)
@@ -77,7 +103,7 @@ class Burst:
     def take(self) -> None:
         """Use the burst until :meth:`release`; BadStateError while another thread uses it."""
         if not self._lock.acquire(False):
-            raise BadStateError("the burst is in use by another thread")
+            raise BadStateError(IN_USE)
 
     def release(self) -> None:
         """End what :meth:`take` began."""
