@@ -92,6 +92,8 @@ class Graph:
     operators: list[dict[str, Any]] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
+    signature: str = ""
+    """A name under which the file offers the subgraph, with the names of its tensors."""
 
     def add(self, tensor: T | None) -> int:
         if tensor is None:
@@ -140,7 +142,11 @@ def write(*graphs: Graph) -> bytes:
     subgraphs = _tables(b, [_subgraph(b, graph, kinds, constants) for graph in graphs])
     codes = _tables(b, [_code(b, kind) for kind in kinds])
     stored = _tables(b, buffers)
-    model = _table(b, "Model", Version=3, OperatorCodes=codes, Subgraphs=subgraphs, Buffers=stored)
+    named = [_signature(b, graph, index) for index, graph in enumerate(graphs) if graph.signature]
+    signatures = _tables(b, named) if named else None
+    model = _table(
+        b, "Model", Version=3, OperatorCodes=codes, Subgraphs=subgraphs, Buffers=stored, SignatureDefs=signatures
+    )
     b.Finish(model, b"TFL3")
     return bytes(b.Output())
 
@@ -197,6 +203,15 @@ def _subgraph(b: flatbuffers.Builder, graph: Graph, kinds: Sequence[str], consta
     listed, run = _tables(b, tensors), _tables(b, operators)
     inputs, outputs = _vector(b, graph.inputs, np.int32), _vector(b, graph.outputs, np.int32)
     return _table(b, "SubGraph", Tensors=listed, Inputs=inputs, Outputs=outputs, Operators=run)
+
+
+def _signature(b: flatbuffers.Builder, graph: Graph, index: int) -> int:
+    key = b.CreateString(graph.signature)
+    inputs, outputs = (
+        _tables(b, [_table(b, "TensorMap", Name=b.CreateString(graph.tensors[i].name), TensorIndex=i) for i in indices])
+        for indices in (graph.inputs, graph.outputs)
+    )
+    return _table(b, "SignatureDef", Inputs=inputs, Outputs=outputs, SignatureKey=key, SubgraphIndex=index)
 
 
 def _tensor(b: flatbuffers.Builder, tensor: T, name: str, buffer: int) -> int:

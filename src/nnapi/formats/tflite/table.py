@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from struct import Struct, error, unpack_from
 from typing import Any
 
-from nnapi.errors import BadDataError
+from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.schema import Field
 
 READS_PER_BYTE = 4
@@ -122,6 +122,11 @@ class Record:
     def has_any(self, first: int, last: int) -> bool:
         """Whether the file gives one of the fields from ``first`` to ``last``."""
         return any(self._places[first : last + 1])
+
+    def position(self, field: int) -> int:
+        """Where in the file a field lies that the file gives."""
+        need(self.has(field), "a table lacks a field", BadDataError)
+        return self._at + self._places[field]
 
     def values(self, fields: dict[str, Field]) -> dict[str, Any]:
         """Fields by their names, with defaults where the file leaves them out; vectors are tuples."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -35,25 +35,31 @@ DEEPEST = 50
 class Import:
     """What the subgraphs of one file share while they are converted."""
 
-    def __init__(self, file: File, name: str, *, int16_as_float: bool = False) -> None:
+    def __init__(self, file: File, name: str, *, int16_as_float: bool = False, keeps_state: bool = False) -> None:
+        """``keeps_state``: variables of the model come in behind its inputs and go out, as they are then, behind its
+        outputs, so that somebody else may keep them between runs."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
+        self.refused: list[Operator] = []
+        """The operators among what is refused."""
         self.allowance = Allowance(file.source.size)
         self.notes: dict[str, None] = {}
         self.int16_as_float = int16_as_float
+        self.keeps_state = keeps_state
         self.coarsest = 0.0
         """The largest scale of 16-bit codes that are real numbers here."""
         self._models: dict[int, Model | None] = {}
         self._as_models: set[int] = set()
         self._open: set[int] = set()
 
-    def model(self) -> Model:
-        """The whole file as a model; UnsupportedOperationsError listing every operation that cannot be expressed."""
-        *inner, _ = inner_first(0, self._list_referred)
+    def model(self, whole: int = 0) -> Model:
+        """A subgraph and what it refers to as a model, the file's main one unless another is named;
+        UnsupportedOperationsError listing every operation that cannot be expressed."""
+        *inner, _ = inner_first(whole, self._list_referred)
         for index in (index for index in inner if index in self._as_models):
             self._convert(index)
-        model = self._convert(0)
+        model = self._convert(whole, self.keeps_state)
         if self.refusals or model is None:
             raise UnsupportedOperationsError.of(self.name, self.refusals)
         return model
@@ -87,10 +93,12 @@ class Import:
             return []
         return [each for each in found if 0 <= each < self.file.subgraph_count]
 
-    def _convert(self, index: int) -> Model | None:
+    def _convert(self, index: int, keeps_state: bool = False) -> Model | None:
         """Convert subgraph ``index``, which refers to none that was not converted before."""
         subgraph = self.file.subgraph(index)
         conversion = Conversion(self, subgraph)
+        if keeps_state:
+            conversion.take_states()
         with self.within(index):
             for operator in subgraph.operators:
                 conversion.convert(operator)
@@ -112,9 +120,18 @@ class Conversion:
         self.subgraph = subgraph
         self.graph = Graph(whole.allowance) if graph is None else graph
         self._values: dict[int, Value] = {}
+        self.states: Mapping[int, Value] = {}
+        """Variables that come in as inputs."""
         for index in subgraph.inputs:
             need(index not in self._values, f"input {subgraph.tensors[index]} is listed twice", BadDataError)
             self._values[index] = self._model_input(subgraph.tensors[index])
+
+    def take_states(self) -> None:
+        """Let the subgraph's variables come in as inputs and go out as outputs."""
+        self.states = {
+            index: self._model_input(self.subgraph.tensors[index]) for index in list_variables(self.subgraph)
+        }
+        self._values.update(self.states)
 
     # What nodes ask
 
@@ -196,7 +213,11 @@ class Conversion:
     def results(self) -> list[Value]:
         """The values of the subgraph's outputs."""
         try:
-            outputs = [self.read(index) for index in self.subgraph.outputs]
+            outputs = [self.read(index) for index in (*self.subgraph.outputs, *self.states)]
+            for index, value in self.states.items():
+                now, named = self._values[index], self.subgraph.tensors[index]
+                is_new = now is not value and now.type.code == value.type.code
+                expressible(is_new, f"{named} is state whose new value NNAPI does not give")
             for value in outputs:
                 self.graph.write_whole(value)
             return outputs
@@ -206,7 +227,7 @@ class Conversion:
 
     def build(self, model: Model, outputs: Sequence[Value]) -> Model:
         """The finished model of the subgraph."""
-        inputs = [self._values[index] for index in self.subgraph.inputs]
+        inputs = [*(self._values[index] for index in self.subgraph.inputs), *self.states.values()]
         if self.whole.coarsest:
             self.note(
                 "16-bit codes are real numbers, neither rounded nor cut off: each differs by half of its scale at "
@@ -216,6 +237,7 @@ class Conversion:
         return build(self.graph, model, inputs, outputs)
 
     def _refuse(self, operator: Operator, reason: str) -> None:
+        self.whole.refused.append(operator)
         tensors = self.subgraph.tensors
         name = next((str(tensors[index]) for index in operator.outputs if index >= 0), "without output")
         used = (tensors[index].type for index in (*operator.inputs, *operator.outputs) if 0 <= index < len(tensors))
@@ -300,6 +322,12 @@ class Conversion:
     def _note_type(self, tensor: Tensor) -> None:
         if tensor.type == "INT64":
             self.note("int64 tensors are TENSOR_INT32")
+
+
+def list_variables(subgraph: Subgraph) -> list[int]:
+    """The tensors that hold state between runs, of those that operators read."""
+    read = dict.fromkeys(index for operator in subgraph.operators for index in operator.inputs if index >= 0)
+    return [index for index in read if subgraph.tensors[index].is_variable and index not in subgraph.inputs]
 
 
 def _placeholder(tensor: Tensor) -> Value:

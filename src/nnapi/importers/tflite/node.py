@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nnapi.codes import OperationCode
@@ -25,6 +25,8 @@ class Scope(Protocol):
 
     graph: Graph
     subgraph: Subgraph
+    states: Mapping[int, Value]
+    """Variables that somebody else keeps between runs, as they come in."""
 
     def read(self, index: int) -> Value:
         """The value of a tensor."""
@@ -95,6 +97,18 @@ class TfliteNode(Node):
     def keep_state(self, i: int, value: Value) -> None:
         """Let the variable that is input ``i`` hold a value from now on."""
         self.scope.bind(self.operator.inputs[i], value)
+
+    def make_states(self, values: Mapping[int, Value]) -> list[Value]:
+        """Outputs for what becomes of the variables that are inputs, where somebody keeps them: else none.
+
+        ``values`` are the inputs as the operation has them, by their numbers.
+        """
+        if not all(self.has(i) and self.operator.inputs[i] in self.scope.states for i in values):
+            return []
+        states = [self.temporary(value.type, "state") for value in values.values()]
+        for i, state in zip(values, states, strict=True):
+            self.keep_state(i, state)
+        return states
 
     def row(self, i: int) -> Value:
         """Input ``i`` with its elements under no more dimensions than NNAPI's operations take."""

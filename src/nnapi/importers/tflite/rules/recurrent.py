@@ -20,6 +20,8 @@ from nnapi.model.operand import OperandType, Shape
 QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT16_SYMM
 TANH = 4
 STATES = (18, 19)
+BOTH_STATES = (35, 36, 37, 38)
+"""Of a bidirectional LSTM: forward, then backward."""
 BIASES = (12, 13, 14, 15, 17)
 MOST_STEPS = 256
 """Time steps of an integer LSTM that are written out one by one at most."""
@@ -36,7 +38,8 @@ def sequence_lstm(node: TfliteNode) -> None:
     cell = _cell(node, range(20))
     scalars = _scalars(node, cell[0])
     norms = _cell(node, range(20, 24))
-    node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, *cell, *scalars, node.flag(o.time_major), *norms)
+    targets = [node.output, *node.make_states({i: cell[i] for i in STATES})]
+    node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, *cell, *scalars, node.flag(o.time_major), *norms, to=targets)
 
 
 @rule("LSTM")
@@ -103,7 +106,8 @@ def bidirectional_lstm(node: TfliteNode) -> None:
     x = cell[0]
     flags = (node.flag(o.merge_outputs), node.flag(o.time_major))
     norms = [node.graph.no_value(x.type.code) for _ in range(8)]
-    targets = node.outputs[:1] if o.merge_outputs else node.outputs
+    targets = [*(node.outputs[:1] if o.merge_outputs else node.outputs)]
+    targets += node.make_states({i: cell[i] for i in BOTH_STATES})
     node.emit(OperationCode.BIDIRECTIONAL_SEQUENCE_LSTM, *cell, *_scalars(node, x), *flags, *norms, to=targets)
 
 
@@ -112,12 +116,13 @@ def rnn(node: TfliteNode) -> None:
     """NNAPI's cell squashes by RELUs only; TANH is written out."""
     cell, act = _cell(node, range(5)), node.options.activation
     if act == TANH:
-        node.deliver(_tanh_step(node, cell[0], *cell[1:5]))
-        return
-    state = node.temporary(OperandType(FLOAT32, cell[4].shape), "state")
-    out = node.temporary(OperandType(FLOAT32, cell[4].shape), "output")
-    node.emit(OperationCode.RNN, *cell, node.i32(act), to=[state, out])
+        out = _tanh_step(node, cell[0], *cell[1:5])
+    else:
+        state = node.temporary(OperandType(FLOAT32, cell[4].shape), "state")
+        out = node.temporary(OperandType(FLOAT32, cell[4].shape), "output")
+        node.emit(OperationCode.RNN, *cell, node.i32(act), to=[state, out])
     node.deliver(out)
+    node.keep_state(4, out)
 
 
 def _tanh_step(node: TfliteNode, x: Value, weights: Value, recurrent: Value, bias: Value, state: Value) -> Value:
@@ -134,8 +139,8 @@ def sequence_rnn(node: TfliteNode) -> None:
     o, cell = node.options, _cell(node, range(5))
     act = o.activation
     if act != TANH:
-        major = node.i32(bool(o.time_major))
-        node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, *cell, node.i32(act), major)
+        major, targets = node.i32(bool(o.time_major)), [node.output, *node.make_states({4: cell[4]})]
+        node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, *cell, node.i32(act), major, to=targets)
         return
     time_axis = 0 if o.time_major else 1
     x, weights, recurrent, bias, state = cell
@@ -145,6 +150,7 @@ def sequence_rnn(node: TfliteNode) -> None:
     for step in _steps(node, x, time_axis):
         state = _tanh_step(node, step, weights, recurrent, bias, state)
         outputs.append(state)
+    node.keep_state(4, state)
     node.deliver(_join(node, outputs, time_axis))
 
 
@@ -169,6 +175,7 @@ def svdf(node: TfliteNode) -> None:
     node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.rank), act, to=[kept, out])
     if out is not target:
         node.deliver(out)
+    node.keep_state(4, kept)
 
 
 # Operands of cells
