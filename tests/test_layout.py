@@ -22,8 +22,8 @@ ROWS = [
     {"drivers.base"},
     {"drivers.wrappers"},
     {"runtime"},
-    {"exporters", "importers", "report", "testing"},
-    {"capi"},
+    {"exporters", "importers", "report", "stand_in", "testing"},
+    {"capi", "litert"},
     {"nnapi"},
     {"cli"},
 ]

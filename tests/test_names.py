@@ -54,6 +54,7 @@ TESTED_BY = {
     "importers/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
+    "litert": "litert",
     "model/arguments.py": "model/test_matching.py",
     "model/call.py": "ops/test_signatures.py",
     "model/constant.py": "model/test_operand_rules.py",

@@ -1,0 +1,61 @@
+"""``python -m nnapi.litert program.py …``: a program for LiteRT, unchanged, with this library's interpreter."""
+
+from __future__ import annotations
+
+import sys
+from argparse import REMAINDER, ArgumentParser
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from nnapi import litert, stand_in
+
+MODULES = "ai_edge_litert.interpreter", "tflite_runtime.interpreter"
+
+
+def main() -> None:
+    """Run the program that the command line names."""
+    parser = ArgumentParser("python -m nnapi.litert", description=__doc__)
+    parser.add_argument("--devices", metavar="A,B", help="keep to these devices")
+    parser.add_argument("--no-fallback", action="store_true", help="refuse what NNAPI cannot express")
+    parser.add_argument("--explain", action="store_true", help="say on stderr where each model runs")
+    parser.add_argument("program")
+    parser.add_argument("arguments", nargs=REMAINDER)
+    options = parser.parse_args()
+    asked: dict[str, Any] = {
+        "devices": options.devices.split(",") if options.devices else None,
+        "fallback": not options.no_fallback,
+    }
+
+    class Interpreter(litert.Interpreter):
+        """The interpreter as the command line wants it."""
+
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **asked | named)
+
+        def allocate_tensors(self) -> None:
+            super().allocate_tensors()
+            if options.explain:
+                print(self.explain(), file=sys.stderr)
+
+    _put_in_place({name: getattr(litert, name) for name in litert.__all__} | {"Interpreter": Interpreter})
+    stand_in.run_program(options.program, options.arguments)
+
+
+def _put_in_place(ours: dict[str, object]) -> None:
+    for name in MODULES:
+        stand_in.put_in_place(name, ours)
+    if find_spec("tensorflow") is None:
+        stand_in.put_in_place("tensorflow.lite", ours)
+        stand_in.put_in_place("tensorflow.lite.experimental", {"load_delegate": ours["load_delegate"]})
+        return
+
+    def change(tensorflow: ModuleType) -> None:
+        tensorflow.lite.Interpreter = ours["Interpreter"]
+        tensorflow.lite.experimental.load_delegate = ours["load_delegate"]
+
+    sys.meta_path.insert(0, stand_in.AfterImport("tensorflow", change))
+
+
+if __name__ == "__main__":
+    main()

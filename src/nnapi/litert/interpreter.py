@@ -1,0 +1,198 @@
+"""LiteRT's interpreter, with this library's devices in place of its kernels."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import interpreter as litert
+from ai_edge_litert.interpreter import OpResolverType
+
+from nnapi.errors import NnapiError
+from nnapi.litert.delegates import list_devices
+from nnapi.litert.parted_graph import PartedGraph
+from nnapi.litert.ready_graph import ReadyGraph
+from nnapi.litert.session import Session, Settings
+from nnapi.litert.signature_runner import SignatureRunner
+from nnapi.litert.subgraph_file import SubgraphFile
+from nnapi.model.operand import Array
+
+FREE = 2
+"""References to the lease of views while nobody holds one: the interpreter's, and that of the call that counts."""
+
+
+class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no types
+    """A model of LiteRT's, run by this library's devices.
+
+    What describes the file is inherited: LiteRT's own interpreter reads it, and never allocates anything. Its errors
+    are LiteRT's own for the same reason. What computes is here.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Iterable[Any] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        *others: Any,
+        devices: Sequence[str] | str | None = None,
+        fallback: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        **named: Any,
+    ) -> None:
+        """As LiteRT's, and besides: ``devices`` by name, which a delegate may name too; ``fallback`` lets LiteRT
+        compute what NNAPI cannot express; ``cache`` is a directory as :func:`nnapi.compile` takes it.
+
+        With ``experimental_preserve_all_tensors`` what operators give is an output, so that nothing is fused.
+        """
+        super().__init__(
+            model_path,
+            model_content,
+            None,
+            num_threads,
+            experimental_op_resolver_type,
+            experimental_preserve_all_tensors,
+            *others,
+            **named,
+        )
+        wanted = [devices] if isinstance(devices, str) else devices
+        self._settings = Settings(
+            list(wanted) if wanted is not None else list_devices(experimental_delegates),
+            num_threads,
+            cache,
+            experimental_preserve_all_tensors,
+            fallback,
+        )
+        self._file = SubgraphFile(model_path, model_content)
+        self._sessions: dict[int, Session] = {}
+        self._main = self.session(0)
+        self._lease = _Lease()
+
+    def session(self, subgraph_index: int) -> Session:
+        """What runs a subgraph; made when first asked for."""
+        if subgraph_index not in self._sessions:
+            self._sessions[subgraph_index] = Session(
+                self._file, subgraph_index, self._interpreter, self._make_native, self._settings
+            )
+        return self._sessions[subgraph_index]
+
+    def allocate_tensors(self) -> None:
+        self._ensure_safe()
+        self._main.allocate()
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
+        self._ensure_safe()
+        self._main.resize(input_index, tensor_size, strict)
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        array = self._main.inputs.get(tensor_index)
+        if array is None or value.__class__ is not np.ndarray:
+            self.set_otherwise(tensor_index, value)
+        elif value.dtype is array.dtype and value.shape == array.shape:
+            array[...] = value
+        else:
+            self.set_otherwise(tensor_index, value)
+
+    def set_otherwise(self, tensor_index: int, value: Any, subgraph_index: int = 0) -> None:
+        """Set what must be converted, or lies in another subgraph, or is refused."""
+        graph = self.session(subgraph_index).graph
+        array, given = None if graph is None else graph.inputs.get(tensor_index), np.asarray(value)
+        if array is not None and given.dtype == array.dtype and given.shape == array.shape:
+            array[...] = given
+            return
+        if graph is not None and array is None and 0 <= tensor_index < self._interpreter.NumTensors(subgraph_index):
+            raise ValueError(f"tensor {tensor_index} is no input of the model: nothing is set")
+        self._interpreter.SetTensor(tensor_index, value, subgraph_index)  # which says what is wrong
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
+        graph = self._main.graph if not subgraph_index else self.session(subgraph_index).graph
+        if graph is not None:
+            place = graph.places.get(tensor_index)
+            if place is not None:
+                return graph.results[place].copy()
+            if tensor_index in graph.inputs:
+                return graph.inputs[tensor_index].copy()
+        constant: Array = super().get_tensor(tensor_index, subgraph_index)
+        return constant
+
+    def tensor(self, tensor_index: int) -> Callable[[], Array]:
+        def view() -> Array:
+            graph = self._main.graph
+            array = None if graph is None else _find(graph, tensor_index)
+            if array is not None:
+                return self._lease.lend(array)
+            held: Array = self._interpreter.tensor(self._interpreter, tensor_index)
+            return held
+
+        return view
+
+    def invoke(self) -> None:
+        if sys.getrefcount(self._lease) > FREE:
+            self._ensure_safe()
+        graph = self._main.graph
+        if graph is None:
+            self._interpreter.Invoke()  # which says that nothing is allocated
+            return
+        try:
+            graph.results = graph.run()
+        except NnapiError as error:
+            raise RuntimeError(str(error)) from error
+
+    def reset_all_variables(self) -> None:
+        for session in self._sessions.values():
+            if session.graph is not None:
+                session.graph.reset()
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        given = super().get_signature_runner(signature_key)  # which chooses the only one, and refuses what is none
+        return SignatureRunner(self, given._signature_key)
+
+    def explain(self) -> str:
+        """Which operation runs where, why not elsewhere, and at what cost; RuntimeError until allocated."""
+        if self._main.graph is None:
+            raise RuntimeError("nothing is allocated: call allocate_tensors first")
+        return self._main.graph.explain()
+
+    def _safe_to_run(self) -> bool:
+        return sys.getrefcount(self._lease) <= FREE
+
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
+        details: dict[str, Any] = super()._get_tensor_details(tensor_index, subgraph_index)
+        session = self._sessions.get(int(subgraph_index))
+        shape = session.shape(int(tensor_index)) if session else None
+        if shape is not None:
+            has_signature = not np.array_equal(details["shape"], details["shape_signature"])
+            details["shape"] = np.array(shape, np.int32)
+            if not has_signature:
+                details["shape_signature"] = details["shape"].copy()
+        return details
+
+    def _make_native(self) -> Any:
+        """Another interpreter of LiteRT's, without delegates, which allocates at once."""
+        source = self._file.source
+        path, content = (source, None) if isinstance(source, str) else (None, source)
+        kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        return litert.Interpreter(path, content, experimental_op_resolver_type=kind)._interpreter
+
+
+class _Lease:
+    """What views of an interpreter's memory refer to, so that they are counted while they live."""
+
+    def lend(self, array: Array) -> Array:
+        return np.asarray(_Lent(self, array))
+
+
+class _Lent:
+    def __init__(self, lease: _Lease, array: Array) -> None:
+        self.lease, self.array = lease, array
+        self.__array_interface__ = array.__array_interface__
+
+
+def _find(graph: ReadyGraph | PartedGraph, index: int) -> Array | None:
+    place = graph.places.get(index)
+    return graph.inputs.get(index) if place is None else graph.results[place]

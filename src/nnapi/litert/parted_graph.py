@@ -1,0 +1,99 @@
+"""A subgraph of which LiteRT computes what NNAPI cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from nnapi.litert.ready_graph import ReadyGraph, Tensor
+from nnapi.litert.subgraph_file import Part
+from nnapi.model.operand import Array
+
+
+class TheirPart:
+    """A part that LiteRT computes, behind the same interface as ours."""
+
+    def __init__(self, native: Any, part: Part, subgraph: int, kinds: Sequence[str], shapes: Mapping[int, Any]) -> None:
+        """``native`` is LiteRT's interpreter of a file that holds the part alone."""
+        self._native, self._part, self._subgraph, self._kinds = native, part, subgraph, kinds
+        for index in part.inputs:
+            self._native.ResizeInputTensor(index, np.array(shapes[index], np.int32), False, subgraph)
+        native.AllocateTensors(subgraph)
+
+    def compute(self, values: dict[int, Array]) -> None:
+        """Read and write values by the numbers of their tensors."""
+        native, subgraph, stale = self._native, self._subgraph, False
+        for index in self._part.inputs:
+            if values[index].shape != tuple(native.TensorSize(index, subgraph)):
+                native.ResizeInputTensor(index, np.array(values[index].shape, np.int32), False, subgraph)
+                stale = True
+        if stale:
+            native.AllocateTensors(subgraph)
+        for index in self._part.inputs:
+            native.SetTensor(index, values[index], subgraph)
+        native.Invoke(subgraph)
+        values.update((index, native.GetTensor(index, subgraph)) for index in self._part.outputs)
+
+    def reset(self) -> None:
+        self._native.ResetVariableTensors()
+
+    def explain(self) -> str:
+        runs = ((kind, len(list(same))) for kind, same in groupby(self._kinds))
+        return "LiteRT: " + ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in runs)
+
+    def close(self) -> None:
+        self._native = None
+
+
+class OurPart:
+    """A part that is compiled here."""
+
+    def __init__(self, graph: ReadyGraph) -> None:
+        self._graph = graph
+        self.reset, self.explain, self.close = graph.reset, graph.explain, graph.close
+
+    def compute(self, values: dict[int, Array]) -> None:
+        """Read and write values by the numbers of their tensors."""
+        graph = self._graph
+        for index, array in graph.inputs.items():
+            if values[index].shape != array.shape:
+                raise RuntimeError(f"tensor {index} is {values[index].shape}, what follows was made for {array.shape}")
+            array[...] = values[index]
+        values.update(zip(graph.places, graph.run(), strict=True))
+
+
+class PartedGraph:
+    """Parts that run one after the other, as a :class:`ReadyGraph`."""
+
+    def __init__(
+        self, parts: Sequence[TheirPart | OurPart], inputs: Sequence[Tensor], outputs: Sequence[Tensor], reason: str
+    ) -> None:
+        """``reason`` says why not all of it is ours."""
+        self._parts, self._reason = parts, reason
+        self.inputs: dict[int, Array] = {tensor.number: np.zeros(tensor.shape, tensor.dtype) for tensor in inputs}
+        self.places = {tensor.number: place for place, tensor in enumerate(outputs)}
+        self.results: list[Array] = [np.zeros(tensor.shape, tensor.dtype) for tensor in outputs]
+        self.run: Callable[[], list[Array]] = self._run
+
+    def _run(self) -> list[Array]:
+        values = dict(self.inputs)
+        for part in self._parts:
+            part.compute(values)
+        return [values[index] for index in self.places]
+
+    def reset(self) -> None:
+        """Let variables begin anew."""
+        for part in self._parts:
+            part.reset()
+
+    def explain(self) -> str:
+        """Part for part, and why some are LiteRT's."""
+        parts = (f"part {number}\n{part.explain()}" for number, part in enumerate(self._parts, 1))
+        return "\n\n".join((*parts, self._reason))
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()

@@ -1,0 +1,70 @@
+"""Which operators of a subgraph run here and which in LiteRT: as few parts as their dependencies allow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from nnapi.importers.tflite.reader import Subgraph
+from nnapi.litert.subgraph_file import Part, has_type
+
+SHARED_STATE = "RESOURCE", "VARIANT"
+"""Types of tensors through which operators share what only one interpreter can hold."""
+
+
+class Share(NamedTuple):
+    """A part, and whether LiteRT computes it."""
+
+    part: Part
+    is_theirs: bool
+
+
+def find_foreign(graph: Subgraph) -> set[int]:
+    """The operators that use tensors of types that NNAPI does not have; all of them where some share state by such."""
+    used = [[*operator.inputs, *operator.outputs] for operator in graph.operators]
+    if any(tensor.type in SHARED_STATE for tensor in graph.tensors):
+        return set(range(len(used)))
+    return {
+        number
+        for number, tensors in enumerate(used)
+        if any(index >= 0 and not graph.tensors[index].region and not has_type(graph, index) for index in tensors)
+    }
+
+
+def partition(graph: Subgraph, theirs: Collection[int], *, all_tensors: bool = False) -> list[Share]:
+    """The subgraph in parts, in the order in which they run; ``theirs`` are the operators of LiteRT."""
+    stages = _stage(graph, theirs)
+    groups = {stage: [number for number, each in enumerate(stages) if each == stage] for stage in sorted(set(stages))}
+    return [Share(_describe(graph, numbers, all_tensors), bool(stage % 2)) for stage, numbers in groups.items()]
+
+
+def _stage(graph: Subgraph, theirs: Collection[int]) -> list[int]:
+    """When each operator runs: even numbers here, odd ones in LiteRT, none before what it depends on."""
+    written: dict[int, int] = {}
+    stages = []
+    for number, operator in enumerate(graph.operators):
+        stage = max((written[index] for index in operator.inputs if index in written), default=0)
+        stage += (stage % 2) != (number in theirs)
+        stages.append(stage)
+        written.update(dict.fromkeys(operator.outputs, stage))
+    return stages
+
+
+def _describe(graph: Subgraph, numbers: list[int], all_tensors: bool) -> Part:
+    """A part: what it reads of what it does not write, and what it writes that others read."""
+    inside = set(numbers)
+    own = [graph.operators[number] for number in numbers]
+    others = [operator for number, operator in enumerate(graph.operators) if number not in inside]
+    written = _in_order(index for operator in own for index in operator.outputs)
+    wanted = {*graph.outputs, *(index for operator in others for index in operator.inputs)}
+    given = {*graph.inputs, *(index for operator in others for index in operator.outputs)}
+    read = _in_order(index for operator in own for index in operator.inputs)
+    return Part(
+        numbers,
+        tuple(index for index in read if index in given),
+        tuple(index for index in written if all_tensors or index in wanted),
+    )
+
+
+def _in_order(indices: Iterable[int]) -> list[int]:
+    return [index for index in dict.fromkeys(indices) if index >= 0]

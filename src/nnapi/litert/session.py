@@ -1,0 +1,167 @@
+"""One subgraph of an interpreter: the shapes asked for, and what was made ready for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from nnapi.errors import NnapiError
+from nnapi.formats.tflite.cutting import cut
+from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.importers.tflite.convert import list_variables
+from nnapi.importers.tflite.reader import Subgraph
+from nnapi.importers.tflite.reader import Tensor as FileTensor
+from nnapi.litert.parted_graph import OurPart, PartedGraph, TheirPart
+from nnapi.litert.partition import find_foreign, partition
+from nnapi.litert.ready_graph import ReadyGraph, Tensor
+from nnapi.litert.subgraph_file import Part, SubgraphFile, list_readable
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.compilation import Compilation, compile
+
+
+class Settings(NamedTuple):
+    """What somebody asks of an interpreter."""
+
+    devices: list[str] | None = None
+    threads: int | None = None
+    cache: Any = None
+    all_tensors: bool = False
+    fallback: bool = False
+
+    def compile(self, model: Model) -> Compilation:
+        return compile(model, self.devices, threads=self.threads, cache=self.cache)
+
+
+class Session:
+    """A subgraph: its state is LiteRT's own, of shapes and of being allocated or not.
+
+    ``native`` is LiteRT's interpreter of the file, which is asked and never allocates; ``make_native`` makes another
+    one, without delegates, that says what shapes follow from others.
+    """
+
+    def __init__(
+        self, file: SubgraphFile, index: int, native: Any, make_native: Callable[[], Any], settings: Settings
+    ) -> None:
+        self.index = index
+        self._file, self._native, self._make_native, self._settings = file, native, make_native, settings
+        self._resized: dict[int, Array] = {}
+        self._shapes: dict[int, Shape] = {}
+        self.graph: ReadyGraph | PartedGraph | None = None
+        self.inputs: dict[int, Array] = {}
+        """Those of what is ready."""
+
+    def resize(self, index: int, shape: Any, strict: bool) -> None:
+        dimensions, count = np.array(shape, np.int32), self._native.NumTensors(self.index)
+        before = self._native.TensorSize(index, self.index) if 0 <= index < count else ()
+        self._native.ResizeInputTensor(index, dimensions, strict, self.index)
+        if not np.array_equal(before, dimensions):
+            self._resized[index] = dimensions
+            self.release()
+
+    def allocate(self) -> ReadyGraph | PartedGraph:
+        """What is ready for the shapes asked for; made where there is none. RuntimeError where that cannot be."""
+        if self.graph is None:
+            graph = self._file.read().subgraph(self.index)
+            self._shapes = self._infer_shapes(graph)
+            try:
+                self.graph = self._prepare(graph)
+            except NnapiError as error:
+                if self._settings.fallback:
+                    self.graph = self._prepare_parts(graph, str(error))
+                else:
+                    hint = ". fallback=True leaves those to LiteRT" * isinstance(error, UnsupportedOperationsError)
+                    raise RuntimeError(f"{error}{hint}") from error
+            self.inputs = self.graph.inputs
+        return self.graph
+
+    def release(self) -> None:
+        """Give back what was made ready."""
+        graph, self.graph, self.inputs = self.graph, None, {}
+        if graph is not None:
+            graph.close()
+
+    def shape(self, index: int) -> Shape | None:
+        """The shape of a tensor where that differs from what LiteRT knows of it."""
+        graph = self.graph
+        if graph is not None and index in graph.places:
+            shape: Shape = graph.results[graph.places[index]].shape
+            return shape
+        return self._shapes.get(index) if self._resized else None
+
+    def _infer_shapes(self, graph: Subgraph) -> dict[int, Shape]:
+        """The shape of each tensor, from those of the inputs; of outputs too whose operators alone know them."""
+        native = self._native
+        is_vague = any(not graph.tensors[index].shape for index in graph.outputs)
+        if self._resized or is_vague:
+            native = self._make_native()
+            for index, shape in self._resized.items():
+                native.ResizeInputTensor(index, shape, False, self.index)
+            native.AllocateTensors(self.index)
+        shapes = {}
+        for index in range(self._native.NumTensors(self.index)):
+            with suppress(ValueError):  # scratch that the file gives no shape
+                shapes[index] = tuple(map(int, native.TensorSize(index, self.index)))
+        return shapes
+
+    def _prepare(self, graph: Subgraph) -> ReadyGraph:
+        everything = self._settings.all_tensors
+        model = self._file.whole(self.index, self._shapes, is_as_stored=not self._resized, all_tensors=everything)
+        outputs = list_readable(graph) if everything else graph.outputs
+        return ReadyGraph(
+            self._settings.compile(model),
+            self._list(graph, graph.inputs),
+            self._list(graph, outputs),
+            self._list(graph, list_variables(graph)),
+        )
+
+    def _prepare_parts(self, graph: Subgraph, reason: str) -> PartedGraph:
+        """The subgraph with LiteRT for what cannot be ours: known at first, or found out part by part."""
+        everything = self._settings.all_tensors
+        whole = Part(range(len(graph.operators)), graph.inputs, graph.outputs)
+        theirs = find_foreign(graph).union(self._file.find_refused(whole, self._shapes, self.index))
+        while True:
+            shares = partition(graph, theirs, all_tensors=everything)
+            ready: dict[int, OurPart] = {}
+            for number, (part, is_theirs) in enumerate(shares):
+                if not is_theirs:
+                    try:
+                        ready[number] = OurPart(self._prepare_part(graph, part))
+                    except NnapiError:
+                        found = self._file.find_refused(part, self._shapes, self.index)
+                        theirs.update([part.operators[each] for each in found] or part.operators)
+            if len(ready) == sum(not is_theirs for _, is_theirs in shares):
+                break
+            for each in ready.values():
+                each.close()
+        parts = [ready.get(number) or self._hand_over(graph, part) for number, (part, _) in enumerate(shares)]
+        outputs = list_readable(graph) if everything else graph.outputs
+        return PartedGraph(parts, self._list(graph, graph.inputs), self._list(graph, outputs), reason)
+
+    def _prepare_part(self, graph: Subgraph, part: Part) -> ReadyGraph:
+        own = replace(graph, operators=[graph.operators[number] for number in part.operators], inputs=part.inputs)
+        return ReadyGraph(
+            self._settings.compile(self._file.part(part, self._shapes, self.index)),
+            self._list(graph, part.inputs),
+            self._list(graph, part.outputs),
+            self._list(graph, list_variables(own)),
+        )
+
+    def _hand_over(self, graph: Subgraph, part: Part) -> TheirPart:
+        content = cut(self._file.content, self.index, *part)
+        native = Interpreter(model_content=content, num_threads=self._settings.threads)._interpreter
+        kinds = [graph.operators[number].kind for number in part.operators]
+        return TheirPart(native, part, self.index, kinds, self._shapes)
+
+    def _list(self, graph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
+        return [self.describe(graph.tensors[index]) for index in indices]
+
+    def describe(self, tensor: FileTensor) -> Tensor:
+        """A tensor as LiteRT gives and takes it."""
+        dtype = np.dtype(self._native.TensorType(tensor.index, self.index))
+        return Tensor(tensor.index, dtype, self._shapes[tensor.index], int((*tensor.zero_points, 0)[0]))

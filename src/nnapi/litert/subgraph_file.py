@@ -1,0 +1,119 @@
+"""Subgraphs of a .tflite file as models: as they are, or with what an interpreter asks for besides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.importers import load
+from nnapi.importers.refusals import Refused
+from nnapi.importers.tflite.convert import Import, list_variables
+from nnapi.importers.tflite.reader import File, Subgraph
+from nnapi.importers.tflite.references import list_subgraphs
+from nnapi.importers.tflite.tensors import operand_type
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
+
+
+class Part(NamedTuple):
+    """Operators of a subgraph, by their numbers, and the tensors that go in and come out of them."""
+
+    operators: Sequence[int]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class SubgraphFile:
+    """A .tflite file whose subgraphs become models."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, content: bytes | None) -> None:
+        self.source: str | bytes = os.fspath(path) if path else content or b""
+        self.name = os.path.basename(self.source) if isinstance(self.source, str) else "model"
+        if isinstance(self.source, str):
+            self._memory = Memory.from_file(self.source)
+        else:
+            self._memory = Memory.from_array(np.frombuffer(self.source, np.uint8))
+
+    @property
+    def content(self) -> memoryview:
+        return self._memory.view().data.toreadonly()
+
+    def read(self) -> File:
+        """The file as data, each time anew: whoever reads it may change what it says."""
+        return File(self.content)
+
+    def whole(self, index: int, shapes: Mapping[int, Shape], *, is_as_stored: bool, all_tensors: bool) -> Model:
+        """A subgraph as a model, for ``shapes`` of its tensors.
+
+        ``is_as_stored`` says that those are the file's own. With ``all_tensors`` whatever an operator writes and NNAPI
+        can give is an output, behind the others. Variables are inputs and outputs, behind all of these.
+        """
+        file = self.read()
+        graph = file.subgraph(index)
+        has_state = bool(list_variables(graph))
+        is_open = any(0 in tensor.shape for tensor in graph.tensors)
+        if not (index or all_tensors or has_state or is_open) and is_as_stored:
+            return load(self.source)
+        outputs = list_readable(graph) if all_tensors else graph.outputs
+        return self.part(Part(range(len(graph.operators)), graph.inputs, outputs), shapes, index)
+
+    def find_refused(self, part: Part, shapes: Mapping[int, Shape], index: int) -> list[int]:
+        """Which of a part's operators NNAPI cannot express, by their numbers in it; none where it is none of them."""
+        file = self.read()
+        graph = file.subgraph(index)
+        edit(graph, part, shapes)
+        importing = Import(file, self.name, keeps_state=True)
+        try:
+            importing.model(index)
+        except NnapiError:
+            refused = set(map(id, importing.refused))
+            is_inside = any(id(operator) in refused for operator in graph.operators)
+            return [
+                number
+                for number, operator in enumerate(graph.operators)
+                if id(operator) in refused or (not is_inside and list_subgraphs(operator))
+            ]
+        return []
+
+    def part(self, part: Part, shapes: Mapping[int, Shape], index: int = 0) -> Model:
+        """Some operators as a model; where the shapes do not fit what they compute, for such as only a run knows."""
+        try:
+            return self._import(part, shapes, index)
+        except NnapiError:
+            if not any(0 in tensor.shape for tensor in self.read().subgraph(index).tensors):
+                raise
+            return self._import(part, {}, index)
+
+    def _import(self, part: Part, shapes: Mapping[int, Shape], index: int) -> Model:
+        file = self.read()
+        graph = file.subgraph(index)
+        edit(graph, part, shapes)
+        return Import(file, self.name, keeps_state=True).model(index)
+
+
+def edit(graph: Subgraph, part: Part, shapes: Mapping[int, Shape]) -> None:
+    """Leave a part of a subgraph, with other shapes."""
+    graph.operators = [graph.operators[number] for number in part.operators]
+    graph.inputs, graph.outputs = part.inputs, part.outputs
+    for number, shape in shapes.items():
+        graph.tensors[number].shape = shape
+
+
+def list_readable(graph: Subgraph) -> tuple[int, ...]:
+    """The outputs, then all else that operators write and NNAPI has a type for."""
+    written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
+    return tuple(dict.fromkeys((*graph.outputs, *(index for index in written if has_type(graph, index)))))
+
+
+def has_type(graph: Subgraph, index: int) -> bool:
+    """Whether NNAPI has the type of a tensor."""
+    try:
+        operand_type(graph.tensors[index])
+    except (Refused, NnapiError):
+        return False
+    return True

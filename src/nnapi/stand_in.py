@@ -1,0 +1,75 @@
+"""Running a program with this library's modules in the place of those that it imports."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+
+class StandIn(ModuleType):
+    """A module with names of ours in front of its own. This library itself still gets the module's own."""
+
+    def __init__(self, name: str, ours: Mapping[str, object]) -> None:
+        super().__init__(name)
+        self._ours = ours
+        self._own: ModuleType | None = None
+        with suppress(ImportError):
+            self._own = importlib.import_module(name)
+        self.__path__ = list(getattr(self._own, "__path__", []))
+
+    def __getattr__(self, name: str) -> object:
+        asking = sys._getframe(1).f_globals.get("__name__", "")
+        if name in self._ours and asking.partition(".")[0] != "nnapi":
+            return self._ours[name]
+        if self._own is None:
+            raise AttributeError(f"module {self.__name__!r} is a stand-in of nnapi's, without {name!r}")
+        return getattr(self._own, name)
+
+
+def put_in_place(name: str, ours: Mapping[str, object]) -> None:
+    """Let whoever imports the module ``name`` from now on find ours in it, whether it is installed or not."""
+    parent, _, last = name.rpartition(".")
+    module = sys.modules[name] = StandIn(name, ours)
+    if parent:
+        with suppress(ImportError):
+            importlib.import_module(parent)
+        if parent not in sys.modules:
+            put_in_place(parent, {})
+        setattr(sys.modules[parent], last, module)
+
+
+class AfterImport(MetaPathFinder):
+    """Changes a module as soon as a program has imported it."""
+
+    def __init__(self, name: str, change: Callable[[ModuleType], None]) -> None:
+        self._name, self._change = name, change
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name == self._name else None
+        loader: Any = spec.loader if spec else None
+        if loader is not None:
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                self._change(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+
+def run_program(program: str, arguments: Sequence[str]) -> None:
+    """Run a Python program as ``python program arguments…`` does."""
+    sys.argv = [program, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(program))
+    runpy.run_path(program, run_name="__main__")

@@ -1,0 +1,396 @@
+"""The interpreter in LiteRT's place, call by call beside LiteRT's own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.testing.tflite_writer import Graph, T, f32, flags, s8, single, write
+
+litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
+
+pytestmark = pytest.mark.engine
+rng = np.random.default_rng(3)
+X, Y, SUM, OUT = (T("FLOAT32", (2, 3), name=name) for name in ("x", "y", "sum", "out"))
+Pair = tuple[Any, Any]
+
+
+def weights(*shape: int) -> T:
+    return f32(*shape).of(rng.uniform(-0.5, 0.5, shape))
+
+
+def two_steps() -> bytes:
+    """(x + y) · y, in two operators."""
+    graph = Graph().operator("ADD", [X, Y], [SUM], "AddOptions").operator("MUL", [SUM, Y], [OUT], "MulOptions")
+    return write(graph.between([X, Y], [OUT]))
+
+
+def dense(shape: tuple[int, int] = (1, 4)) -> bytes:
+    x, y = s8(*shape), s8(shape[0], 2, scale=0.2)
+    matrix = T("INT8", (2, 4), 0.1, 0, data=rng.integers(-127, 128, (2, 4)), name="matrix")
+    bias = T("INT32", (2,), 0.05 * 0.1, 0, data=[3, -4])
+    return single("FULLY_CONNECTED", [x, matrix, bias], y, "FullyConnectedOptions")
+
+
+def open_batch() -> bytes:
+    x, y = T("FLOAT32", (1, 3), name="x", signature=(-1, 3)), T("FLOAT32", (1, 3), name="y", signature=(-1, 3))
+    return single("TANH", [x], y)
+
+
+def both(content: bytes, **options: Any) -> Pair:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that all tensors are preserved costs memory
+        ours = Interpreter(model_content=content, devices="nnapi-reference", **options)
+        options.pop("fallback", None)
+        return litert.Interpreter(model_content=content, **options), ours
+
+
+def values(interpreter: Any) -> list[np.ndarray]:
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def feed(pair: Pair, low: float = -3, high: float = 3) -> None:
+    """The same random inputs for both."""
+    for detail in pair[0].get_input_details():
+        value = rng.uniform(low, high, detail["shape"]).astype(detail["dtype"])
+        for interpreter in pair:
+            interpreter.set_tensor(detail["index"], value)
+
+
+def run(pair: Pair) -> None:
+    """Run both, and compare everything that they say of the outputs."""
+    for interpreter in pair:
+        interpreter.invoke()
+    theirs, ours = pair
+    assert str(ours.get_output_details()) == str(theirs.get_output_details())
+    for a, b in zip(values(ours), values(theirs), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(
+            a.astype(np.float64), b.astype(np.float64), 1e-5, 1.0 if a.dtype == np.int8 else 1e-6
+        )
+
+
+@pytest.mark.parametrize("content", [two_steps(), dense(), open_batch()], ids=["two steps", "dense", "open batch"])
+def test_it_describes_and_computes_what_litert_does(content: bytes) -> None:
+    theirs, ours = pair = both(content)
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    assert str(ours.get_input_details()) == str(theirs.get_input_details())
+    names = [details["name"] for details in theirs.get_tensor_details()]
+    assert [details["name"] for details in ours.get_tensor_details()] == names[: len(ours.get_tensor_details())]
+    assert ours.num_subgraphs() == 1
+    for _ in range(2):
+        feed(pair)
+        run(pair)
+
+
+def test_operators_are_described_as_the_file_has_them() -> None:
+    _, ours = both(two_steps())
+    ours.allocate_tensors()
+    assert [details["op_name"] for details in ours._get_ops_details()] == ["ADD", "MUL"]
+
+
+def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(dense())
+    ours = Interpreter(path, devices="nnapi-reference")
+    ours.allocate_tensors()
+    pair = (litert.Interpreter(str(path)), ours)
+    pair[0].allocate_tensors()
+    feed(pair)
+    run(pair)
+
+
+BEFORE: list[Callable[[Any], Any]] = [
+    lambda i: i.invoke(),
+    lambda i: i.get_tensor(0),
+    lambda i: i.set_tensor(0, np.zeros((2, 3), np.float32)),
+    lambda i: i.tensor(0)(),
+    lambda i: i.get_signature_runner(),
+    lambda i: i.get_signature_runner("none"),
+    lambda i: i.get_tensor_details(3),
+]
+AFTER: list[Callable[[Any], Any]] = [
+    lambda i: i.set_tensor(99, np.zeros((2, 3), np.float32)),
+    lambda i: i.set_tensor(-1, np.zeros((2, 3), np.float32)),
+    lambda i: i.set_tensor(0, np.zeros((2, 3), np.int32)),
+    lambda i: i.set_tensor(0, np.zeros((3, 2), np.float32)),
+    lambda i: i.set_tensor(0, np.zeros((2, 3, 1), np.float32)),
+    lambda i: i.set_tensor(0, [[1, 2, 3], [4, 5, 6]]),
+    lambda i: i.get_tensor(99),
+    lambda i: i.tensor(99)(),
+    lambda i: i.resize_tensor_input(99, [1]),
+    lambda i: i.resize_tensor_input(0, [4, 3], strict=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("misuse", "is_allocated"), [*((each, False) for each in BEFORE), *((each, True) for each in AFTER)]
+)
+def test_what_litert_refuses_is_refused_in_its_words(misuse: Callable[[Any], Any], is_allocated: bool) -> None:
+    raised = []
+    for interpreter in both(two_steps()):
+        if is_allocated:
+            interpreter.allocate_tensors()
+        with pytest.raises((ValueError, RuntimeError)) as caught:
+            misuse(interpreter)
+        raised.append((type(caught.value), str(caught.value)))
+    assert raised[0] == raised[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"model_path": "/no/such.tflite"}, {"model_content": b"x"}, {"model_content": dense(), "num_threads": 0}],
+    ids=["nothing", "no file", "no model", "no threads"],
+)
+def test_what_cannot_be_made_is_refused_in_its_words(options: dict[str, Any]) -> None:
+    raised = []
+    for kind in (litert.Interpreter, Interpreter):
+        with pytest.raises(ValueError, match=r"\w") as caught:
+            kind(**options)
+        raised.append(str(caught.value))
+    assert raised[0] == raised[1]
+
+
+def test_only_inputs_are_set() -> None:
+    _, ours = both(two_steps())
+    ours.allocate_tensors()
+    with pytest.raises(ValueError, match="tensor 2 is no input of the model"):
+        ours.set_tensor(2, np.zeros((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("content", [dense(), open_batch()], ids=["fixed", "open"])
+def test_inputs_are_resized(content: bytes) -> None:
+    pair = both(content)
+    index = pair[0].get_input_details()[0]["index"]
+    for rows in (3, 1, 3):
+        for interpreter in pair:
+            interpreter.resize_tensor_input(index, [rows, interpreter.get_input_details()[0]["shape"][1]])
+            interpreter.allocate_tensors()
+        assert str(pair[1].get_input_details()) == str(pair[0].get_input_details())
+        feed(pair)
+        run(pair)
+        assert values(pair[1])[0].shape[0] == rows
+
+
+def test_strict_resizing_takes_what_the_signature_leaves_open() -> None:
+    pair = both(open_batch())
+    for interpreter in pair:
+        interpreter.resize_tensor_input(0, [5, 3], strict=True)
+        interpreter.allocate_tensors()
+    feed(pair)
+    run(pair)
+
+
+def test_views_show_the_memory_and_forbid_runs_while_they_live() -> None:
+    pair = both(two_steps())
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+        interpreter.tensor(0)()[...] = 2
+        interpreter.tensor(1)().fill(3)
+        interpreter.invoke()
+        output = interpreter.get_output_details()[0]["index"]
+        view = interpreter.tensor(output)()
+        np.testing.assert_array_equal(view, np.full((2, 3), 15, np.float32))
+        row = view[0]
+        del view
+        for refused in (interpreter.invoke, interpreter.allocate_tensors):
+            with pytest.raises(RuntimeError, match="at least 1 reference"):
+                refused()
+        del row
+        interpreter.invoke()
+
+
+def test_what_get_tensor_gives_is_a_copy() -> None:
+    _, ours = both(two_steps())
+    ours.allocate_tensors()
+    ours.invoke()
+    before = ours.get_tensor(3)
+    ours.set_tensor(0, np.ones((2, 3), np.float32))
+    ours.set_tensor(1, np.ones((2, 3), np.float32))
+    ours.invoke()
+    np.testing.assert_array_equal(before, 0)
+    np.testing.assert_array_equal(ours.get_tensor(3), 2)
+
+
+def test_all_tensors_can_be_preserved() -> None:
+    pair = both(two_steps(), experimental_preserve_all_tensors=True)
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    feed(pair)
+    run(pair)
+    np.testing.assert_allclose(pair[1].get_tensor(2), pair[0].get_tensor(2), 1e-6)
+
+
+def test_constants_can_be_read() -> None:
+    pair = both(dense())
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    np.testing.assert_array_equal(pair[1].get_tensor(1), pair[0].get_tensor(1))
+
+
+def svdf() -> bytes:
+    state = T("FLOAT32", (2, 5 * 4), name="state", variable=True)
+    x, y = T("FLOAT32", (2, 3), name="x"), T("FLOAT32", (2, 5), name="y")
+    fields = {"Rank": 1, "FusedActivationFunction": 0}
+    return single("SVDF", [x, weights(5, 3), weights(5, 4), weights(5), state], y, "SVDFOptions", **fields)
+
+
+def lstm() -> bytes:
+    states = [T("FLOAT32", (2, 5), name=f"state{number}", variable=True) for number in range(2)]
+    gates = [*(weights(5, 3) for _ in range(4)), *(weights(5, 5) for _ in range(4)), None, None, None]
+    inputs = [T("FLOAT32", (2, 4, 3), name="x"), *gates, *(weights(5) for _ in range(4)), None, None, *states]
+    fields = {"FusedActivationFunction": 4, "CellClip": 0.0, "ProjClip": 0.0, "TimeMajor": False}
+    return single(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [*inputs, None, None, None, None],
+        T("FLOAT32", (2, 4, 5), name="y"),
+        "UnidirectionalSequenceLSTMOptions",
+        **fields,
+    )
+
+
+def rnn(activation: int) -> bytes:
+    state = T("FLOAT32", (2, 5), name="state", variable=True)
+    x, y = T("FLOAT32", (2, 4, 3), name="x"), T("FLOAT32", (2, 4, 5), name="y")
+    fields = {"FusedActivationFunction": activation, "TimeMajor": False}
+    inputs = [x, weights(5, 3), weights(5, 5), weights(5), state]
+    return single("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, y, "SequenceRNNOptions", **fields)
+
+
+@pytest.mark.parametrize("content", [svdf(), lstm(), rnn(1), rnn(4)], ids=["svdf", "lstm", "rnn relu", "rnn tanh"])
+def test_state_is_kept_from_run_to_run_until_it_is_reset(content: bytes) -> None:
+    pair = both(content)
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    feed(pair)
+    run(pair)
+    first = values(pair[1])[0]
+    run(pair)
+    assert not np.allclose(values(pair[1])[0], first), "nothing was kept"
+    for interpreter in pair:
+        interpreter.reset_all_variables()
+    run(pair)
+    np.testing.assert_array_equal(values(pair[1])[0], first)
+
+
+def with_atan2() -> bytes:
+    """An operator in the middle that NNAPI does not have."""
+    angle, first = T("FLOAT32", (2, 3), name="angle"), T("FLOAT32", (2, 3), name="first")
+    graph = Graph().operator("ADD", [X, Y], [SUM], "AddOptions").operator("ATAN2", [SUM, Y], [angle])
+    graph.operator("MUL", [angle, SUM], [first], "MulOptions").operator("TANH", [first], [OUT])
+    return write(graph.between([X, Y], [OUT, angle]))
+
+
+def test_what_nnapi_cannot_express_is_named() -> None:
+    _, ours = both(with_atan2())
+    with pytest.raises(RuntimeError, match="(?s)ATAN2.*inverse trigonometric.*fallback=True"):
+        ours.allocate_tensors()
+
+
+@pytest.mark.parametrize("preserve", [False, True])
+def test_what_nnapi_cannot_express_falls_back(preserve: bool) -> None:
+    pair = both(with_atan2(), fallback=True, experimental_preserve_all_tensors=preserve)
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    for _ in range(2):
+        feed(pair)
+        run(pair)
+    told = pair[1].explain()
+    assert "LiteRT: ATAN2" in told
+    assert "#0 ADD" in told
+    assert "inverse trigonometric" in told
+    if preserve:
+        np.testing.assert_allclose(pair[1].get_tensor(2), pair[0].get_tensor(2), 1e-6)
+
+
+def test_what_falls_back_is_resized() -> None:
+    pair = both(with_atan2(), fallback=True)
+    for interpreter in pair:
+        for index in (0, 1):
+            interpreter.resize_tensor_input(index, [4, 3])
+        interpreter.allocate_tensors()
+    feed(pair)
+    run(pair)
+
+
+def test_types_that_nnapi_lacks_are_converted_at_both_ends() -> None:
+    a, b, low = (T("INT64", (3,), name=name) for name in "abm")
+    less = flags(3)
+    graph = Graph().operator("MINIMUM", [a, b], [low], "MaximumMinimumOptions").operator("LESS", [a, b], [less])
+    pair = both(write(graph.between([a, b], [low, less])))
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    feed(pair, -9, 9)
+    run(pair)
+    pair[1].set_tensor(0, np.full(3, 1 << 40))
+    with pytest.raises(RuntimeError, match="exceeds 32 bits"):
+        pair[1].invoke()
+
+
+def test_scalars_stay_scalars() -> None:
+    x, y = T("FLOAT32", (), name="x"), T("FLOAT32", (), name="y")
+    pair = both(single("TANH", [x], y))
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, np.float32(0.5))
+    run(pair)
+
+
+def test_it_explains_what_runs_where() -> None:
+    _, ours = both(two_steps())
+    with pytest.raises(RuntimeError, match="call allocate_tensors first"):
+        ours.explain()
+    ours.allocate_tensors()
+    assert "nnapi-reference" in ours.explain()
+
+
+def signatures() -> bytes:
+    graphs = []
+    for name, kind in (("add", "ADD"), ("multiply", "MUL")):
+        a, b, c = (T("FLOAT32", (1,), name=f"{name}_{end}") for end in "abc")
+        graph = Graph(signature=name).operator(kind, [a, b], [c], f"{kind.capitalize()}Options")
+        graphs.append(graph.between([a, b], [c]))
+    return write(*graphs)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_signatures_are_called_by_name(name: str) -> None:
+    pair = both(signatures())
+    assert pair[1].get_signature_list() == pair[0].get_signature_list()
+    runners = [interpreter.get_signature_runner(name) for interpreter in pair]
+    for length in (1, 4, 4):
+        inputs = {f"{name}_{end}": rng.uniform(-1, 1, length).astype(np.float32) for end in "ba"}
+        theirs, ours = (runner(**inputs) for runner in runners)
+        assert list(ours) == list(theirs)
+        np.testing.assert_allclose(ours[f"{name}_c"], theirs[f"{name}_c"], 1e-6)
+        assert str(runners[1].get_output_details()) == str(runners[0].get_output_details())
+    for wrong in ({}, {"x": 1, "y": 2}):
+        for runner in runners:
+            with pytest.raises(ValueError, match="(?i)input"):
+                runner(**wrong)
+
+
+def test_several_signatures_need_a_name() -> None:
+    for interpreter in both(signatures()):
+        with pytest.raises(ValueError, match="signature_key is None"):
+            interpreter.get_signature_runner()
+
+
+def test_a_failing_run_is_a_runtime_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, ours = both(two_steps())
+    ours.allocate_tensors()
+
+    def fail() -> None:
+        raise nnapi.OpFailedError("the device is gone")
+
+    monkeypatch.setattr(ours._main.graph, "run", fail)
+    with pytest.raises(RuntimeError, match="the device is gone"):
+        ours.invoke()
