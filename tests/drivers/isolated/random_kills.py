@@ -54,7 +54,7 @@ class Stream:
 
 def kill_at_random(kills: int) -> list[Stream]:
     """What the threads have had while the driver's process was ended so many times; AssertionError where a run hangs,
-    a process stays, or the next run is not right."""
+    a process stays, or a thread has no right run after the last kill."""
     driver = Isolated("nnapi-reference")
     chance, killed = random.Random(7), list[int]()
     with Device(driver) as found:
@@ -66,6 +66,12 @@ def kill_at_random(kills: int) -> list[Stream]:
             if pid is not None and pid not in killed[-1:]:
                 kill(pid)
                 killed.append(pid)
+        before = [stream.right for stream in streams]
+
+        def go_on() -> bool:
+            return all(stream.wrong or stream.right > b for stream, b in zip(streams, before, strict=True))
+
+        assert comes_true(go_on), "a thread has no right run any more"
         for stream in streams:
             stream.stop()
         for stream in streams:
