@@ -28,8 +28,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import nnapi
-from nnapi.testing.random_tflite import KINDS, Kind, random_codes, random_model
+from tests.random_tflite import KINDS, Kind, random_codes, random_model
 
 Arrays = Sequence[np.ndarray]
 DEVICE = "nnapi-reference"

@@ -83,7 +83,6 @@ TESTED_BY = {
     "testing/random/wording.py": "cli/test_check_random.py",
     "testing/record.py": "capi/test_record.py",
     "testing/runtime.py": "capi/test_client.py",
-    "testing/single.py": "ops/test_softmax.py",
     "trace/ended_sections.py": "trace/test_spans.py",
     "trace/nesting.py": "trace/test_statistics.py",
     "trace/threads.py": "trace/test_parse.py",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nnapi import stand_in
-from nnapi.testing.tflite_writer import T, single
+from tests.tflite_writer import T, single
 
 PROGRAM = """
 import sys

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.capi import header, installation
+from nnapi.capi import installation
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.handles import Handles
 from nnapi.capi.library import device_at
@@ -24,6 +24,7 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import HardwareBuffer, MemoryDesc
+from tools import headers
 
 CLASSES: dict[str, Any] = {
     "model": Model,
@@ -72,7 +73,7 @@ def test_every_function_of_the_specification_is_there(api: Any) -> None:
 
 @pytest.mark.shared
 def test_header_has_every_number(api: Any) -> None:
-    text = header.headers()["NeuralNetworks.h"]
+    text = headers.headers()["NeuralNetworks.h"]
     numbers = {
         name: int(value) for name, value in re.findall(r"^    (ANEURALNETWORKS_\w+) = (-?\d+),", text, re.MULTILINE)
     }
@@ -85,7 +86,7 @@ def test_header_has_every_number(api: Any) -> None:
 
 
 def test_committed_headers_are_those_of_the_table() -> None:
-    assert {name: (installation.include() / name).read_text() for name in header.headers()} == header.headers()
+    assert {name: (installation.include() / name).read_text() for name in headers.headers()} == headers.headers()
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app
 from nnapi.testing.corpus import write
-from nnapi.testing.tflite_writer import f32, single
 from tests.cli.test_check import relu
+from tests.tflite_writer import f32, single
 
 
 def test_a_model_is_written(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from nnapi.cli import app
 from nnapi.cli.info import Reason, find_reasons, first_level, lower_level
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.single import scalar, single
-from nnapi.testing.tflite_writer import T
-from nnapi.testing.tflite_writer import single as write_operator
+from tests.single import scalar, single
+from tests.tflite_writer import T
+from tests.tflite_writer import single as write_operator
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 

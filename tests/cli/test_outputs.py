@@ -9,7 +9,7 @@ import nnapi
 from nnapi.cli.outputs import Rank, class_count, percent, producer, rank, summaries
 from nnapi.codes import OEM_OPERATION, OperandCode, OperationCode
 from nnapi.model.operand import OperandType
-from nnapi.testing.single import scalar, single
+from tests.single import scalar, single
 
 INT32, FLOAT32 = OperandCode.INT32, OperandCode.FLOAT32
 

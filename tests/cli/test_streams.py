@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.testing.tflite_writer import Graph, f32, write
+from tests.tflite_writer import Graph, f32, write
 
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 

@@ -22,7 +22,8 @@ from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.fuzz import Agreement, compare_devices, random_call
+from nnapi.testing.fuzz import random_call
+from tests.comparison import Agreement, compare_devices
 
 FLOATS = tensor("float32", (2, 3))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nnapi.drivers.telemetry import import_onnxruntime
-from nnapi.testing.random_tflite import UINT8, Kind, random_model
+from tests.random_tflite import UINT8, Kind, random_model
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 

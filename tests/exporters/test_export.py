@@ -10,9 +10,9 @@ import pytest
 
 import nnapi
 from nnapi.errors import BadDataError
-from nnapi.testing.tflite_writer import T, const, f32, i32, s8, single, u8
 from tests.disk_cases import full_disk
 from tests.importers.tflite.against_litert import Case, litert, random_array
+from tests.tflite_writer import T, const, f32, i32, s8, single, u8
 
 
 def there_and_back(content: bytes, folder: Path) -> tuple[nnapi.Model, nnapi.Model, bytes]:

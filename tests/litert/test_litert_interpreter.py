@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.testing.tflite_writer import Graph, T, f32, flags, s8, single, write
+from tests.tflite_writer import Graph, T, f32, flags, s8, single, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from

@@ -14,7 +14,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import ScalarParameter
-from nnapi.testing.single import run_single
+from tests.single import run_single
 
 quickly = settings(max_examples=25, deadline=None)
 GATES = ("input", "forget", "cell", "output")

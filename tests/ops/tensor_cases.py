@@ -12,7 +12,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.single import run_single, scalar, single
+from tests.single import run_single, scalar, single
 
 QUANTIZED = {
     "quant8": tensor("quant8_asymm", (), 0.5, 10),

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 from tests.ops.tensor_cases import (
     FLOATS,
     REALS,
@@ -28,6 +27,7 @@ from tests.ops.tensor_cases import (
     tensors,
     unknown,
 )
+from tests.single import scalar
 
 RELUS = {Op.RELU, Op.RELU1, Op.RELU6}
 MEANING = {

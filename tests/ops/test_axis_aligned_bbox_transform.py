@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single
 from tests.ops.detection_cases import FAMILIES, assert_close, reals, stored
+from tests.single import run_single
 
 CODE = OperationCode.AXIS_ALIGNED_BBOX_TRANSFORM
 

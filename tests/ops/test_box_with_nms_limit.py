@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single, scalar
 from tests.ops.detection_cases import FAMILIES, Race, assert_close, stored
+from tests.single import run_single, scalar
 
 CODE = OperationCode.BOX_WITH_NMS_LIMIT
 HARD, LINEAR, GAUSSIAN = range(3)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single, scalar
 from tests.ops.detection_cases import FAMILIES, LEAST, Race, assert_close, stored
+from tests.single import run_single, scalar
 
 CODE = OperationCode.DETECTION_POSTPROCESSING
 INT32, BOOL = OperandCode.INT32, OperandCode.BOOL

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single, single
 from tests.ops.recurrent_cases import quickly
+from tests.single import run_single, single
 
 TYPES = {
     "float32": ("float32", 0, 0, 1),

@@ -11,9 +11,9 @@ from nnapi.model.call import normalise
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY, Kernel
 from nnapi.ops.evaluate import evaluate, specialise
-from nnapi.testing.single import scalar, single
 from tests.ops.image_cases import NONE, RELU6, SAME, VALID, floats, numbers, operands, tail, to_nchw
 from tests.ops.tensor_cases import FLOATS, int32, unknown
+from tests.single import scalar, single
 
 
 def prepared(code: Any, *inputs: Any, out: Any = None, constant: bool = False) -> Any:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nnapi import Builder, compile
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import OperandType, tensor
-from nnapi.testing.single import scalar
 from tests.ops.tensor_cases import assert_same, ints, level, quickly, refuses_to_add, refuses_to_compute, run, shapes
+from tests.single import scalar
 
 FILL = OperationCode.FILL
 SCALARS = {"float32": OperandCode.FLOAT32, "float16": OperandCode.FLOAT16, "int32": OperandCode.INT32}

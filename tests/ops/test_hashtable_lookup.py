@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single
 from tests.ops.recurrent_cases import quickly
+from tests.single import run_single
 
 HITS = tensor("quant8_asymm", (), 1.0, 0)
 TYPES = {"float32": ("float32", 0, 0), "int32": ("int32", 0, 0), "quant8": ("quant8_asymm", 0.5, 3)}

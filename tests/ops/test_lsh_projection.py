@@ -14,8 +14,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.farmhash import fingerprint64
-from nnapi.testing.single import run_single, scalar
 from tests.ops.recurrent_cases import quickly
+from tests.single import run_single, scalar
 
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
 HASH = np.array([[0.123, 0.456], [-0.321, -0.654]], np.float32)

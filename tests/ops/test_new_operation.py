@@ -52,7 +52,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
-from nnapi.report.operations import section
+from tools.operations import section
 from nnapi.runtime.costs.workload import find_work
 from nnapi.testing.fuzz import random_call
 from nnapi.testing.random.graphs import CALLABLE

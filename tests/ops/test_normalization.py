@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 from tests.ops.image_cases import floats, to_nchw
 from tests.ops.tensor_cases import (
     FLOATS,
@@ -27,6 +26,7 @@ from tests.ops.tensor_cases import (
     shapes,
     tensors,
 )
+from tests.single import scalar
 
 L2, LRN, INSTANCE = Op.L2_NORMALIZATION, Op.LOCAL_RESPONSE_NORMALIZATION, Op.INSTANCE_NORMALIZATION
 UNIT = {"uint8": tensor("uint8", (), 1 / 128, 128), "int8": tensor("int8", (), 1 / 128, 0)}

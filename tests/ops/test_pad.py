@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,
@@ -27,6 +26,7 @@ from tests.ops.tensor_cases import (
     shapes,
     tensors,
 )
+from tests.single import scalar
 
 PAD, PAD_V2, MIRROR_PAD = OperationCode.PAD, OperationCode.PAD_V2, OperationCode.MIRROR_PAD
 REFLECT, SYMMETRIC = int32(0), int32(1)

@@ -12,8 +12,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.single import run_single
 from tests.ops.recurrent_cases import quickly
+from tests.single import run_single
 
 GATES = ("input", "forget", "cell", "output")
 ACTIVATION, WEIGHTS, STATE = (1 / 128, 128), (1 / 256, 100), (2.0**-11, 0)

@@ -14,8 +14,8 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import OperandType, tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import ScalarParameter
-from nnapi.testing.single import run_single
 from tests.ops.recurrent_cases import quickly
+from tests.single import run_single
 
 GATES = ("input", "forget", "cell", "output")
 INPUT, OUTPUT, STATE = (1 / 64, 5), (1 / 100, -7), (2.0**-11, 0)

@@ -12,8 +12,8 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single, scalar
 from tests.ops.recurrent_cases import quickly
+from tests.single import run_single, scalar
 
 
 def draw(logits: Any, count: int, seeds: tuple[int, ...] = (1, 2), dtype: str = "float32") -> Any:

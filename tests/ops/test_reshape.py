@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single
 from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,
@@ -27,6 +26,7 @@ from tests.ops.tensor_cases import (
     shapes,
     tensors,
 )
+from tests.single import run_single
 
 RESHAPE, SQUEEZE, EXPAND_DIMS = OperationCode.RESHAPE, OperationCode.SQUEEZE, OperationCode.EXPAND_DIMS
 OMITTED = (tensor("int32", (0,)), None)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 from tests.ops.image_cases import floats, numbers, random_seeds, to_nchw
 from tests.ops.tensor_cases import (
     REALS,
@@ -25,6 +24,7 @@ from tests.ops.tensor_cases import (
     run,
     stored,
 )
+from tests.single import scalar
 
 BILINEAR, NEAREST = OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR
 LINE = floats([[[[0], [10]]]])

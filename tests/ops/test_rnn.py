@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import BadDataError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single, scalar
 from tests.ops.recurrent_cases import assert_near, quickly, refuses, rnn_over_time, run_named
+from tests.single import run_single, scalar
 
 DTYPES = st.sampled_from(["float32", "float16"])
 ACTIVATIONS = st.sampled_from([0, 1, 2, 3])

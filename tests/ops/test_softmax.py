@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar
 from tests.ops.tensor_cases import (
     REALS,
     assert_stores,
@@ -26,6 +25,7 @@ from tests.ops.tensor_cases import (
     shapes,
     tensors,
 )
+from tests.single import scalar
 
 SOFTMAX, LOG_SOFTMAX = OperationCode.SOFTMAX, OperationCode.LOG_SOFTMAX
 UNIT = {"uint8": tensor("uint8", (), 1 / 256, 0), "int8": tensor("int8", (), 1 / 256, -128)}

@@ -11,17 +11,11 @@ import nnapi
 from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.example import Example, OperandSpec, Source
-from nnapi.testing.fuzz import (
-    Agreement,
-    NoCall,
-    compare_devices,
-    compute_expected,
-    differential,
-    random_attempt,
-    random_call,
-)
+from nnapi.testing.fuzz import NoCall, random_attempt, random_call
+from tests.comparison import Agreement, Comparison, compare_devices, compute_expected
 from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
@@ -118,21 +112,26 @@ def test_no_call_says_why() -> None:
 SOFTMAX = REGISTRY[OperationCode.SOFTMAX]
 
 
+def compare_softmax(other: Device, seed: int = 0) -> Comparison:
+    """One random call on the reference and another device."""
+    return compare_devices(REFERENCE, other, random_call(SOFTMAX, np.random.default_rng(seed)))
+
+
 def test_a_device_agrees_with_itself() -> None:
     for seed in range(5):
-        comparison = differential(REFERENCE, REFERENCE, SOFTMAX, np.random.default_rng(seed))
+        comparison = compare_softmax(REFERENCE, seed)
         assert (comparison.agreement, comparison.reason) == (Agreement.AGREE, "")
 
 
 def test_a_device_that_is_wrong_differs() -> None:
-    comparison = differential(REFERENCE, spoilt(2), SOFTMAX, np.random.default_rng(0))
+    comparison = compare_softmax(spoilt(2))
     assert comparison.agreement == Agreement.DIFFER
     assert "expected" in comparison.reason
     assert comparison.example.operations == ("SOFTMAX",)
 
 
 def test_a_device_that_takes_no_such_call_is_unsupported() -> None:
-    comparison = differential(REFERENCE, refusing("not today"), SOFTMAX, np.random.default_rng(0))
+    comparison = compare_softmax(refusing("not today"))
     assert (comparison.agreement, comparison.reason) == (Agreement.UNSUPPORTED, "borrowed: not today")
 
 

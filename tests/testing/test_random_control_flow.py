@@ -7,8 +7,8 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.fuzz import compute_expected
 from nnapi.testing.random_control_flow import MOST_TURNS, random_control_flow
+from tests.comparison import compute_expected
 from tests.testing.testing_cases import REFERENCE
 
 MEANING = {"ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul}

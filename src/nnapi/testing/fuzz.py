@@ -1,4 +1,4 @@
-"""Random calls of an operation, drawn from its declaration, and devices compared on them.
+"""Random calls of an operation, drawn from its declaration.
 
 Types, ranks, scalars and what may be left out come from the signature. What only makes sense together (a filter and
 its strides, an axis and the rank) is proposed by :mod:`nnapi.testing.random.proposal`, and the operation's own shape
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,10 +19,6 @@ from nnapi.model.call import UNKNOWN, normalise
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape, type_name
 from nnapi.model.operation import Form, Operation
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
-from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.device import Device
-from nnapi.testing.build import build
-from nnapi.testing.compare import judge
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
 from nnapi.testing.random.proposal import Draw, Proposal
 from nnapi.testing.random.propose import propose
@@ -295,82 +290,3 @@ class _Draft:
             {},
             tolerance=Criterion("fp16" if half else "fp32"),
         )
-
-
-# Comparing devices
-
-
-class Agreement(StrEnum):
-    AGREE = "agree"
-    DIFFER = "differ"
-    UNSUPPORTED = "unsupported"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What two devices made of one example, and why where it was not the same."""
-
-    example: Example
-    agreement: Agreement
-    reason: str = ""
-
-
-def differential(device_a: Device, device_b: Device, operation: Operation, rng: np.random.Generator) -> Comparison:
-    """Run one random call on both devices; ``device_a`` is taken to be right.
-
-    They agree when both give the same within the tolerances of the conformance judge, or both refuse.
-    """
-    return compare_devices(device_a, device_b, random_call(operation, rng))
-
-
-def compare_devices(device_a: Device, device_b: Device, example: Example) -> Comparison:
-    """As :func:`differential`, for an example that is there already; its expected outputs do not matter."""
-    model = build(example)
-    for device in (device_a, device_b):
-        refused = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
-        if refused:
-            return Comparison(example, Agreement.UNSUPPORTED, f"{device.name}: {refused[0]}")
-    right, other = (_outcome(device, example) for device in (device_a, device_b))
-    if isinstance(right, NnapiError) or isinstance(other, NnapiError):
-        same = isinstance(right, NnapiError) and isinstance(other, NnapiError)
-        reason = f"{device_a.name} {_said(right)}, {device_b.name} {_said(other)}"
-        return Comparison(example, Agreement.AGREE if same else Agreement.DIFFER, reason)
-    pairs = [_without_shared_nans(x, y) for x, y in zip(right, other, strict=True)]
-    expected = dict(zip(example.main.outputs, (x for x, _ in pairs), strict=True))
-    difference = judge(replace(example, outputs=expected), [y for _, y in pairs])
-    return Comparison(example, Agreement.DIFFER if difference else Agreement.AGREE, str(difference or ""))
-
-
-def compute_expected(example: Example, device: Device) -> Example:
-    """The example with what a device computes as its expected outputs; raises what building and running raise."""
-    results = dict(zip(example.main.outputs, _run(device, example), strict=True))
-    operands = [
-        replace(operand, dimensions=results[index].shape) if index in results else operand
-        for index, operand in enumerate(example.main.operands)
-    ]
-    return replace(example, main=replace(example.main, operands=tuple(operands)), outputs=results)
-
-
-def _run(device: Device, example: Example) -> list[Array]:
-    compilation = Compilation(build(example), [device])
-    compilation.finish()
-    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
-
-
-def _outcome(device: Device, example: Example) -> list[Array] | NnapiError:
-    try:
-        return _run(device, example)
-    except NnapiError as error:
-        return error
-
-
-def _said(outcome: list[Array] | NnapiError) -> str:
-    return f"refuses ({outcome})" if isinstance(outcome, NnapiError) else "computes"
-
-
-def _without_shared_nans(a: Array, b: Array) -> tuple[Array, Array]:
-    """Both arrays with 0 where both hold NaN, which the judge would not accept."""
-    if a.shape != b.shape or a.dtype.kind != "f" or b.dtype.kind != "f":
-        return a, b
-    both = np.isnan(a) & np.isnan(b)
-    return np.where(both, a.dtype.type(0), a), np.where(both, b.dtype.type(0), b)

@@ -12,7 +12,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, tensor
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
-from nnapi.testing.single import run_single, scalar, single
+from tests.single import run_single, scalar, single
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 

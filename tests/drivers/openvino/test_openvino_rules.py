@@ -13,8 +13,9 @@ from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Criterion
-from nnapi.testing.fuzz import Agreement, compare_devices, random_call
-from nnapi.testing.single import run_single, scalar, single
+from nnapi.testing.fuzz import random_call
+from tests.comparison import Agreement, compare_devices
+from tests.single import run_single, scalar, single
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 

@@ -12,7 +12,7 @@ from nnapi.model.operand import OperandType
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import EXACT, SINGLE, STEP, compare
-from nnapi.testing.single import run_single
+from tests.single import run_single
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 

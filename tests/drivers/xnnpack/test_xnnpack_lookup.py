@@ -9,8 +9,8 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.testing.single import run_single, scalar, single
 from tests.drivers.xnnpack.engine_cases import agree, both, engine, refusal
+from tests.single import run_single, scalar, single
 
 TYPES = {
     "float32": tensor("float32"),

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.single import run_single, single
 from tests.drivers.xnnpack.cell_cases import (
     BATCH,
     FEATURES,
@@ -28,6 +27,7 @@ from tests.drivers.xnnpack.cell_cases import (
     shapes,
 )
 from tests.drivers.xnnpack.engine_cases import Net, agree, engine, reference, refusal
+from tests.single import run_single, single
 
 FLOAT = tensor("float32")
 NONE, RELU, RELU6, TANH, SIGMOID = 0, 1, 3, 4, 6

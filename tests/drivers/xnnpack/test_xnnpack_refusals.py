@@ -10,8 +10,8 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
-from nnapi.testing.single import scalar, single
 from tests.drivers.xnnpack.engine_cases import Net, engine, refusal
+from tests.single import scalar, single
 
 FLOATS = tensor("float32", (1, 4, 4, 2))
 

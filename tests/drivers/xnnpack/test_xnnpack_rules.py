@@ -11,9 +11,9 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.rules import RULES
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.testing.single import scalar
 from tests.drivers.xnnpack.engine_cases import Net, agree
 from tests.drivers.xnnpack.filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
+from tests.single import scalar
 
 SAME, VALID = 1, 2
 TYPES = {"float32": FLOAT, "uint8": UNSIGNED, "int8": SIGNED}

@@ -11,8 +11,8 @@ from nnapi import Builder, compile
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.model.operand import tensor
 from nnapi.testing.compare import SINGLE, compare
-from nnapi.testing.single import single
 from tests.drivers.xnnpack.engine_cases import engine, reference, refusal
+from tests.single import single
 
 LARGEST, NORMAL, LEAST = (float(x) for x in np.array([3.4028235e38, 2.0**-126, 2.0**-149], np.float32))
 MAGNITUDES = [

@@ -8,8 +8,8 @@ import pytest
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.model.operand import tensor
-from nnapi.testing.single import scalar, single
 from tests.drivers.xnnpack.engine_cases import agree, engine
+from tests.single import scalar, single
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,7 @@ import pytest
 import nnapi
 from nnapi.errors import BadDataError
 from nnapi.formats.tflite.cutting import cut
-from nnapi.testing.tflite_writer import Graph, T, write
+from tests.tflite_writer import Graph, T, write
 
 NAMES = [T("FLOAT32", (2, 3), name=name) for name in ("x", "a", "b", "y")]
 X, A, B, Y = NAMES

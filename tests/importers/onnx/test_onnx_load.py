@@ -100,8 +100,8 @@ def test_shapes_that_do_not_fit(shapes: Any, message: Any) -> None:
 
 
 def test_shapes_are_not_for_tflite(tmp_path: Path) -> None:
-    from nnapi.testing.tflite_writer import f32 as tensor
-    from nnapi.testing.tflite_writer import single
+    from tests.tflite_writer import f32 as tensor
+    from tests.tflite_writer import single
 
     with pytest.raises(BadDataError, match="shapes are for .onnx"):
         nnapi.load(single("ABS", [tensor(2)], tensor(2)), shapes={"x": (2,)})

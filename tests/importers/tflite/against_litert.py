@@ -12,7 +12,7 @@ import pytest
 
 import nnapi
 from nnapi.importers import load
-from nnapi.testing.tflite_writer import T, single
+from tests.tflite_writer import T, single
 
 Arrays = list[np.ndarray[Any, Any]]
 

@@ -9,8 +9,8 @@ from flatbuffers import flexbuffers
 
 import nnapi
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import Graph, T, const, f32, flags, i32, write
 from tests.importers.tflite.against_litert import litert, loaded, run
+from tests.tflite_writer import Graph, T, const, f32, flags, i32, write
 
 
 def branch(kind: str, number: float) -> Graph:

@@ -7,8 +7,8 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import Graph, T, const, f32, s8, u8, write
 from tests.importers.tflite.against_litert import Case, case, check, loaded, run
+from tests.tflite_writer import Graph, T, const, f32, s8, u8, write
 
 rng = np.random.default_rng(1)
 SAME, VALID = 0, 1

@@ -17,7 +17,7 @@ from nnapi.importers import load
 from nnapi.importers.tflite import read
 from nnapi.importers.tflite.reader import File
 from nnapi.model.memory import Memory
-from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, s8, single, write
+from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 
 def network() -> bytes:

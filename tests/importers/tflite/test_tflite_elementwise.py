@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.testing.tflite_writer import T, const, f32, flags, i32, s8, u8
 from tests.importers.tflite.against_litert import Case, case, check, loaded, run
+from tests.tflite_writer import T, const, f32, flags, i32, s8, u8
 
 RELU, RELU1, RELU6 = 1, 2, 3
 a, b, row = f32(2, 3, 4), f32(2, 3, 4), f32(4)

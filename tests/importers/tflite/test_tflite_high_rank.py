@@ -8,8 +8,8 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, u8, write
 from tests.importers.tflite.against_litert import litert, loaded, run
+from tests.tflite_writer import Graph, T, const, f32, i32, u8, write
 
 pytestmark = pytest.mark.engine
 RNG = np.random.default_rng(6)

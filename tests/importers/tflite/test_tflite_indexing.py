@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 from tests.importers.tflite.against_litert import Case, case, check, loaded, run
+from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 
 rng = np.random.default_rng(3)
 a = f32(4, 5, 6)

@@ -8,8 +8,8 @@ import pytest
 
 import nnapi
 from nnapi.errors import BadDataError
-from nnapi.testing.tflite_writer import Graph, T, f32, s8, single, write
 from tests.importers.tflite.against_litert import litert
+from tests.tflite_writer import Graph, T, f32, s8, single, write
 
 RNG = np.random.default_rng(9)
 SCALE = 4 / 32768

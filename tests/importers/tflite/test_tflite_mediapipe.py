@@ -8,8 +8,8 @@ import pytest
 from flatbuffers import flexbuffers
 
 import nnapi
-from nnapi.testing.tflite_writer import Graph, T, f32, write
 from tests.importers.tflite.against_litert import loaded, run
+from tests.tflite_writer import Graph, T, f32, write
 
 RNG = np.random.default_rng(12)
 

@@ -8,8 +8,8 @@ import pytest
 
 from nnapi import NnapiError
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import T, f32, s8
 from tests.importers.tflite.against_litert import Case, case, check, loaded, run
+from tests.tflite_writer import T, f32, s8
 
 rng = np.random.default_rng(5)
 BATCH, STEPS, FEATURES, UNITS = 2, 3, 4, 5

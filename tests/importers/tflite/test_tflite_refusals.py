@@ -15,8 +15,8 @@ from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.importers.tflite.rules import RULES
 from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime
-from nnapi.testing.tflite_writer import Graph, T, const, f32, i32, s8, single, u8, write
 from tests.importers.tflite.against_litert import case, loaded, run
+from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, u8, write
 
 
 def named(name: str, *shape: int, type: str = "FLOAT32") -> T:

@@ -7,8 +7,8 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
-from nnapi.testing.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 from tests.importers.tflite.against_litert import Case, case, check, litert, loaded, run
+from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 
 a = f32(2, 3, 4)
 KINDS = [f32(2, 3, 4), u8(2, 3, 4), s8(2, 3, 4), i32(2, 3, 4), flags(2, 3, 4)]

@@ -7,8 +7,8 @@ import pytest
 
 from nnapi.errors import BadDataError
 from nnapi.importers.tflite.sparse import Level, Sparsity, dense
-from nnapi.testing.tflite_writer import Graph, T, f32, single, write
 from tests.importers.tflite.against_litert import litert, loaded, run
+from tests.tflite_writer import Graph, T, f32, single, write
 
 ROWS = T("FLOAT32", (3, 4), data=[1, 2, 3], sparsity=([0, 1], [], [3, ([0, 2, 2, 3], [1, 3, 0])]))
 """Rows of which the second is empty."""

@@ -9,9 +9,9 @@ from nnapi import load
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
 from nnapi.testing.compare import SINGLE, compare
-from nnapi.testing.single import single
 from tests.drivers.xnnpack.cell_cases import BATCH, SIZE, UNITS, features, inputs_of, reals, shapes
 from tests.drivers.xnnpack.engine_cases import both
+from tests.single import single
 
 RELU, RELU6, TANH = 1, 3, 4
 STEPS = 3

@@ -12,7 +12,6 @@ from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor
-from nnapi.testing.single import single
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
 from tests.drivers.xnnpack.cell_cases import (
     HIDDEN,
@@ -29,6 +28,7 @@ from tests.drivers.xnnpack.cell_cases import (
 )
 from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, pack, sequence
 from tests.drivers.xnnpack.engine_cases import Net, both
+from tests.single import single
 
 CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 

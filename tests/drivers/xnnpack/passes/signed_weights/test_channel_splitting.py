@@ -8,9 +8,9 @@ import pytest
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.testing.single import scalar, single
 from tests.drivers.xnnpack.engine_cases import agree, both, refusal
 from tests.drivers.xnnpack.filter_cases import FILTERS, SIGNED, filtered
+from tests.single import scalar, single
 
 SAME = 1
 UNITS = 4

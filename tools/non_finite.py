@@ -1,6 +1,6 @@
 """What devices make of NaN and of infinities: the page docs/non-finite.md, found by running every operation.
 
-``python -m nnapi.testing.non_finite > docs/non-finite.md`` writes it, with the devices that this machine has.
+``python -m tools.non_finite > docs/non-finite.md`` writes it, with the devices that this machine has.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIMD = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile
 INTRODUCTION = """\
 # NaN, infinities and the ends of float32
 
-<!-- Written by `python -m nnapi.testing.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
+<!-- Written by `python -m tools.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
 
 The specification does not say what an operation makes of a NaN. The table says what the devices do when one element of
 one float32 input is NaN, or infinite, while all others are ordinary numbers: what is seen among the outputs, over a few

@@ -15,7 +15,7 @@ import numpy as np
 
 from nnapi.model.operand import Array, Shape
 from nnapi.testing.random_values import pick
-from nnapi.testing.tflite_writer import T, const, single
+from tests.tflite_writer import T, const, single
 
 UINT8, INT8, PER_CHANNEL = "uint8", "int8", "per-channel"
 SAME, VALID = 0, 1

@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperandCode
-from nnapi.testing.random_tflite import KINDS, PER_CHANNEL, UINT8, Kind, random_codes, random_model
+from tests.random_tflite import KINDS, PER_CHANNEL, UINT8, Kind, random_codes, random_model
 
 OTHERWISE = {("FULLY_CONNECTED", PER_CHANNEL): "CONV_2D"}
 """What the importer writes in other words."""

@@ -3,7 +3,7 @@
 import numpy as np
 import tflite
 
-from nnapi.testing.tflite_writer import Graph, T, const, f32, s8, single, u8, write
+from tests.tflite_writer import Graph, T, const, f32, s8, single, u8, write
 
 
 def test_a_single_operator() -> None:

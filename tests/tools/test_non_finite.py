@@ -12,8 +12,8 @@ from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
-from nnapi.testing import non_finite
-from nnapi.testing.non_finite import Seen, cells, describe_makers, float_operations, found
+from tools import non_finite
+from tools.non_finite import Seen, cells, describe_makers, float_operations, found
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "non-finite.md"
 SAMPLE = [
@@ -46,7 +46,7 @@ SAMPLE = [
 """Operations that are looked at in each run of the tests; all of them take minutes."""
 HANDED_ON = ["NEG", "RESHAPE", "TRANSPOSE", "BATCH_MATMUL", "REDUCE_SUM", "CHANNEL_SHUFFLE"]
 """Operations without an activation, in which no processor loses a NaN."""
-AGAIN = "run: python -m nnapi.testing.non_finite > docs/non-finite.md"
+AGAIN = "run: python -m tools.non_finite > docs/non-finite.md"
 
 
 @cache

@@ -1,6 +1,6 @@
 """The page that documents every operation: types, levels, ranks, defaults, quantisation, all from the declarations.
 
-``python -m nnapi.report.operations > docs/operations.md`` writes it.
+``python -m tools.operations > docs/operations.md`` writes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nnapi.model.parameter import (
 INTRODUCTION = """\
 # Operations
 
-<!-- Written by `python -m nnapi.report.operations`; a test compares this page with the declarations. -->
+<!-- Written by `python -m tools.operations`; a test compares this page with the declarations. -->
 
 What each of the {count} operations takes and gives. A number in brackets is the feature level from which on a type or
 rank is taken; it is left out where the type beside it already asks for that level. The level that a call needs is the

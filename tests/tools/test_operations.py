@@ -10,7 +10,7 @@ import pytest
 import nnapi  # noqa: F401 - fills the registry
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
-from nnapi.report.operations import level_of, overview, page, section
+from tools.operations import level_of, overview, page, section
 
 COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
@@ -22,7 +22,7 @@ def rows(text: Any) -> Any:
 
 def test_the_committed_page_is_up_to_date() -> None:
     written = COMMITTED.read_text()
-    assert written == page(REGISTRY.values()), "run: python -m nnapi.report.operations > docs/operations.md"
+    assert written == page(REGISTRY.values()), "run: python -m tools.operations > docs/operations.md"
 
 
 def test_every_operation_has_a_row_and_a_section() -> None:

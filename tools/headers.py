@@ -1,4 +1,7 @@
-"""The C headers, made from the table of functions and the codes: ``python -m nnapi.capi.header FOLDER`` writes them."""
+"""The C headers of src/nnapi/capi/include, made from the table of functions and the codes.
+
+``python -m tools.headers FOLDER`` writes them, without a folder where they belong.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from pathlib import Path
 
 from nnapi import codes
 from nnapi.capi.functions import EXTENSIONS, FUNCTIONS, HARDWARE_BUFFER, TRACE
+from nnapi.capi.installation import HEADERS
 from nnapi.capi.prototype import OBJECTS, Function
 from nnapi.capi.support import LEVEL, SUPPORT_LIBRARY, pointers
 
 NNAPI = "NeuralNetworks.h"
-FOLDER = Path(__file__).parent / "include"
 
 ENUMS = (
     codes.OperandCode,
@@ -182,7 +185,7 @@ def _header(name: str, parts: list[str]) -> str:
     guard = "NNAPI_" + name.upper().replace("/", "_").replace(".", "_")
     body = "\n".join(parts)
     return f"""\
-/* Made by nnapi.capi.header from the tables of the package; not to be edited. */
+/* Made by tools.headers from the tables of the package; not to be edited. */
 #ifndef {guard}
 #define {guard}
 
@@ -276,4 +279,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else HEADERS)
