@@ -15,14 +15,20 @@ from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 X = np.random.default_rng(3).uniform(-2, 2, (2, 3, 4, 5)).astype(np.float32)
 
 
+def made(nodes: list[Any], constants: dict[str, Any], x: Any, elem: int = 0, opset: int = 17) -> bytes:
+    """A file of one input ``x`` and one output ``y``, of a type that may be left out."""
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    found = helper.make_tensor_value_info("y", elem, None) if elem else onnx.ValueInfoProto(name="y")
+    graph = helper.make_graph(nodes, "g", [given], [found], tensors)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    content: bytes = proto.SerializeToString()
+    return content
+
+
 def loaded(nodes: list[Any], constants: dict[str, Any] | None = None, opset: int = 17, x: Any = X) -> nnapi.Model:
     """A model of one input ``x`` and one output ``y``."""
-    elem = helper.np_dtype_to_tensor_dtype(x.dtype)
-    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in (constants or {}).items()]
-    ends = [helper.make_tensor_value_info("x", elem, x.shape), onnx.ValueInfoProto(name="y")]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    return nnapi.load(proto.SerializeToString())
+    return nnapi.load(made(nodes, constants or {}, x, opset=opset))
 
 
 def computed(model: nnapi.Model, x: Any = X) -> Any:
@@ -106,3 +112,60 @@ def test_constants_that_a_file_asks_to_be_made() -> None:
     assert np.array_equal(computed(loaded(nodes, {"n": np.array(X.shape)})), X)
     with pytest.raises(UnsupportedOperationsError, match="bytes of constants that are not in the file"):
         loaded(nodes, {"n": np.array([1 << 16, 1 << 16])})
+
+
+def test_a_third_matrix_may_have_an_empty_name() -> None:
+    a, w = X[0, 0, :2, :3], X[1, 0, :3, :4]
+    nodes = [helper.make_node("Gemm", ["a", "w", ""], ["g"]), helper.make_node("Gemm", ["x", "w", ""], ["y"])]
+    np.testing.assert_allclose(computed(loaded(nodes[1:], {"w": w}, x=a), a), a @ w, 1e-6)
+    nodes[1] = helper.make_node("Add", ["x", "g"], ["y"])
+    np.testing.assert_allclose(computed(loaded(nodes, {"a": a, "w": w}, x=a[:, :1]), a[:, :1]), a[:, :1] + a @ w, 1e-6)
+
+
+PADS = {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])}
+BARE: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {
+    "Pad": (["q", "pads"], {}, PADS),
+    "Pad with a byte": (["q", "pads", "seven"], {}, PADS),
+    "SpaceToDepth": (["q"], {"blocksize": 2}, {}),
+    "DepthToSpace": (["q"], {"blocksize": 2}, {}),
+    "Concat": (["q", "other"], {"axis": 1}, {}),
+    "Max": (["q", "seven"], {}, {}),
+    "Where": (["mask", "q", "seven"], {}, {"mask": np.array([True, False, True, False])}),
+    "Add": (["q", "seven"], {}, {}),
+    "Cast": (["q"], {"to": TensorProto.INT32}, {}),
+    "Cast to floats": (["q"], {"to": TensorProto.FLOAT}, {}),
+    "MatMulInteger": (["q", "other"], {}, {}),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("case", BARE)
+def test_codes_without_a_scale_are_the_bytes_that_they_are(case: str, dtype: Any) -> None:
+    """What QuantizeLinear gives, read by operators that know nothing of its scale."""
+    from onnx.reference import ReferenceEvaluator
+
+    inputs, attributes, constants = BARE[case]
+    x = np.random.default_rng(4).uniform(-4, 4, (1, 4, 4, 4)).astype(np.float32)
+    constants = constants | {"scale": np.float32(0.05), "zero": dtype(9), "seven": np.array([7], dtype)}
+    constants["other"] = np.random.default_rng(5).integers(0, 120, x.shape).astype(dtype)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node(case.split()[0], inputs, ["y"], **attributes),
+    ]
+    wanted = {name: constants[name] for node in nodes for name in node.input if name in constants}
+    elem = attributes.get("to") or (
+        TensorProto.INT32 if "Integer" in case else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    )
+    content = made(nodes, wanted, x, elem)
+    (theirs,) = ReferenceEvaluator(onnx.load_from_string(content)).run(None, {"x": x})
+    ours = computed(nnapi.load(content), x)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_codes_may_be_read_by_another_scale_than_they_were_written_by() -> None:
+    x = np.linspace(-4, 4, 12).astype(np.float32)
+    constants = {"s": np.float32(0.05), "z": np.int8(9), "t": np.float32(0.07)}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"])]
+    nodes += [helper.make_node("DequantizeLinear", ["q", "t", "z"], ["y"])]
+    np.testing.assert_allclose(computed(loaded(nodes, constants, x=x), x), np.rint(x / np.float32(0.05)) * 0.07, 1e-6)

@@ -18,6 +18,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.reader import DEFAULT, INT4, NEWEST, UINT4
 from nnapi.importers.onnx.rules import RULES, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.tensors import (
+    BYTES,
     CODES,
     ELEMS,
     FLOAT,
@@ -320,12 +321,23 @@ class Conversion:
     def _elem(self, proto: onnx.NodeProto, value: Value) -> int:
         """The type of a result in the file: that of an input that NNAPI holds alike, or the usual one."""
         if value.is_quantized and not _is_plain(value.type):
-            return FLOAT
+            return self._elem_of_codes(proto, value)
         for name in proto.input:
             tensor = self.tensors.get(name)
             if tensor is not None and CODES.get(tensor.elem) == value.type.code:
                 return tensor.elem
         return INT64 if value.type.code == CODES[INT64] else ELEMS[OperandCode(value.type.code)]
+
+    def _elem_of_codes(self, proto: onnx.NodeProto, value: Value) -> int:
+        """Bytes where the operator gives what it is given, and that are the bytes of these codes; else real numbers."""
+        domain = "" if proto.domain in DEFAULT else proto.domain
+        schema = _schema(proto.op_type, self.opsets.get(domain, 1), domain)
+        for i, name in enumerate(proto.input if schema is not None and schema.outputs else ()):
+            tensor = self.tensors.get(name)
+            same = schema.inputs[min(i, len(schema.inputs) - 1)].type_str == schema.outputs[0].type_str
+            if tensor is not None and same and tensor.elem in BYTES and CODES[tensor.elem] == value.type.code:
+                return tensor.elem
+        return FLOAT
 
     def _refuse(self, kind: str, name: str, reason: str) -> None:
         self.state.refusals.append(Refusal(kind, name, reason))

@@ -91,7 +91,7 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
     outputs = [helper.make_tensor_value_info(name, 0, None) for name in proto.output if name]
     graph = helper.make_graph([proto], "folded", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(proto.domain, opset)])
-    feeds = {name: tensor.array for name, tensor in zip(proto.input, tensors, strict=True) if tensor is not None}
+    feeds = {name: tensor.array for name, tensor in zip(proto.input, tensors, strict=False) if tensor is not None}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

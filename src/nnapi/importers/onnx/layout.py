@@ -45,7 +45,7 @@ def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
 
 def image(node: Node, i: int) -> Value:
     """Input ``i`` as an NHWC image of real numbers."""
-    return node.graph.real(image_codes(node, i)) if node.tensor(i).elem not in BYTES else image_codes(node, i)
+    return node.numbers(i, image_codes(node, i))
 
 
 def image_codes(node: Node, i: int) -> Value:
@@ -106,11 +106,17 @@ def align(node: Node, *indices: int, of_constants: bool = False) -> tuple[list[V
     tensors = [node.tensor(i) for i in indices]
     shape = broadcast_shape([tensor.dims for tensor in tensors])
     if any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors):
-        return [_broadcast_to_image(node, i, shape, of_constants) for i in indices], Layout(shape, is_nhwc=True)
-    values = [node.codes(i, of_constants=of_constants) for i in indices]
+        images = [_broadcast_to_image(node, i, shape, of_constants) for i in indices]
+        return [_read_bytes(node, *pair) for pair in zip(indices, images, strict=True)], Layout(shape, is_nhwc=True)
+    values = [_read_bytes(node, i, node.codes(i, of_constants=of_constants)) for i in indices]
     if len(shape) <= HIGHEST_RANK or all(value.shape == shape for value in values):
         return values, Layout(shape)
     return _lower_rank(node, values, [tensor.dims for tensor in tensors], shape), Layout(shape)
+
+
+def _read_bytes(node: Node, i: int, value: Value) -> Value:
+    """The value of input ``i``: bytes mean themselves here, though they may be codes elsewhere."""
+    return node.bare(value) if node.tensor(i).elem in BYTES else value
 
 
 def align_from(node: Node, i: int, leader: int, axis: int) -> None:

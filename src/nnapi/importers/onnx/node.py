@@ -14,7 +14,7 @@ from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import OPEN, Tensor, code_of, constant, operand_type
+from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, code_of, constant, operand_type
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -146,8 +146,22 @@ class Node(AnyNode):
     # Values
 
     def input(self, i: int) -> Value:
-        """Input ``i`` in real numbers, ordered as in the file."""
-        return self.graph.real(self.codes(i)) if self.tensor(i).elem not in (2, 3) else self.codes(i)
+        """Input ``i`` in real numbers, ordered as in the file; bytes mean themselves."""
+        return self.numbers(i, self.codes(i))
+
+    def numbers(self, i: int, value: Value) -> Value:
+        """What the value of input ``i`` stands for in the file: real numbers, or bytes without a scale."""
+        return self.bare(value) if self.tensor(i).elem in BYTES else self.graph.real(value)
+
+    def bare(self, value: Value) -> Value:
+        """Codes as the bytes that they are, whatever they stand for."""
+        type = value.type
+        if not type.is_quantized or (type.scale, type.zero_point) == (1.0, 0):
+            return value
+        type = OperandType(type.code, value.shape, 1.0)
+        if value.array is not None:
+            return Value(type, value.name, value.array, value.in_file)
+        return self.apply(OperationCode.CAST, value, type=type)
 
     def codes(self, i: int, *, of_constants: bool = False) -> Value:
         """Input ``i``, which may be codes that stand for real numbers, ordered as in the file; of constants too, where

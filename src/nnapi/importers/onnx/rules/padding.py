@@ -13,7 +13,7 @@ from nnapi.importers.onnx.layout import read_as_stored
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.shape import block, join
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
@@ -37,6 +37,8 @@ def pad(node: Node) -> Tensor:
     value = _crop(node, value, along)
     along = [(max(low, 0), max(high, 0)) for low, high in along]
     number = _number(node) if mode == "constant" else 0.0
+    if tensor.elem in BYTES and value.is_quantized:  # the file says a byte, whatever that stands for
+        number = (number - value.type.zero_point) * value.type.scale
     result = pad_with(node, value, along, number) if mode == "constant" else pad_by_mode(node, value, along, mode)
     return node.result(result, shape, elem=tensor.elem, is_nhwc=is_nhwc)
 

@@ -15,7 +15,7 @@ from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.arithmetic import nearest_integer
 from nnapi.importers.onnx.rules.elementwise import as_bytes
 from nnapi.importers.onnx.tensors import BYTES, CODES, FLOAT, Tensor, constant
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 LIMITS = {2: (0, 255), 3: (-128, 127)}
@@ -65,10 +65,7 @@ def whole_numbers(node: Node, value: Value) -> Value:
         return value
     if value.type.code == QUANT8:
         return node.apply(OperationCode.CAST, value, type=OperandType(INT32))
-    plain = value
-    if (value.type.scale, value.type.zero_point) != (1.0, 0):
-        raise Refused("its codes are quantised in another way already")
-    real = node.apply(OperationCode.DEQUANTIZE, plain, type=OperandType(FLOAT32))
+    real = node.apply(OperationCode.DEQUANTIZE, node.bare(value), type=OperandType(FLOAT32))
     return node.apply(OperationCode.CAST, real, type=OperandType(INT32))
 
 

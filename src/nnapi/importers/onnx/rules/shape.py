@@ -16,7 +16,7 @@ from nnapi.importers.onnx.layout import TO_FIRST, collapse, read_as_stored, view
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
-from nnapi.importers.onnx.tensors import DTYPES, OPEN, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DTYPES, OPEN, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 
@@ -136,14 +136,21 @@ def concat(node: Node) -> Tensor:
     shape[axis] = OPEN if OPEN in widths else sum(widths)
     elem = tensors[0].elem
     if all(tensor.is_nhwc for tensor in tensors):
-        values = [tensor.materialise() for tensor in tensors]
+        values = _of_one_kind(node, [tensor.materialise() for tensor in tensors])
         place = read_as_stored(node, 0)[1][axis]
         return node.result(join(node, values, place), tuple(shape), elem=elem, is_nhwc=True)
-    values = [node.codes(i) for i in range(node.count)]
+    values = _of_one_kind(node, [node.codes(i) for i in range(node.count)])
     if len(shape) > HIGHEST_RANK:
         values = [view_around(node, value, tensor.dims, axis) for value, tensor in zip(values, tensors, strict=True)]
         axis = 1
     return node.result(join(node, values, axis), tuple(shape), elem=elem)
+
+
+def _of_one_kind(node: Node, values: Sequence[Value]) -> Sequence[Value]:
+    """Bytes that are codes of different scales as bytes alone."""
+    kinds = {(value.type.scale, value.type.zero_point) for value in values}
+    bytes = len(kinds) > 1 and node.tensor(0).elem in BYTES
+    return [node.bare(value) for value in values] if bytes else values
 
 
 def join(node: Node, values: Sequence[Value], axis: int) -> Value:
