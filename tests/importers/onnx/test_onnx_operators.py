@@ -1,5 +1,6 @@
 """Operators in forms that ONNX's own tests of nodes do not have: old opsets, pieces without elements, coarse codes."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -169,3 +170,10 @@ def test_codes_may_be_read_by_another_scale_than_they_were_written_by() -> None:
     nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"])]
     nodes += [helper.make_node("DequantizeLinear", ["q", "t", "z"], ["y"])]
     np.testing.assert_allclose(computed(loaded(nodes, constants, x=x), x), np.rint(x / np.float32(0.05)) * 0.07, 1e-6)
+
+
+def test_the_error_function_everywhere() -> None:
+    x = np.concatenate([np.linspace(-6, 6, 4001), [1e-3, -1e-5, 1e-30, 1e4, -np.inf, np.inf]]).astype(np.float32)
+    wanted = [math.erf(number) for number in x.tolist()]
+    found = computed(loaded([helper.make_node("Erf", ["x"], ["y"])], x=x), x)
+    np.testing.assert_allclose(found, wanted, 1e-6, 1e-9)

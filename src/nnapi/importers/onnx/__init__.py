@@ -7,6 +7,7 @@ import os
 from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Graph
+from nnapi.importers.onnx.absorption import Absorption
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.import_state import ImportState, Shapes
 from nnapi.importers.onnx.reader import File
@@ -51,6 +52,7 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
     outputs = conversion.results([each.name for each in graph.output])
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
+    Absorption(conversion.graph, outputs).run()
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
     return build(conversion.graph, model, inputs, outputs)

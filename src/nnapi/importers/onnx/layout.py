@@ -45,7 +45,7 @@ def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
 
 def image(node: Node, i: int) -> Value:
     """Input ``i`` as an NHWC image of real numbers."""
-    return node.numbers(i, image_codes(node, i))
+    return node.read_numbers(i, image_codes(node, i))
 
 
 def image_codes(node: Node, i: int) -> Value:

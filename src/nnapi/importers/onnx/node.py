@@ -147,9 +147,9 @@ class Node(AnyNode):
 
     def input(self, i: int) -> Value:
         """Input ``i`` in real numbers, ordered as in the file; bytes mean themselves."""
-        return self.numbers(i, self.codes(i))
+        return self.read_numbers(i, self.codes(i))
 
-    def numbers(self, i: int, value: Value) -> Value:
+    def read_numbers(self, i: int, value: Value) -> Value:
         """What the value of input ``i`` stands for in the file: real numbers, or bytes without a scale."""
         return self.bare(value) if self.tensor(i).elem in BYTES else self.graph.real(value)
 

@@ -162,5 +162,5 @@ def gelu(node: Node) -> Tensor:
         inner = times(node, add(node, x, times(node, cube, 0.044715)), math.sqrt(2 / math.pi))
         spread = node.apply(OperationCode.TANH, inner)
     else:
-        spread = error_function(node, times(node, x, math.sqrt(0.5)))
+        spread = error_function(node, x, math.sqrt(0.5))
     return layout.result(node, multiply(node, times(node, x, 0.5), plus(node, spread, 1)))

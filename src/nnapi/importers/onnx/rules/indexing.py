@@ -82,6 +82,10 @@ def gather(node: Node) -> Tensor:
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
     places = normalise_indices(node, 1, tensor.dims[axis])
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
+    if tensor.is_nhwc and indices.rank == 1:
+        value, axes, _ = read_as_stored(node, 0)
+        picked = node.apply(OperationCode.GATHER, value, node.i32(axes[axis]), places)
+        return node.result(picked, shape, elem=tensor.elem, is_nhwc=True)
     value = node.codes(0)
     if max(tensor.rank, len(shape)) > HIGHEST_RANK:
         value, axis = view_around(node, value, node.static_shape(0), axis), 1

@@ -88,7 +88,7 @@ def gelu(node: TfliteNode) -> None:
         inner = times(node, add(node, x, times(node, cube, 0.044715)), math.sqrt(2 / math.pi))
         spread = node.apply(OperationCode.TANH, inner)
     else:
-        spread = error_function(node, times(node, x, math.sqrt(0.5)))
+        spread = error_function(node, x, math.sqrt(0.5))
     node.deliver(multiply(node, times(node, x, 0.5), plus(node, spread, 1)))
 
 

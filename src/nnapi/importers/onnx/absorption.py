@@ -1,0 +1,135 @@
+"""Constants that follow a linear operation, taken into its filter and its bias.
+
+A sum or a factor for each channel, as a bias of its own or a normalisation is written, and results in another order
+cost a pass over the whole tensor each; within the filter they cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperationCode
+from nnapi.importers.graph import FLOAT32, Graph, Step, Value
+from nnapi.model.operand import Array, OperandType
+
+
+class Linear(NamedTuple):
+    """Where an operation has its activation, which axis of its filter is that of its results, and whether these may be
+    given in any order."""
+
+    activation: int
+    axis: int
+    is_ordered: bool = False
+
+
+LINEAR = {
+    OperationCode.FULLY_CONNECTED: Linear(3, 0),
+    OperationCode.CONV_2D: Linear(9, 0),
+    OperationCode.TRANSPOSE_CONV_2D: Linear(9, 0),
+    OperationCode.GROUPED_CONV_2D: Linear(10, 0, is_ordered=True),
+    OperationCode.DEPTHWISE_CONV_2D: Linear(10, 3, is_ordered=True),
+}
+"""Linear operations, with padding that is given in numbers."""
+SUMS = {OperationCode.ADD: 1, OperationCode.SUB: -1}
+FACTORS = {OperationCode.MUL: 1, OperationCode.DIV: -1}
+
+
+class Absorption:
+    """The steps of a graph, each by what it writes, and how often each value is read."""
+
+    def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
+        self.graph = graph
+        self.makers = {value: step for step in graph.steps for value in step.outputs}
+        self.counts: dict[Value, int] = defaultdict(int)
+        for value in (*outputs, *(value for step in graph.steps for value in step.inputs)):
+            self.counts[value] += 1
+
+    def run(self) -> None:
+        """Let linear operations take what follows them."""
+        kept = [step for step in self.graph.steps if not self._absorb(step)]
+        self.graph.steps[:] = kept
+
+    def _absorb(self, step: Step) -> bool:
+        """Whether the operation before a step now gives what that gave."""
+        value, numbers = _split(step)
+        if value is None or numbers is None:
+            return False
+        last = maker = self._only_maker(value)
+        if maker is not None and maker.code == OperationCode.RESHAPE:
+            maker = self._only_maker(maker.inputs[0])
+        if last is None or maker is None or not _is_open_to(maker, last):
+            return False
+        changed = _change(step, maker, numbers)
+        if changed is None or not self.graph.allowance.grants(sum(array.nbytes for array in changed)):
+            return False
+        place = LINEAR[maker.code].activation
+        for i, array in enumerate(changed, 1):
+            if array is not maker.inputs[i].array:
+                maker.inputs[i] = self.graph.constant(array, name=maker.inputs[i].name)
+        if step.code != OperationCode.GATHER:
+            maker.inputs[place] = step.inputs[2]
+        last.outputs, maker.known, last.known = list(step.outputs), None, None
+        self.makers[step.outputs[0]] = last
+        return True
+
+    def _only_maker(self, value: Value) -> Step | None:
+        """What writes a value that nothing else reads."""
+        return self.makers.get(value) if self.counts[value] == 1 else None
+
+
+def _split(step: Step) -> tuple[Value | None, Array | None]:
+    """The computed input of a step on one input and a constant for each channel, and that constant; None without."""
+    if step.code == OperationCode.GATHER:
+        value, axis, places = step.inputs
+        if axis.array is None or value.array is not None or not value.rank or places.rank != 1:
+            return None, None
+        return (value, places.array) if int(axis.array) in (value.rank - 1, -1) else (None, None)
+    if step.code not in SUMS and step.code not in FACTORS:
+        return None, None
+    x, y = step.inputs[:2]
+    if x.array is not None and step.code in (OperationCode.ADD, OperationCode.MUL):
+        x, y = y, x
+    if y.array is None or y.type.code != FLOAT32 or x.array is not None or step.outputs[0].shape != x.shape:
+        return None, None
+    return x, y.array.reshape(-1) if y.array.size in (1, y.array.shape[-1]) else None
+
+
+def _is_open_to(maker: Step, last: Step) -> bool:
+    """Whether a step is linear, of constants, without an activation, and gives its channels last."""
+    kind = LINEAR.get(maker.code)
+    if kind is None or len(maker.inputs) <= kind.activation:
+        return False
+    activation, constants = maker.inputs[kind.activation], maker.inputs[1:3]
+    if not activation.type.is_scalar or activation.array is None or int(activation.array) != FuseCode.FUSED_NONE:
+        return False
+    units = constants[1].type.dimensions
+    is_last = last.outputs[0].shape[-1:] == units and maker.outputs[0].shape[-1:] == units
+    return is_last and all(each.array is not None and each.type == _plain(each) for each in constants)
+
+
+def _plain(value: Value) -> OperandType:
+    return OperandType(FLOAT32, value.shape)
+
+
+def _change(step: Step, maker: Step, numbers: Array) -> tuple[Array, Array] | None:
+    """The filter and the bias with which a linear operation gives what a step makes of its results."""
+    filter, bias = maker.inputs[1].constant, maker.inputs[2].constant
+    kind = LINEAR[maker.code]
+    if step.code == OperationCode.GATHER:
+        if kind.is_ordered or len(numbers) != len(bias) or not ((numbers >= 0) & (numbers < len(bias))).all():
+            return None
+        return filter.take(numbers, kind.axis), bias[numbers]
+    if numbers.size not in (1, len(bias)):
+        return None
+    if step.code in SUMS:
+        return filter, (bias + SUMS[step.code] * numbers).astype(np.float32)
+    if step.code == OperationCode.DIV and not numbers.all():
+        return None
+    factors = np.broadcast_to(numbers if step.code == OperationCode.MUL else 1 / numbers.astype(np.float64), bias.shape)
+    lying = [-1 if axis == kind.axis else 1 for axis in range(filter.ndim)]
+    changed = (filter * factors.reshape(lying)).astype(np.float32), (bias * factors).astype(np.float32)
+    return changed if all(np.isfinite(array).all() for array in changed) else None
