@@ -38,7 +38,7 @@ CONSTANTS: dict[str, Any] = {
     "mean": numbers(8),
     "variance": np.abs(numbers(8)) + 0.1,
 }
-PADS = {"pads": [1, 1, 1, 1]}
+PADS: dict[str, Any] = {"pads": [1, 1, 1, 1]}
 FIRST = {
     "CONV_2D": helper.make_node("Conv", ["x", "conv", "bias"], ["a"], **PADS),
     "GROUPED_CONV_2D": helper.make_node("Conv", ["x", "grouped"], ["a"], group=2, **PADS),
@@ -59,7 +59,7 @@ def loaded(nodes: list[Any], outputs: tuple[str, ...] = ("y",)) -> tuple[Any, nn
 
 
 def codes(model: nnapi.Model) -> list[str]:
-    return [call.code.name for call in model.operations if call.code not in (Op.TRANSPOSE, Op.RESHAPE)]
+    return [Op(call.code).name for call in model.operations if call.code not in (Op.TRANSPOSE, Op.RESHAPE)]
 
 
 def check(proto: Any, model: nnapi.Model) -> None:
