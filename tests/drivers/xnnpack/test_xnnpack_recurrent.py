@@ -186,6 +186,28 @@ def test_quantized_lstm_refuses(kind: Any, change: Any, message: str) -> None:
     assert message in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
 
 
+@pytest.mark.parametrize(
+    ("kind", "coarse", "change", "message"),
+    [
+        (features("norm"), "input_layer_norm_weights", {}, "the normalised input gate may overflow"),
+        (features("peephole"), "cell_to_output_weights", {}, "the peephole of the output gate may overflow"),
+        (features("projection"), "projection_weights", {}, "the projection may overflow"),
+        (features(), "", {"hidden_state_scale": 2.0**-31}, "the hidden state may overflow"),
+    ],
+)
+def test_quantized_lstm_refuses_scales_that_the_engine_shifts_out_of_its_integers(
+    kind: Any, coarse: str, change: Any, message: str
+) -> None:
+    """Numbers that the operation holds within 16 bits come out on the other side of 0 in the engine."""
+    usual = quant_of(kind)
+    inputs = inputs_of(
+        Op.QUANTIZED_LSTM,
+        integers(kind, np.random.default_rng(0)) | change,
+        lambda name: (2.0**20, 0) if name == coarse else usual(name),
+    )
+    assert message in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
+
+
 def test_quantized_lstm_refuses_computed_weights() -> None:
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
     assert "weights of the input gate are computed" in refusal(

@@ -83,6 +83,16 @@ def test_hidden_codes_may_be_one_off_and_shown_ones_are_taken() -> None:
     assert (expected.allowance < 1e-4).all()
 
 
+def test_float16_that_nobody_sees_need_not_be_rounded() -> None:
+    """-72.0224 is -72 as float16; below it lies -73."""
+    codes = tensor(Q8, 3, scale=0.330378, zero_point=218)
+    steps = (("DEQUANTIZE", tensor("TENSOR_FLOAT16", 3)), ("FLOOR", tensor("TENSOR_FLOAT16", 3)))
+    expected = computed(chain(*steps, x=codes, data=np.array([0, 218, 219], np.uint8))).expect(2)
+    assert expected.value.tolist() == [-72, 0, 0]
+    assert expected.allowance[0] >= 1
+    assert expected.allowance[1] == 0
+
+
 def test_zero_stays_zero_between_operations() -> None:
     """The square root of what was dequantised is judged at 0 too: a device may not go below."""
     example = chain(("DEQUANTIZE", tensor(F32, 3)), ("SQRT", tensor(F32, 3)), x=CODES, data=np.full(3, 128, np.uint8))
@@ -110,6 +120,29 @@ def test_infinity_is_judged_where_it_is_certain(number: float, sure: bool) -> No
     with np.errstate(over="ignore", divide="ignore"):
         allowance = computed(chain((operation, FLOATS), x=FLOATS, data=data)).expect(1).allowance
     assert (allowance == (0 if sure else np.inf)).all()
+
+
+@pytest.mark.parametrize(("number", "judged"), [(1e30, False), (1e3, True)])
+def test_what_follows_infinity_in_a_sequence_is_not_judged(number: float, judged: bool) -> None:
+    """The second step of the first unit is 0 in real numbers, in float32 whatever the order of its sum makes of it."""
+    recurrent = np.zeros((5, 5), np.float32)
+    recurrent[0, :4], recurrent[1, 4] = np.array([2, 2, -2, -2]) * number / 100, number
+    assert (recurrent.astype(np.float64) @ np.full(5, 1e10))[0] == 0
+    operands = (
+        taken(tensor(F32, 1, 2, 1)),
+        constant(F32, np.full((5, 1), 1e10, np.float32)),
+        constant(F32, recurrent),
+        constant(F32, np.zeros(5, np.float32)),
+        constant(F32, np.zeros((1, 5), np.float32)),
+        constant("INT32", np.int32(0)),
+        constant("INT32", np.int32(0)),
+        given(tensor(F32, 1, 2, 5)),
+    )
+    call = OperationSpec("UNIDIRECTIONAL_SEQUENCE_RNN", tuple(range(7)), (7,))
+    data = np.array([[[1], [0]]], np.float32)
+    with np.errstate(all="ignore"):
+        computation = computed(Example("sequence", Graph(operands, (call,), (0,), (7,)), {0: data}, {}))
+    assert np.isfinite(computation.expect(7).allowance).all() == judged
 
 
 def test_what_is_denormal_may_be_nothing_on_both_sides_of_a_division() -> None:

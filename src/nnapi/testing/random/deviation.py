@@ -10,8 +10,8 @@ with operands that differ in their last places, and what that changes, times SPA
 - Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
 - A result that the device shows is what it is held to afterwards: the next operation is judged by that.
 - Where a small difference of what is not shown may make a large one, both sides of it are tried.
-- What follows a number that is infinite or none is not judged, nor where the reference gives none (0 / 0), because
-  nobody says what is right. Where such numbers are the point of the example, comparisons of them are judged, what is
+- What follows a number that is infinite or none is not judged, in the steps of a sequence neither, nor where the
+  reference gives none (0 / 0), because nobody says what is right. Where such numbers are the point of the example, comparisons of them are judged, what is
   made of finite numbers, however large, and denormal ones count as 0 or as what they are.
 - Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
   of the reference keeps only so many bits of very different scales.
@@ -95,6 +95,8 @@ class Computation:
                 other |= {index: self.values[index] for index in outputs}
         else:
             self._repeat(runner, name, bounds)
+        if name in SEQUENCES and any(self._is_special(index) for index in outputs):
+            self._doubtful.update(outputs)
 
     def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
         """Compute with other last places, and with numbers at both ends of their ``bounds``."""
@@ -231,10 +233,13 @@ class Computation:
 
     def blur(self, number: int) -> None:
         """Let results that nobody sees be one code off, and floats differ in their last places."""
-        name = self.example.main.operations[number].type
+        name, outputs = self.example.main.operations[number].type, self.example.main.operations[number].outputs
         if name in CHOOSING and name not in REQUANTISING and not self.rescales(number):
+            if self._rounds_to_float16(number):
+                for turn, other in enumerate(self.others):
+                    other |= {index: self._nudge(other[index], turn) for index in outputs}
             return
-        for index in self.example.main.operations[number].outputs:
+        for index in outputs:
             by = self._lost.get(index)
             if by is not None and np.isinf(by).any():
                 self._doubtful.add(index)
@@ -243,6 +248,12 @@ class Computation:
                 if by is not None and value is not None:
                     other[index] = _shift(value, by * (1 - 2 * (turn % 2)))
                 other[index] = self._one_off(index, other[index], turn)
+
+    def _rounds_to_float16(self, number: int) -> bool:
+        """Whether only the type of the result loses places, which what nobody sees need not lose."""
+        operation, operands = self.example.main.operations[number], self.example.main.operands
+        given, made = operands[operation.inputs[0]].type, operands[operation.outputs[0]].type
+        return made == "TENSOR_FLOAT16" and given != made
 
     def rescales(self, number: int) -> bool:
         """Whether an operation rounds the codes of its first operand to those of another scale."""

@@ -16,11 +16,13 @@ from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands, operand_name
-from nnapi.ops.quantized_lstm import gate_scales
+from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
 
 Arguments = dict[str, Tensor | None]
 SQUASHING = (1, 3, 4)
 """RELU, RELU6 and TANH, which the engine computes: it leaves the output as it was without one, and has no LOGISTIC."""
+NORMAL = 2.0**10
+"""What 1 is when a gate is normalised."""
 LARGEST_SUM = 2.0**31
 """Beyond which the engine's 32-bit sums overflow."""
 
@@ -152,6 +154,12 @@ def quantized_lstm(
         _need_exact(context, cell, gate, input, output_in, scale)
     inputs = [*_cell_inputs(context, input, operands), output_in, cell_state_in, *list_norms(operands)]
     require(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
+    for gate, scale in scales.items():
+        _need_exact_state(cell, gate, cell_state_in, scale)
+    _need_held("the hidden state", 2.0**30, 2.0**-30 / hidden_state_scale)
+    if cell.projection is not None:
+        most = _largest(cell.projection, cell.projection_bias)
+        _need_held("the projection", most, hidden_state_scale * cell.projection.unit / output_in.unit)
     codes = (float(hidden_state_scale), hidden_state_zero_point)
     context.operators.append(cell_operator(inputs, [hidden, state], scales.values(), codes, cell_clip))
     return hidden, state, hidden
@@ -167,13 +175,30 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
             raise Unsupported(f"weights of the {gate} gate are computed, the engine needs them constant")
         if bias.data is None:
             raise Unsupported(f"bias of the {gate} gate is computed, the engine needs it constant")
-        factor = source.unit * weights.unit / scale
-        shift = max(0, math.frexp(factor)[1])
-        if not context.find(_largest, weights, bias) * 2.0**shift < LARGEST_SUM:
-            raise Unsupported(f"sums of the {gate} gate may overflow")
+        _need_held(f"sums of the {gate} gate", context.find(_largest, weights, bias), source.unit * weights.unit / scale)
 
 
-def _largest(weights: Tensor, bias: Tensor) -> float:
+def _need_held(what: str, largest: float, factor: float) -> None:
+    """Refuse integers up to so large that the engine's 32 bits do not hold what they are shifted to when scaled."""
+    require(largest * 2.0 ** max(0, math.frexp(factor)[1]) < LARGEST_SUM, f"{what} may overflow")
+
+
+def _need_exact_state(cell: Cell[Tensor], gate: str, state: Tensor, scale: float) -> None:
+    """As _need_exact, for what a gate sees of the cell's state, and for one that is normalised."""
+    peephole, norm = cell.peephole.get(gate), cell.norm.get(gate)
+    if peephole is not None:
+        _need_held(f"the peephole of the {gate} gate", 2.0**15 * _most(peephole), state.unit * peephole.unit / scale)
+    if norm is not None:
+        weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # none of n numbers is more deviations than that off
+        largest = weighted + _most(cell.bias[gate]) / NORMAL + 1
+        _need_held(f"the normalised {gate} gate", largest, norm.unit / GATE_SCALE)
+
+
+def _most(tensor: Tensor) -> float:
+    return float(np.abs(tensor.value.astype(np.float64)).max())
+
+
+def _largest(weights: Tensor, bias: Tensor | None) -> float:
     """An upper bound of the magnitude of a row's sum over codes of 8 bits less a zero point."""
     rows = np.abs(weights.value.astype(np.float64)).sum(1) * 255
-    return float((rows + np.abs(bias.value.astype(np.float64))).max())
+    return float((rows + (0 if bias is None else np.abs(bias.value.astype(np.float64)))).max())
