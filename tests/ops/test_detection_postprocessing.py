@@ -96,6 +96,15 @@ def test_deltas_are_divided_by_the_scales() -> None:
     )
 
 
+def test_a_box_may_be_finite_though_its_whole_size_is_not() -> None:
+    """The other end of a box of 5.5e38 lies 2.8e38 from its centre."""
+    _, (_, boxes, _, _) = run(
+        FAMILIES["float32"], [[[0, 1]]], [[[0, 0, 0, 90]]], [[0, 0, 1, 0.453125]], scales=(1, 1, 1, 1), most=1
+    )
+    half = 0.453125 * math.exp(90) / 2
+    np.testing.assert_allclose(boxes, [[[-0.5, -half, 0.5, half]]], rtol=1e-5)
+
+
 def expected(
     scores: Any,
     boxes: Any,

@@ -174,6 +174,15 @@ def test_a_number_for_each_channel(code: OperationCode, name: str) -> None:
     agree(code, [given(type, 3), (image, values(image, np.random.default_rng(1))), *ints(0)], [out])
 
 
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
+def test_axes_that_only_a_number_has(code: OperationCode, name: str) -> None:
+    type = TYPES[name]
+    out = tensor(type.code, (), type.scale and 0.4, 0)  # type: ignore[arg-type]
+    for shape in ((3,), (1,)):
+        run(code, [given(type, *shape), given(type, 1, 1), *ints(1)], out)
+
+
 def test_sums_of_scales_too_far_apart_for_codes() -> None:
     run(OperationCode.ADD, [given(SIGNED, 4, 5), given(tensor("int8", (), 1e-6, 0), 4, 5), *ints(0)], SIGNED)
     tiny = tensor("int8", (), 1e-5, 0)

@@ -10,9 +10,9 @@ with operands that differ in their last places, and what that changes, times SPA
 - Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
 - A result that the device shows is what it is held to afterwards: the next operation is judged by that.
 - Where a small difference of what is not shown may make a large one, both sides of it are tried.
-- What follows a number that is infinite or none is not judged, in the steps of a sequence neither, nor where the
-  reference gives none (0 / 0), because nobody says what is right. Where such numbers are the point of the example, comparisons of them are judged, what is
-  made of finite numbers, however large, and denormal ones count as 0 or as what they are.
+- What follows a number that is infinite or none is not judged, nor in the steps of a sequence, nor where the reference
+  gives none (0 / 0), because nobody says what is right. Where such numbers are the point of the example, comparisons of
+  them are judged, what is made of finite numbers, however large, and denormal ones count as 0 or as what they are.
 - Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
   of the reference keeps only so many bits of very different scales.
 """

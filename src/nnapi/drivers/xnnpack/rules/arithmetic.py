@@ -8,7 +8,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
-from nnapi.formats.tflite.graph import Tensor
+from nnapi.formats.tflite.graph import Tensor, constant
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """What a scale may be, relative to the result's, for the engine to add codes; it aborts outside."""
@@ -27,12 +27,22 @@ def _binary(context: Context, x: Tensor, y: Tensor, limits: tuple[float, float])
     """On codes where their scales allow, else in float32."""
     kind, out = context.operation_name, context.result()
     x, y = _in_long_rows(x, y), _in_long_rows(y, x)
+    x, y = _with_all_axes(context, x, y), _with_all_axes(context, y, x)
     if out.type == "i8" and (not _within(kind, x, y, out, limits) or kind == "DIV"):
         real = context.emit(
             kind, [context.real(x), context.real(y)], context.real_result(), activation=context.activation
         )
         return context.store(real)
     return context.emit(kind, [x, y], out, activation=context.activation)
+
+
+def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
+    """Codes beside a constant of one element and more axes, with as many: the engine forgets them where it limits."""
+    missing = len(number.shape) - len(x.shape)
+    if not context.activation or x.type != "i8" or missing <= 0 or number.data is None or number.size != 1:
+        return x
+    shape = (*[1] * missing, *x.shape)
+    return context.emit("RESHAPE", [x, constant(shape)], x.like(shape=shape))
 
 
 def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:

@@ -175,7 +175,9 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
             raise Unsupported(f"weights of the {gate} gate are computed, the engine needs them constant")
         if bias.data is None:
             raise Unsupported(f"bias of the {gate} gate is computed, the engine needs it constant")
-        _need_held(f"sums of the {gate} gate", context.find(_largest, weights, bias), source.unit * weights.unit / scale)
+        _need_held(
+            f"sums of the {gate} gate", context.find(_largest, weights, bias), source.unit * weights.unit / scale
+        )
 
 
 def _need_held(what: str, largest: float, factor: float) -> None:
