@@ -155,13 +155,13 @@ def test_elementwise_functions() -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("activation", [0, 3])
+@pytest.mark.parametrize(("activation", "x", "y"), [(0, [2, 3, 4], [3, 1]), (3, [2, 3, 4], [3, 1]), (3, [3], [1, 1])])
 @pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
-def test_arithmetic(code: OperationCode, activation: Any, name: str) -> None:
+def test_arithmetic(code: OperationCode, activation: int, x: list[int], y: list[int], name: str) -> None:
     type = TYPES[name]
     other = type if name == "float32" else tensor(type.code, (), 0.3, 11)  # type: ignore[arg-type]
     out = type if name == "float32" else tensor(type.code, (), 0.4, 3)  # type: ignore[arg-type]
-    run(code, [given(type, 2, 3, 4), given(other, 3, 1), *ints(activation)], out)
+    run(code, [given(type, *x), given(other, *y), *ints(activation)], out)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -172,15 +172,6 @@ def test_a_number_for_each_channel(code: OperationCode, name: str) -> None:
     run(code, [given(type, 2, 4, 5, 3), constant, *ints(0)], out)
     image = type.with_dimensions((2, 4, 5, 3))
     agree(code, [given(type, 3), (image, values(image, np.random.default_rng(1))), *ints(0)], [out])
-
-
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
-def test_axes_that_only_a_number_has(code: OperationCode, name: str) -> None:
-    type = TYPES[name]
-    out = tensor(type.code, (), type.scale and 0.4, 0)  # type: ignore[arg-type]
-    for shape in ((3,), (1,)):
-        run(code, [given(type, *shape), given(type, 1, 1), *ints(1)], out)
 
 
 def test_sums_of_scales_too_far_apart_for_codes() -> None:
