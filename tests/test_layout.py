@@ -23,7 +23,7 @@ ROWS = [
     {"drivers.wrappers"},
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing"},
-    {"capi", "litert"},
+    {"capi", "litert", "onnx"},
     {"nnapi"},
     {"cli"},
 ]

@@ -55,6 +55,7 @@ TESTED_BY = {
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "litert": "litert",
+    "onnx": "onnx",
     "model/arguments.py": "model/test_matching.py",
     "model/call.py": "ops/test_signatures.py",
     "model/constant.py": "model/test_operand_rules.py",

@@ -16,7 +16,7 @@ from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
-__all__ = ["read"]
+__all__ = ["read", "read_file"]
 
 
 def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
@@ -25,7 +25,11 @@ def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
     Raises UnsupportedOperationsError listing the operators that NNAPI cannot express, BadDataError for a damaged file,
     OpFailedError where the library onnx is not installed.
     """
-    file = File(memory, path)
+    return read_file(File(memory, path), path, shapes)
+
+
+def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
+    """The model in a file that is open, for dimensions of its own; raises what :func:`read` does."""
     try:
         model = _import(file, os.path.basename(path), shapes or {})
     except INCONSISTENT as error:  # names that are no UTF-8 come as bytes, and so on

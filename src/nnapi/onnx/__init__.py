@@ -1,0 +1,32 @@
+"""In ONNX Runtime's place: its ``InferenceSession`` for Python, with inference by this library's devices.
+
+``import nnapi.onnx as onnxruntime`` instead of ``import onnxruntime`` is all that a program changes, and
+``python -m nnapi.onnx program.py`` changes nothing. ONNX Runtime need not be installed.
+"""
+
+from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
+from nnapi.onnx.io_binding import IOBinding
+from nnapi.onnx.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from nnapi.onnx.ort_value import OrtValue
+from nnapi.onnx.providers import get_available_providers, get_device
+from nnapi.onnx.session import InferenceSession
+from nnapi.onnx.session_file import ModelMetadata, NodeArg
+
+__all__ = [
+    "ExecutionMode",
+    "Fail",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "InvalidArgument",
+    "InvalidProtobuf",
+    "ModelMetadata",
+    "NoSuchFile",
+    "NodeArg",
+    "NotImplemented",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "get_available_providers",
+    "get_device",
+]

@@ -1,0 +1,101 @@
+"""Inputs and outputs that are bound before a run, so that results go where somebody wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ctypes import c_char
+from typing import Any, Protocol
+
+import numpy as np
+
+from nnapi.model.operand import Array
+from nnapi.onnx.failures import InvalidArgument
+from nnapi.onnx.ort_value import OrtValue, need_host
+
+
+class Runs(Protocol):
+    """What is bound: a session."""
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Array]:
+        """The outputs named, for inputs by name."""
+        ...
+
+
+class IOBinding:
+    """What ``session.run_with_iobinding`` reads and writes."""
+
+    def __init__(self, session: Runs) -> None:
+        self._session = session
+        self.inputs: dict[str, Array] = {}
+        self.outputs: dict[str, OrtValue | None] = {}
+        """By name, None where the run makes the memory."""
+        self._results: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, array: Array) -> None:
+        self.inputs[name] = array
+
+    def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
+        self.inputs[name] = value.view()
+
+    def bind_input(
+        self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
+    ) -> None:
+        """An input in the program's memory, which must live until it is bound anew."""
+        need_host(device_type)
+        self.inputs[name] = _at(buffer_ptr, element_type, shape)
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """An output: into the program's memory, or into new memory at each run where none is given."""
+        need_host(device_type)
+        self.outputs[name] = None if buffer_ptr is None else OrtValue(_at(buffer_ptr, element_type, shape or ()))
+
+    def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
+        self.outputs[name] = value
+
+    def clear_binding_inputs(self) -> None:
+        self.inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        self.outputs.clear()
+
+    def synchronize_inputs(self) -> None:
+        """All memory is the host's: nothing is under way."""
+
+    def synchronize_outputs(self) -> None:
+        """As for inputs."""
+
+    def run(self) -> None:
+        """Run the session on what is bound."""
+        results = self._session.run(list(self.outputs), self.inputs)
+        self._results = []
+        for (name, bound), result in zip(self.outputs.items(), results, strict=True):
+            if bound is None:
+                bound = OrtValue(result)
+            elif (bound.view().dtype, bound.view().shape) != (result.dtype, result.shape):
+                raise InvalidArgument(f"{name} is {result.dtype}{list(result.shape)}, what is bound {bound.shape()}")
+            else:
+                bound.update_inplace(result)
+            self._results.append(bound)
+
+    def get_outputs(self) -> list[OrtValue]:
+        """What the last run gave, in the order in which outputs were bound."""
+        return self._results
+
+    def copy_outputs_to_cpu(self) -> list[Array]:
+        """The same as arrays of their own."""
+        return [value.numpy() for value in self._results]
+
+
+def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
+    """The program's memory at an address, as an array."""
+    dtype = np.dtype(element_type)
+    length = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    return np.frombuffer((c_char * length).from_address(address), dtype).reshape(shape)

@@ -1,0 +1,58 @@
+"""ONNX Runtime's execution providers, and the devices that stand for them here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from nnapi.runtime.device import devices
+
+CPU = "CPUExecutionProvider"
+"""Every device, where it stands alone; behind others what takes the rest."""
+SUFFIX = "ExecutionProvider"
+REFERENCE = "nnapi-reference"
+
+
+class Choice(NamedTuple):
+    """The providers of a session as it calls them, and their devices: None for any."""
+
+    providers: list[str]
+    devices: list[str] | None
+
+
+def get_available_providers() -> list[str]:
+    """The names of devices, and that of ONNX Runtime's provider for the processor."""
+    return [*(device.name for device in devices()), CPU]
+
+
+def get_device() -> str:
+    """What ONNX Runtime was built for; here the processor."""
+    return "CPU"
+
+
+def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
+    """The devices of those providers that there are; ONNX Runtime warns of the others too."""
+    if providers is None:
+        return Choice(get_available_providers(), None)
+    named = [each if isinstance(each, str) else each[0] for each in providers]
+    found = {name: _find_devices(name) for name in named}
+    for name in (name for name, those in found.items() if not those):
+        warnings.warn(
+            f"there is no provider {name!r}; there are {', '.join(get_available_providers())}",
+            UserWarning,
+            stacklevel=3,
+        )
+    there = [name for name in found if found[name]] or [CPU]
+    if there == [CPU]:
+        return Choice(there, None)
+    return Choice(there, [*dict.fromkeys(device for name in there for device in found[name])])
+
+
+def _find_devices(provider: str) -> list[str]:
+    """The devices of a provider, by their own names or by that of their engine."""
+    if provider == CPU:
+        return [REFERENCE]
+    stem = provider.removesuffix(SUFFIX).lower()
+    present = [device.name for device in devices()]
+    return [name for name in present if name == provider or name.partition("-")[0] == stem]

@@ -1,0 +1,176 @@
+"""ONNX Runtime's session, run by this library's devices."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.model.operand import Array, Shape
+from nnapi.onnx.failures import Fail, InvalidArgument
+from nnapi.onnx.io_binding import IOBinding
+from nnapi.onnx.options import RunOptions, SessionOptions
+from nnapi.onnx.ort_value import OrtValue
+from nnapi.onnx.providers import choose
+from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_fixed, type_of
+from nnapi.runtime.compilation import Compilation, compile
+
+MOST_SHAPES = 8
+"""For so many combinations of inputs' shapes a session keeps what it compiled, the latest ones."""
+LIMITS = np.iinfo(np.int32)
+
+
+class InferenceSession:
+    """A model of ONNX, compiled at once where the file says every dimension, else for the shapes of each run.
+
+    Runs may be made from several threads.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[str | tuple[str, Any]] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """``providers`` are names of devices, or those that ONNX Runtime has for their engines; ``cache`` is a
+        directory as :func:`nnapi.compile` takes it. ``provider_options`` are without effect."""
+        self._options = sess_options or SessionOptions()
+        self._providers, self._devices = choose(providers)
+        self._cache = cache
+        self._file = SessionFile(path_or_bytes, self._options.dimensions)
+        self._compiled: dict[tuple[Shape, ...], Compilation] = {}
+        self._lock = threading.Lock()
+        if all(is_fixed(end) for end in self._file.inputs):
+            self._compile(tuple(tuple(end.shape) for end in self._file.inputs))  # type: ignore[arg-type]  # all numbers
+
+    def get_inputs(self) -> list[NodeArg]:
+        return list(self._file.inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        return list(self._file.outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Constants that the file lists as inputs too; here they are constants."""
+        return list(self._file.overridable)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return self._file.metadata
+
+    def get_providers(self) -> list[str]:
+        return list(self._providers)
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        iobinding.run()
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Array]:
+        """The outputs named, all where none are. InvalidArgument for what does not fit, ValueError for what lacks."""
+        wanted = self._places(output_names)
+        arrays = self._check(input_feed)
+        compilation = self._compile(tuple(array.shape for array in arrays))
+        try:
+            results = compilation.run(*map(_as_stored, arrays))
+        except NnapiError as error:
+            raise Fail(str(error)) from error
+        ends = self._file.outputs
+        return [_as_described(results[place], ends[place]) for place in wanted]
+
+    def explain(self) -> str:
+        """Which operation runs where, and why not elsewhere, for each combination of shapes that has run."""
+        return "\n\n".join(
+            f"inputs {', '.join(str(list(shape)) for shape in shapes)}\n{compilation.explain()}"
+            for shapes, compilation in self._compiled.items()
+        )
+
+    def _places(self, names: Sequence[str] | None) -> list[int]:
+        known = [end.name for end in self._file.outputs]
+        if not names:
+            return list(range(len(known)))
+        for name in names:
+            if name not in known:
+                raise InvalidArgument(f"there is no output {name!r}; there are {', '.join(known)}")
+        return [known.index(name) for name in names]
+
+    def _check(self, feed: Mapping[str, Any]) -> list[Array]:
+        """The inputs in the file's order."""
+        ends = self._file.inputs
+        missing = [end.name for end in ends if end.name not in feed]
+        if missing:
+            raise ValueError(f"the inputs {missing} are missing; {list(feed)} are given")
+        unknown = set(feed) - {end.name for end in ends}
+        if unknown:
+            raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
+        return [_check_input(end, feed[end.name]) for end in ends]
+
+    def _compile(self, shapes: tuple[Shape, ...]) -> Compilation:
+        with self._lock:
+            found = self._compiled.pop(shapes, None)
+            if found is None:
+                model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None
+                try:
+                    found = compile(model, self._devices, threads=threads, cache=self._cache)
+                except NnapiError as error:
+                    raise Fail(str(error)) from error
+            self._compiled[shapes] = found  # the latest is last
+            if len(self._compiled) > MOST_SHAPES:
+                del self._compiled[next(iter(self._compiled))]
+            return found
+
+
+def _check_input(end: NodeArg, value: Any) -> Array:
+    """An input as an array of the file's type. InvalidArgument where it is of another, or of another shape."""
+    dtype = dtype_of(end)
+    if isinstance(value, OrtValue):
+        value = value.view()
+    array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
+    if array.dtype != dtype:
+        raise InvalidArgument(f"{end.name} is of type {end.type}, not {type_of(array.dtype)}")
+    fits = not end.is_ranked or (
+        len(array.shape) == len(end.shape)
+        and all(
+            not isinstance(wanted, int) or wanted == have for wanted, have in zip(end.shape, array.shape, strict=True)
+        )
+    )
+    if not fits:
+        raise InvalidArgument(f"{end.name} is of shape {end.shape}, not {list(array.shape)}")
+    return array
+
+
+def _as_stored(array: Array) -> Array:
+    """What NNAPI has for an array: 32 bits for more, at least one dimension."""
+    if not array.shape:
+        array = array.reshape(1)
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype.kind in "iu" and array.dtype.itemsize != 1 and array.dtype != np.int32:
+        if array.size and not (LIMITS.min <= int(array.min()) and int(array.max()) <= LIMITS.max):
+            raise InvalidArgument("an input exceeds 32 bits")
+        return array.astype(np.int32)
+    return array
+
+
+def _as_described(result: Array, end: NodeArg) -> Array:
+    """A result as the file describes it."""
+    dtype = dtype_of(end)
+    if dtype == np.bool_ and result.dtype == np.uint8:
+        result = result.view(np.bool_)
+    elif result.dtype != dtype:
+        result = result.astype(dtype)
+    return result.reshape(()) if end.is_ranked and not end.shape else result

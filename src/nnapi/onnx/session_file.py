@@ -1,0 +1,131 @@
+"""An ONNX file as a session describes it, and its model for given dimensions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nnapi.errors import BadDataError, NnapiError
+from nnapi.importers.onnx import read_file
+from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, NAMES
+from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
+from nnapi.onnx import failures
+from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile
+
+UNVERSIONED = (1 << 63) - 1
+"""What ONNX Runtime takes for the version of a model that has none."""
+
+
+class NodeArg(NamedTuple):
+    """An input or output: a dimension is a number, the name that the file gives it, or None."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+    is_ranked: bool = True
+    """Whether the file says how many dimensions there are."""
+
+
+class ModelMetadata(NamedTuple):
+    """What a file says of itself."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+
+class SessionFile:
+    """A file that stays open for models of other dimensions."""
+
+    def __init__(self, source: str | os.PathLike[str] | bytes, dimensions: Mapping[str, int]) -> None:
+        """``dimensions`` are sizes by the names that the file has for them."""
+        self._path = "model" if isinstance(source, bytes) else os.fspath(source)
+        try:
+            if isinstance(source, bytes):
+                memory = Memory.from_array(np.frombuffer(source, np.uint8))
+            else:
+                memory = Memory.from_file(source)
+            self._file = File(memory, self._path)
+        except FileNotFoundError as error:
+            raise NoSuchFile(f"there is no file {self._path}") from error
+        except BadDataError as error:
+            raise InvalidProtobuf(f"{self._path}: {error}") from error
+        except (NnapiError, OSError) as error:
+            raise Fail(f"{self._path}: {error}") from error
+        graph = self._file.proto.graph
+        constants = {each.name for each in graph.initializer}
+        self.inputs = [_describe(each, dimensions) for each in graph.input if each.name not in constants]
+        self.outputs = [_describe(each, {}) for each in graph.output]
+        self.overridable = [_describe(each, {}) for each in graph.input if each.name in constants]
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        proto = self._file.proto
+        return ModelMetadata(
+            proto.producer_name,
+            proto.graph.name,
+            proto.domain,
+            proto.doc_string,
+            proto.graph.doc_string,
+            proto.model_version if proto.HasField("model_version") else UNVERSIONED,
+            {each.key: each.value for each in proto.metadata_props},
+        )
+
+    def model(self, shapes: Sequence[Shape]) -> Model:
+        """The model for inputs of those shapes."""
+        fixed = {end.name: shape for end, shape in zip(self.inputs, shapes, strict=True) if not is_fixed(end) and shape}
+        try:
+            return read_file(self._file, self._path, fixed)
+        except UnsupportedOperationsError as error:
+            raise failures.NotImplemented(str(error)) from error
+        except NnapiError as error:
+            raise Fail(f"{self._path}: {error}") from error
+
+
+def is_fixed(end: NodeArg) -> bool:
+    """Whether the file says every dimension."""
+    return end.is_ranked and all(isinstance(each, int) for each in end.shape)
+
+
+def dtype_of(end: NodeArg) -> np.dtype[Any]:
+    """How NumPy stores what ONNX calls ``tensor(…)``."""
+    found = next((elem for elem, name in TYPES.items() if name == end.type), None)
+    if found is None:
+        raise InvalidArgument(f"{end.name} is a {end.type}, which NNAPI does not have")
+    return DTYPES[found]
+
+
+def type_of(dtype: np.dtype[Any]) -> str:
+    """What ONNX calls a type of NumPy's."""
+    elem = ELEM_OF.get(dtype)
+    return str(dtype) if elem is None else TYPES[elem]
+
+
+TYPES = {elem: f"tensor({NAMES[elem].lower()})" for elem in DTYPES}
+"""ONNX Runtime's names of types, by TensorProto.DataType."""
+
+
+def _describe(info: Any, dimensions: Mapping[str, int]) -> NodeArg:
+    kind = info.type.WhichOneof("value")
+    if kind != "tensor_type":
+        return NodeArg(info.name, str(kind).removesuffix("_type"), [])
+    declared = info.type.tensor_type
+    shape: list[int | str | None] = [
+        each.dim_value if each.HasField("dim_value") else dimensions.get(each.dim_param, each.dim_param or None)
+        for each in declared.shape.dim
+    ]
+    name = NAMES[declared.elem_type] if 0 <= declared.elem_type < len(NAMES) else str(declared.elem_type)
+    return NodeArg(
+        info.name, TYPES.get(declared.elem_type, f"tensor({name.lower()})"), shape, declared.HasField("shape")
+    )

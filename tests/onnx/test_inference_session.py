@@ -1,0 +1,215 @@
+"""The session in ONNX Runtime's place, call by call beside ONNX Runtime's own where that is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402  # it may be missing
+
+import nnapi.onnx as ours  # noqa: E402  # which needs it
+from nnapi.onnx.providers import choose  # noqa: E402
+from nnapi.onnx.session import MOST_SHAPES  # noqa: E402
+
+rng = np.random.default_rng(4)
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def save(nodes: list[Any], inputs: list[Any], outputs: list[Any], constants: dict[str, Any] | None = None) -> bytes:
+    takes, gives = ([helper.make_tensor_value_info(*each) for each in side] for side in (inputs, outputs))
+    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "graph", takes, gives, initializer=held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="tests")
+    model.ir_version = 8
+    helper.set_model_props(model, {"task": "sums"})
+    return bytes(model.SerializeToString())
+
+
+def dense(rows: int | str = 2) -> bytes:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
+    constants = {"w": rng.normal(size=(3, 4)).astype(np.float32), "b": np.ones(4, np.float32)}
+    return save(nodes, [("x", FLOAT, [rows, 3])], [("y", FLOAT, [rows, 4])], constants)
+
+
+def kinds() -> bytes:
+    """64-bit numbers, booleans and a scalar."""
+    nodes = [
+        helper.make_node("Add", ["a", "b"], ["sum"]),
+        helper.make_node("Less", ["a", "b"], ["less"]),
+        helper.make_node("ReduceMax", ["a"], ["most"], keepdims=0),
+    ]
+    outputs = [("sum", INT64, [3]), ("less", BOOL, [3]), ("most", INT64, [])]
+    return save(nodes, [("a", INT64, [3]), ("b", INT64, [3])], outputs)
+
+
+def session(content: bytes, **options: Any) -> ours.InferenceSession:
+    return ours.InferenceSession(content, providers=["nnapi-reference"], **options)
+
+
+def both(content: bytes) -> tuple[Any, Any]:
+    theirs = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    return theirs.InferenceSession(content, providers=["CPUExecutionProvider"]), session(content)
+
+
+def describe(ends: list[Any]) -> list[tuple[Any, ...]]:
+    return [(end.name, end.type, end.shape) for end in ends]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("content", "feed"),
+    [
+        (dense(), {"x": rng.normal(size=(2, 3)).astype(np.float32)}),
+        (dense("batch"), {"x": rng.normal(size=(5, 3)).astype(np.float32)}),
+        (kinds(), {"a": np.array([3, -5, 7]), "b": np.array([1, 2, 9])}),
+    ],
+    ids=["fixed", "open", "kinds"],
+)
+def test_it_describes_and_computes_what_onnx_runtime_does(content: bytes, feed: dict[str, Any]) -> None:
+    theirs, mine = both(content)
+    for get in ("get_inputs", "get_outputs", "get_overridable_initializers"):
+        assert describe(getattr(mine, get)()) == describe(getattr(theirs, get)())
+    for name in ("producer_name", "graph_name", "domain", "description", "version", "custom_metadata_map"):
+        assert getattr(mine.get_modelmeta(), name) == getattr(theirs.get_modelmeta(), name)
+    last = [mine.get_outputs()[-1].name]
+    for names in (None, [], last):
+        for a, b in zip(mine.run(names, feed), theirs.run(names, feed), strict=True):
+            assert (a.dtype, np.shape(a)) == (np.asarray(b).dtype, np.shape(b))
+            np.testing.assert_allclose(a, b, 1e-5, 1e-6)
+
+
+MISUSES: list[tuple[str, list[str] | None, dict[str, Any]]] = [
+    ("InvalidArgument", None, {"x": np.zeros((2, 3))}),
+    ("InvalidArgument", None, {"x": np.zeros((2, 4), np.float32)}),
+    ("InvalidArgument", None, {"x": np.zeros((2, 3, 1), np.float32)}),
+    ("InvalidArgument", None, {"x": np.zeros((2, 3), np.float32), "z": np.zeros(1)}),
+    ("InvalidArgument", ["z"], {"x": np.zeros((2, 3), np.float32)}),
+    ("ValueError", None, {"z": np.zeros((2, 3), np.float32)}),
+]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("name", "outputs", "feed"), MISUSES)
+def test_what_does_not_fit_is_refused_by_the_same_name(name: str, outputs: Any, feed: dict[str, Any]) -> None:
+    for each in both(dense()):
+        with pytest.raises(Exception, match=r"\w") as caught:
+            each.run(outputs, feed)
+        assert type(caught.value).__name__ == name
+
+
+@pytest.mark.parametrize(
+    ("source", "failure"), [("/no/such.onnx", ours.NoSuchFile), (b"\xff\xff\xff", ours.InvalidProtobuf)]
+)
+def test_what_is_no_model_is_refused(source: str | bytes, failure: type[Exception]) -> None:
+    with pytest.raises(failure):
+        ours.InferenceSession(source)
+
+
+def test_what_nnapi_cannot_express_is_named() -> None:
+    nodes = [helper.make_node("BitwiseXor", ["x", "x"], ["y"])]
+    with pytest.raises(ours.NotImplemented, match="BitwiseXor"):
+        session(save(nodes, [("x", INT64, [3])], [("y", INT64, [3])]))
+
+
+def test_each_shape_is_compiled_once_and_the_latest_are_kept() -> None:
+    mine = session(dense("batch"))
+    for rows in (*range(1, MOST_SHAPES + 3), 1):
+        assert mine.run(None, {"x": np.ones((rows, 3), np.float32)})[0].shape == (rows, 4)
+        mine.run(None, {"x": np.ones((rows, 3), np.float32)})
+    assert len(mine._compiled) == MOST_SHAPES
+    assert "inputs [1, 3]" in mine.explain()
+
+
+def test_dimensions_are_fixed_by_their_names() -> None:
+    options = ours.SessionOptions()
+    options.add_free_dimension_override_by_name("batch", 6)
+    options.intra_op_num_threads = 1
+    mine = session(dense("batch"), sess_options=options)
+    assert mine.get_inputs()[0].shape == [6, 3]
+    assert mine.get_session_options() is options
+    with pytest.raises(ours.InvalidArgument, match="of shape .6, 3., not .2, 3."):
+        mine.run(None, {"x": np.zeros((2, 3), np.float32)})
+
+
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(AttributeError):
+        ours.SessionOptions().intra_op_threads = 3  # type: ignore[attr-defined]
+
+
+def test_numbers_beyond_32_bits_are_refused() -> None:
+    with pytest.raises(ours.InvalidArgument, match="exceeds 32 bits"):
+        session(kinds()).run(None, {"a": np.full(3, 1 << 40), "b": np.zeros(3, np.int64)})
+
+
+def test_threads_share_a_session() -> None:
+    mine, x = session(dense("batch")), rng.normal(size=(4, 3)).astype(np.float32)
+    (expected,) = mine.run(None, {"x": x})
+    with ThreadPoolExecutor(4) as pool:
+        for (given,) in pool.map(lambda _: mine.run(None, {"x": x}), range(20)):
+            np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.engine
+def test_bound_inputs_and_outputs() -> None:
+    x = rng.normal(size=(2, 3)).astype(np.float32)
+    for module, each in zip((pytest.importorskip("onnxruntime"), ours), both(dense()), strict=True):
+        (expected,) = each.run(None, {"x": x})
+        held, target = module.OrtValue.ortvalue_from_numpy(x.copy()), np.zeros((2, 4), np.float32)
+        binding = each.io_binding()
+        binding.bind_ortvalue_input("x", held)
+        binding.bind_output("y", "cpu", 0, np.float32, [2, 4], target.ctypes.data)
+        each.run_with_iobinding(binding)
+        np.testing.assert_array_equal(target, expected)
+        assert binding.get_outputs()[0].shape() == [2, 4]
+        assert (held.data_type(), held.device_name(), held.element_type()) == ("tensor(float)", "cpu", FLOAT)
+        assert held.tensor_size_in_bytes() == 24
+        held.update_inplace(2 * x)
+        binding.clear_binding_outputs()
+        binding.bind_output("y")
+        each.run_with_iobinding(binding)
+        np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0] - 1, 2 * (expected - 1), 1e-5)
+        binding.clear_binding_inputs()
+        binding.bind_input("x", "cpu", 0, np.float32, x.shape, x.ctypes.data)
+        made = module.OrtValue.ortvalue_from_shape_and_type([2, 4], np.float32)
+        binding.bind_ortvalue_output("y", made)
+        each.run_with_iobinding(binding)
+        np.testing.assert_array_equal(made.numpy(), expected)
+
+
+def test_memory_that_is_not_the_host_s_is_refused() -> None:
+    with pytest.raises(ours.InvalidArgument, match="memory of cuda"):
+        ours.OrtValue.ortvalue_from_numpy(np.zeros(1), "cuda", 0)
+    with pytest.raises(ours.InvalidArgument, match=r"tensor\(double\) \[2\] does not fit into tensor\(float\) \[2\]"):
+        ours.OrtValue.ortvalue_from_numpy(np.zeros(2, np.float32)).update_inplace(np.zeros(2))
+
+
+def test_providers_are_devices() -> None:
+    assert choose(None).devices is None
+    assert choose(["CPUExecutionProvider"]) == (["CPUExecutionProvider"], None)
+    assert choose([("nnapi-reference", {"x": 1})]) == (["nnapi-reference"], ["nnapi-reference"])
+    with pytest.warns(UserWarning, match="no provider 'CUDAExecutionProvider'; there are nnapi-reference"):
+        assert choose(["CUDAExecutionProvider", "CPUExecutionProvider"]).devices is None
+    assert session(dense()).get_providers() == ["nnapi-reference"]
+    assert ours.get_available_providers()[-1] == "CPUExecutionProvider"
+
+
+def test_a_program_for_onnx_runtime_runs_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(dense())
+    (tmp_path / "program.py").write_text(
+        "import sys, numpy, onnxruntime as ort\n"
+        "from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument\n"
+        "session = ort.InferenceSession(sys.argv[1])\n"
+        "try:\n    session.run(None, {'x': numpy.zeros(1, 'f4')})\n"
+        "except InvalidArgument:\n    print(type(session).__module__)\n"
+    )
+    command = [sys.executable, "-m", "nnapi.onnx", "program.py", "model.onnx"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=False)
+    assert ran.stdout == "nnapi.onnx.session\n", ran.stderr
