@@ -125,3 +125,19 @@ def test_looks_at_who_slept_count_apart(channels: Channels) -> None:
     driver.words[ASLEEP["driver"]] = 0
     application.tell(REQUEST, 3)
     assert application._spin is awake
+
+
+def test_who_was_woken_is_given_longer(channels: Channels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As otherwise one look in vain after a pause would lead to the next, and both sides sleep in turns for ever."""
+    application, driver = channels
+    monkeypatch.setattr(Channel, "_sleep", lambda self, *args: ())
+    monkeypatch.setattr(channel_module, "ALONE", False)
+    looked: list[int] = []
+    for number, sleeps in enumerate([0, 1], 1):
+        clock = iter(range(0, 10**9, 1000))
+        monkeypatch.setattr(channel_module, "time", type("C", (), {"monotonic_ns": staticmethod(clock.__next__)}))
+        driver.words[ASLEEP["driver"]] = sleeps
+        application.tell(REQUEST, number)
+        assert application.wait(ANSWER, 0) == ()
+        looked.append(next(clock) - 1000)
+    assert looked == [channel_module.SPIN, channel_module.SPIN + channel_module.WAKING]

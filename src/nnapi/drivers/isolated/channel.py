@@ -30,6 +30,8 @@ DONE, FAILED = 0, 1
 
 SPIN = 20_000
 """Nanoseconds that a side looks at the page before it sleeps, where there is a second processor to change it."""
+WAKING = 20_000
+"""Nanoseconds more where the other side slept, and needs a processor first."""
 LONG_SPIN = 100_000
 """The same within a burst."""
 LOOKS = 64
@@ -107,7 +109,7 @@ class Channel:
         if not self._spin.is_due():
             return False
         words, clock = self.words, time.monotonic_ns
-        end = clock() + spin
+        end = clock() + spin + (WAKING if self._spin is self._spin_for_woken else 0)
         while True:
             for _ in range(LOOKS):
                 if words[place] != old:
