@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from tests.drivers.isolated.isolated_cases import (
     model,
     reference,
 )
-from tests.waiting import comes_true
+from tests.waiting import comes_true, count_descriptors
 
 X = np.array([1, -2, 3, -4], np.float32)
 
@@ -87,6 +88,45 @@ def test_a_session_has_a_channel_of_its_own(isolated: Isolated) -> None:
     assert made.execute(Request([X])).outputs[0].tolist() == [1, 2, 3, 4]
     with pytest.raises(OpFailedError, match="closed"):
         session.execute(Request([X]))
+
+
+def threads_of(driver: Isolated) -> int:
+    return len(os.listdir(f"/proc/{driver.pid}/task"))
+
+
+def test_bursts_that_nobody_closes_leave_nothing(own: Isolated) -> None:
+    """Neither descriptors here nor threads there, as one that is gone gives its channel back."""
+    compiled = compile(model(), Device(own))
+    compiled.burst().run(X)
+    gc.collect()
+    before, threads = count_descriptors(), threads_of(own)
+    for _ in range(10):
+        assert compiled.burst().run(X)[0].tolist() == [1, 2, 3, 4]
+        gc.collect()
+    assert comes_true(lambda: count_descriptors() <= before and threads_of(own) <= threads)
+
+
+def test_a_process_that_has_ended_leaves_nothing(own: Isolated) -> None:
+    """Though a model and a burst that it knew are still there."""
+    compiled = compile(model(), Device(own))
+    burst = compiled.burst()
+    burst.run(X)
+    before, first = count_descriptors(), weakref.ref(own._connection)
+
+    def is_told() -> bool:
+        try:
+            burst.run(X)
+        except DeadObjectError:
+            return True
+        return False
+
+    for _ in range(3):
+        kill(own.pid)
+        assert comes_true(is_told)
+        assert burst.run(X)[0].tolist() == [1, 2, 3, 4]
+    assert comes_true(lambda: gc.collect() >= 0 and first() is None)
+    assert comes_true(lambda: count_descriptors() <= before)
+    burst.close()
 
 
 def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:

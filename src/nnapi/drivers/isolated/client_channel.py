@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any, NamedTuple
 
 from nnapi.drivers.isolated.arena import Arena
-from nnapi.drivers.isolated.channel import Channel
+from nnapi.drivers.isolated.channel import SIZE, Channel, bell
+from nnapi.drivers.isolated.protocol import send, shared_file
 from nnapi.model.operand import Array
 
 
@@ -29,3 +31,20 @@ class ClientChannel(Channel):
         self.runs = 0
         self.is_lost = False
         """Whether it is of no use, or not before somebody has heard what it still has to say."""
+
+
+def open_channel(connection: socket.socket) -> ClientChannel:
+    """A new channel, of which the process at the other end is told; ConnectionError where it is gone."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    page = shared_file(SIZE, "nnapi-channel")
+    bells = bell(), bell()
+    try:
+        send(connection, {"kind": "channel"}, [theirs.fileno(), page, *bells])
+    except OSError as error:
+        ours.close()
+        for descriptor in (page, *bells):
+            os.close(descriptor)
+        raise ConnectionError(str(error)) from None
+    finally:
+        theirs.close()
+    return ClientChannel(ours, page, bells[1], bells[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import socket
 import threading
 import time
 import weakref
@@ -22,15 +21,13 @@ from nnapi.drivers.isolated.channel import (
     LONG_SPIN,
     NANOSECONDS,
     REQUEST,
-    SIZE,
     SPIN,
     STATUS,
-    bell,
 )
-from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
+from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
 from nnapi.drivers.isolated.constants import lay_out
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
-from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send, shared_file
+from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
 from nnapi.drivers.isolated.service import Peer
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
@@ -117,19 +114,10 @@ class Connection:
         channel.close()
 
     def _new_channel(self) -> ClientChannel:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        page = shared_file(SIZE, "nnapi-channel")
-        bells = bell(), bell()
         try:
-            send(self._process.connection, {"kind": "channel"}, [theirs.fileno(), page, *bells])
-        except OSError:
-            ours.close()
-            for descriptor in (page, *bells):
-                os.close(descriptor)
+            channel = open_channel(self._process.connection)
+        except ConnectionError:
             raise self.note_death() from None
-        finally:
-            theirs.close()
-        channel = ClientChannel(ours, page, bells[1], bells[0])
         process = self._process.descriptor
         if process is not None:
             channel.watch(process)
@@ -291,9 +279,19 @@ class Connection:
                 number = int(body["model"])
             with self._lock:
                 self._models[model] = number
-            finalizer = weakref.finalize(model, self.release, "models", number)
-            finalizer.atexit = False
+            self.release_with(model, "models", number)
         return number
+
+    def release_with(self, owner: object, kind: str, number: int) -> None:
+        """Let the process forget a number when the owner here has gone. A process that has ended is not kept for it."""
+        method = weakref.WeakMethod(self.release)
+
+        def tell() -> None:
+            if release := method():
+                release(kind, number)
+
+        finalizer = weakref.finalize(owner, tell)
+        finalizer.atexit = False
 
     def release(self, kind: str, number: int) -> None:
         """Let the process forget a model or a prepared one, soon. May be called while memory is given back."""

@@ -29,8 +29,7 @@ class Handle:
 
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection, self.number = connection, number
-        finalizer = weakref.finalize(self, connection.release, "prepared", number)
-        finalizer.atexit = False
+        connection.release_with(self, "prepared", number)
 
 
 class RemotePrepared:
@@ -206,7 +205,10 @@ class RemoteSession(RemotePrepared):
     is_burst = True
 
     def __init__(self, shared: RemotePrepared, model: Model, connect: Callable[[], Connection]) -> None:
-        self._channel: tuple[Connection, ClientChannel] | None = None
+        self._kept: list[tuple[Connection, ClientChannel]] = []
+        """The channel between two runs, if there is one already."""
+        finalizer = weakref.finalize(self, _give_back, self._kept)
+        finalizer.atexit = False
 
         def make(connection: Connection) -> int:
             message = connection.call({"kind": "session", "prepared": shared.handle().number})
@@ -217,19 +219,30 @@ class RemoteSession(RemotePrepared):
         super().__init__(model, connect, make, now=False)
 
     def _take(self, connection: Connection) -> ClientChannel:
-        kept, self._channel = self._channel, None
-        return kept[1] if kept is not None and kept[0] is connection else connection.take()
+        try:
+            before, channel = self._kept.pop()
+        except IndexError:
+            return connection.take()
+        if before is connection:
+            return channel
+        before.put(channel)
+        return connection.take()
 
     def _put(self, connection: Connection, channel: ClientChannel) -> None:
         if not channel.is_lost:
-            self._channel = connection, channel
+            self._kept.append((connection, channel))
 
     def close(self) -> None:
         """Give the channel back, and let the process forget the session."""
         super().close()
-        kept, self._channel = self._channel, None
-        if kept is not None:
-            kept[0].put(kept[1])
+        _give_back(self._kept)
+
+
+def _give_back(kept: list[tuple[Connection, ClientChannel]]) -> None:
+    """Let others have the channel of a session that nobody needs any more."""
+    while kept:
+        connection, channel = kept.pop()
+        connection.put(channel)
 
 
 def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Place], int]:
