@@ -73,5 +73,5 @@ class Ends(Sequence[Operand]):
         return iter(self._describe())
 
 
-DESCRIBED = ("operations", "notes", "relaxed")
+DESCRIBED = ("operations", "notes", "relaxed", "signature")
 """What a description adds to the operands."""

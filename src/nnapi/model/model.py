@@ -23,12 +23,12 @@ from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Lifetime, Operand, OperationCall, constants, label_call
+from nnapi.model.parts import Lifetime, Operand, OperationCall, Signature, constants, label_call
 from nnapi.model.pickling import build, describe
 from nnapi.model.validation import check_graph, count_needed, model_facets, run_order
 from nnapi.trace import Layer, Phase, Section
 
-__all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Supports", "constants"]
+__all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Signature", "Supports", "constants"]
 
 log = logging.getLogger("nnapi.ModelBuilder")
 
@@ -74,6 +74,8 @@ class Model:
         self.relaxed = False
         self.notes: tuple[str, ...] = ()
         """What an importer assumed or changed, in messages."""
+        self.signature: Signature | None = None
+        """What the file that it was imported from calls it and its ends."""
         self.origin: Origin | None = None
         self.state = State("the model is", "building")
         self._known_matches: list[KnownMatch | None] = []

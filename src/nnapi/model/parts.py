@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,18 @@ class Operand:
 
     def __str__(self) -> str:
         return f"{self.name or 'operand'} ({self.index}): {self.type}"
+
+
+Names: TypeAlias = "tuple[tuple[str, int], ...]"
+"""Names of inputs or outputs, each with its position among them."""
+
+
+class Signature(NamedTuple):
+    """What a file calls a model and its ends, besides the names of operands."""
+
+    key: str
+    inputs: Names
+    outputs: Names
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from nnapi.errors import BadDataError, need
@@ -10,12 +11,16 @@ from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.named_tensors import write_named_tensors
+from nnapi.formats.tflite.signatures import write_signature
 from nnapi.formats.tflite.writer import serialise
-from nnapi.model.model import Model
+from nnapi.model.model import Model, Signature
 from nnapi.model.operand import Shape
 from nnapi.runtime.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
+
+DEFAULT_KEY = "serving_default"
+"""What a file of one signature calls it, as converters do."""
 
 
 def write(model: Model, path: Path) -> None:
@@ -25,9 +30,21 @@ def write(model: Model, path: Path) -> None:
         ours, theirs = (_list_operators(each) for each in (conversion, _lower(model, other_shapes(model))))
         settle(ours, theirs, [(a.options, b.options) for a, b in zip(ours, theirs, strict=False)], ".tflite")
         _open_shapes(ours, theirs)
-    content = serialise(conversion.finish(), write_named_tensors, conversion.subgraphs)
+    graph = conversion.finish()
+    signature = model.signature or _sign(model)
+    sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
+    content = serialise(graph, write_named_tensors, conversion.subgraphs, sign)
     with replace_file(path, PUBLIC) as file:
         file.write(content)
+
+
+def _sign(model: Model) -> Signature | None:
+    """A signature of the operands' names, where all ends have one: readers ask for tensors by it."""
+    inputs, outputs = ([model.operands[index].name for index in side] for side in (model.inputs, model.outputs))
+    if any("" in names or len(set(names)) < len(names) for names in (inputs, outputs)):
+        return None
+    ends = [tuple(zip(names, range(len(names)), strict=True)) for names in (inputs, outputs)]
+    return Signature(DEFAULT_KEY, *ends)
 
 
 def _lower(model: Model, shapes: Sequence[Shape] | None) -> Conversion:

@@ -34,8 +34,7 @@ def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         place = writer.table(layout, buffer=writer.buffers if tensor.is_constant else 0, **described)
         places.append(place)
         writer.vector(place + layout.at["shape"], tensor.shape)
-        name = tensor.name.encode(errors="replace")
-        writer.raw(place + layout.at["name"], name + b"\0", len(name))
+        writer.text(place + layout.at["name"], tensor.name)
         if tensor.signature is not None:
             writer.vector(place + layout.at["shape_signature"], tensor.signature)
         if tensor.is_quantized:

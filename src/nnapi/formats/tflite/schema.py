@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 
 class Model:
-    VERSION, OPERATOR_CODES, SUBGRAPHS, BUFFERS = 0, 1, 2, 4
+    VERSION, OPERATOR_CODES, SUBGRAPHS, BUFFERS, SIGNATURE_DEFS = 0, 1, 2, 4, 7
+
+
+class SignatureDef:
+    INPUTS, OUTPUTS, SIGNATURE_KEY = range(3)
+    SUBGRAPH_INDEX = 4
+
+
+class TensorMap:
+    NAME, TENSOR_INDEX = range(2)
 
 
 class OperatorCode:

@@ -61,7 +61,8 @@ def layout_of(table: type, **fields: str) -> Layout:
 
 
 R = REFERENCE
-MODEL = layout_of(schema.Model, version="I", operator_codes=R, subgraphs=R, buffers=R)
+_MODEL = {"version": "I", "operator_codes": R, "subgraphs": R, "buffers": R}
+MODEL, SIGNED_MODEL = layout_of(schema.Model, **_MODEL), layout_of(schema.Model, **_MODEL, signature_defs=R)
 _CODE = {"deprecated_builtin_code": "b", "version": "i", "builtin_code": "i"}
 CODE, CUSTOM_CODE = layout_of(schema.OperatorCode, **_CODE), layout_of(schema.OperatorCode, custom_code=R, **_CODE)
 _SUBGRAPH = {"tensors": R, "inputs": R, "outputs": R, "operators": R}
@@ -145,27 +146,41 @@ class Writer:
         self.child(field)
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
+    def text(self, field: int, text: str) -> None:
+        """Append a string that ``field`` refers to."""
+        encoded = text.encode(errors="replace")
+        self.raw(field, encoded + b"\0", len(encoded))
+
 
 WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
 """What appends the tensors of a graph and gives their places."""
 
 
-def serialise(graph: Graph, write: WriteTensors | None = None, others: Sequence[Graph] = ()) -> bytes:
+def serialise(
+    graph: Graph,
+    write: WriteTensors | None = None,
+    others: Sequence[Graph] = (),
+    sign: Callable[[Writer], int] | None = None,
+) -> bytes:
     """The graph as a file, and behind it others, to which control flow refers by their numbers from 1 on; ``write``
-    appends the tensors of each, by default as an engine needs them, without names."""
+    appends the tensors of each, by default as an engine needs them, without names. ``sign`` appends the signature of
+    the graph, where there is to be one, and gives its place."""
     write = write or _tensors
     graphs = [graph, *others]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
-    root = writer.table(MODEL, version=3)
+    model = MODEL if sign is None else SIGNED_MODEL
+    root = writer.table(model, version=3)
     writer.child(0, root)
-    writer.children(root + MODEL.at["operator_codes"], len(kinds), lambda: _codes(writer, kinds))
+    writer.children(root + model.at["operator_codes"], len(kinds), lambda: _codes(writer, kinds))
     writer.children(
-        root + MODEL.at["subgraphs"], len(graphs), lambda: [_subgraph(writer, each, kinds, write) for each in graphs]
+        root + model.at["subgraphs"], len(graphs), lambda: [_subgraph(writer, each, kinds, write) for each in graphs]
     )
+    if sign is not None:
+        writer.children(root + model.at["signature_defs"], 1, lambda: [sign(writer)])
     constants = [tensor for each in graphs for tensor in each.tensors() if tensor.is_constant]
-    return _with_buffers(writer, root + MODEL.at["buffers"], constants)
+    return _with_buffers(writer, root + model.at["buffers"], constants)
 
 
 def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: WriteTensors) -> int:
@@ -177,8 +192,7 @@ def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: Wri
     writer.vector(subgraph + layout.at["inputs"], [index[tensor] for tensor in graph.inputs])
     writer.vector(subgraph + layout.at["outputs"], [index[tensor] for tensor in graph.outputs])
     if graph.name:
-        name = graph.name.encode(errors="replace")
-        writer.raw(subgraph + layout.at["name"], name + b"\0", len(name))
+        writer.text(subgraph + layout.at["name"], graph.name)
     index[None] = -1
     writer.children(
         subgraph + layout.at["operators"],

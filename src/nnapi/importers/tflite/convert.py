@@ -62,6 +62,7 @@ class Import:
         model = self._convert(whole, self.keeps_state)
         if self.refusals or model is None:
             raise UnsupportedOperationsError.of(self.name, self.refusals)
+        model.signature = self.file.signature(0)
         return model
 
     def subgraph(self, index: int) -> Model | None:

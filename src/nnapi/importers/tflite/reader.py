@@ -16,6 +16,7 @@ from nnapi.formats.tflite import IDENTIFIER, schema
 from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.tflite.sparse import Sparsity, sparsity
 from nnapi.model.operand import Shape
+from nnapi.model.parts import Names, Signature
 
 OMITTED = -1
 """Index of an optional input that is not given."""
@@ -117,6 +118,18 @@ class File:
             self._read[index] = self._subgraph(self._graphs[index])
         return self._read[index]
 
+    def signature(self, index: int) -> Signature | None:
+        """The first that names the ends of a subgraph; None where there is none, or it names other tensors."""
+        fields, graph = schema.SignatureDef, self.subgraph(index)
+        for record in self._model.children(schema.Model.SIGNATURE_DEFS):
+            if record.number(fields.SUBGRAPH_INDEX, "I") != index:
+                continue
+            inputs = _name_ends(record, fields.INPUTS, graph.inputs)
+            outputs = _name_ends(record, fields.OUTPUTS, graph.outputs)
+            if inputs is not None and outputs is not None:
+                return Signature(record.text(fields.SIGNATURE_KEY), inputs, outputs)
+        return None
+
     @cached_property
     def _graphs(self) -> list[Record]:
         return list(self._model.children(schema.Model.SUBGRAPHS))
@@ -200,6 +213,15 @@ class File:
             found = record.child(fields.SPARSITY)
             tensor.sparsity = None if found is None else sparsity(found)
         return tensor
+
+
+def _name_ends(record: Record, field: int, ends: Sequence[int]) -> Names | None:
+    """The names of tensors and their positions among the ends of a graph; None where one is no end."""
+    fields = schema.TensorMap
+    named = [(each.text(fields.NAME), each.number(fields.TENSOR_INDEX, "I")) for each in record.children(field)]
+    if any(index not in ends for _, index in named):
+        return None
+    return tuple((name, ends.index(index)) for name, index in named)
 
 
 def _blocks(quantization: Record) -> Blocks | None:
