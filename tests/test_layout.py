@@ -24,6 +24,7 @@ ROWS = [
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing"},
     {"capi", "litert", "onnx"},
+    {"torch"},
     {"nnapi"},
     {"cli"},
 ]

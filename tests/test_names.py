@@ -56,6 +56,7 @@ TESTED_BY = {
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "litert": "litert",
     "onnx": "onnx",
+    "torch": "torch",
     "model/arguments.py": "model/test_matching.py",
     "model/call.py": "ops/test_signatures.py",
     "model/constant.py": "model/test_operand_rules.py",

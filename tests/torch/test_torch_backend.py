@@ -1,0 +1,189 @@
+"""``torch.compile`` with this library's backend, beside eager PyTorch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'nnapi[torch]')")
+pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxscript", reason="PyTorch's exporter needs onnxscript")
+
+from nnapi.onnx import InferenceSession  # noqa: E402
+from nnapi.torch import backend, options  # noqa: E402  # PyTorch may be missing
+from nnapi.torch.checks import Unfit, need_inference  # noqa: E402
+from nnapi.torch.export import export_graph  # noqa: E402
+from tests.importers.onnx.torch_cases import CASES, sample  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # what PyTorch deprecates of its own
+nn = torch.nn
+REFERENCE = options(devices="nnapi-reference", strict=True)
+
+
+@pytest.fixture(autouse=True)
+def begin_anew() -> Iterator[None]:
+    torch.manual_seed(1)
+    yield
+    torch._dynamo.reset()
+
+
+def compiled(module: Any, **others: Any) -> Any:
+    return torch.compile(module, backend="nnapi", options=REFERENCE | others)
+
+
+def agree(ours: Any, theirs: Any) -> None:
+    """To a ten thousandth of the largest, whatever holds the tensors."""
+    if isinstance(theirs, tuple):
+        for one, other in zip(ours, theirs, strict=True):
+            agree(one, other)
+        return
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is compiled in the course of a test."""
+    made: list[Any] = []
+
+    def note(*arguments: Any, **named: Any) -> Any:
+        made.append(InferenceSession(*arguments, **named))
+        return made[-1]
+
+    monkeypatch.setattr(backend, "InferenceSession", note)
+    return made
+
+
+def test_pytorch_finds_the_backend() -> None:
+    assert "nnapi" in torch._dynamo.list_backends()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_networks_compute_what_they_do_in_pytorch(
+    name: str, sessions: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch._dynamo.config, "allow_rnn", True)  # PyTorch does not capture recurrent layers otherwise
+    case = CASES[name]
+    module = case.make().eval()
+    fast = compiled(module)
+    with torch.no_grad():
+        for seed in range(2):
+            x = torch.from_numpy(sample(case, seed))
+            agree(fast(x), module(x))
+    assert sessions
+
+
+def network() -> Any:
+    return nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4)).eval()
+
+
+def test_weights_are_constants(sessions: list[Any]) -> None:
+    module = network()
+    with torch.no_grad():
+        compiled(module)(torch.randn(2, 3))
+    assert [[end.shape for end in session.get_inputs()] for session in sessions] == [[[2, 3]]]
+
+
+def test_weights_that_change_are_read_again() -> None:
+    module = network()
+    fast, x = compiled(module), torch.randn(2, 3)
+    with torch.no_grad():
+        agree(fast(x), module(x))
+        module[0].weight.mul_(2)
+        agree(fast(x), module(x))
+
+
+def test_the_batch_may_change(sessions: list[Any]) -> None:
+    module = network()
+    fast = compiled(module)
+    with torch.no_grad():
+        for rows in (2, 5, 7, 2, 7):
+            x = torch.randn(rows, 3)
+            agree(fast(x), module(x))
+    assert len(sessions) == 4, "the first is compiled for 2 alone, then again for any number"
+
+
+class Breaking(nn.Module):  # type: ignore[misc,name-defined]
+    """Two graphs: what lies between them only Python can do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.other = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        x = self.first(x)
+        torch._dynamo.graph_break()
+        return self.second(x) if x.sum().item() > 0 else self.other(x)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_graphs_between_breaks_are_compiled(sign: int, sessions: list[Any]) -> None:
+    module, x = Breaking().eval(), sign * torch.ones(2, 3)
+    with torch.no_grad():
+        agree(compiled(module)(x), module(x))
+    assert len(sessions) >= 2
+
+
+def changes(x: Any) -> Any:
+    x.add_(1)
+    return x * 2
+
+
+def noise(x: Any) -> Any:
+    return x + torch.rand_like(x)
+
+
+def spectrum(x: Any) -> Any:
+    return torch.fft.fft(x).real
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [(changes, "in place"), (noise, "random numbers"), (spectrum, "")],
+    ids=lambda each: str(each)[:12],
+)
+def test_what_cannot_run_here_is_pytorch_s_with_a_reason(
+    function: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "nnapi.torch"):
+        x = torch.ones(3)
+        result = compiled(function, strict=False)(x.clone())
+        if function is not noise:
+            torch.testing.assert_close(result, function(x.clone()))
+    assert "a graph is left to PyTorch" in caplog.text
+    assert reason in caplog.text
+
+
+def test_training_is_pytorch_s(caplog: pytest.LogCaptureFixture) -> None:
+    module = network()
+    with caplog.at_level(logging.WARNING, "nnapi.torch"):
+        compiled(module, strict=False)(torch.randn(2, 3)).sum().backward()
+    assert "gradients are wanted: call it under torch.no_grad()" in caplog.text
+    assert module[0].weight.grad is not None
+
+
+def test_strictly_it_is_an_error() -> None:
+    with torch.no_grad(), pytest.raises(Exception, match="random numbers"):
+        compiled(noise)(torch.ones(3))
+
+
+def test_graphs_are_walked_without_computing() -> None:
+    with torch.no_grad():
+        need_inference(lambda x: (x @ x,), [torch.zeros(2, 2)])
+        with pytest.raises(Unfit, match="something else than tensors"):
+            need_inference(lambda x: (x, 3), [torch.zeros(2, 2)])
+
+
+def test_an_exported_graph_names_what_calls_give() -> None:
+    import onnx
+
+    content = export_graph(lambda w, x, n: (x * w + n,), [torch.ones(3), torch.zeros(3), 2], [1])
+    assert [each.name for each in onnx.load_from_string(content).graph.input] == ["input0"]
+
+
+def test_options_are_what_torch_compile_takes() -> None:
+    assert options(threads=2) == {"devices": None, "threads": 2, "cache": None, "strict": False}
+    assert options("a")["devices"] == ["a"]
