@@ -8,7 +8,8 @@ where the types differ).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from nnapi.codes import OperandCode
@@ -30,17 +31,19 @@ def upto(rank: int) -> tuple[int, ...]:
     return tuple(range(1, rank + 1))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Parameter:
     """One input or output of an operation.
 
-    ``optional`` ones may be present without a value; those with a ``default`` may be left off the end of the list,
-    from feature level ``since`` on. ``check`` looks at a scalar's value and answers with a message where it is bad.
+    What is ``declared`` is one type, taken from level ``since`` on, or several with their levels; else it is of the type
+    of the parameter that it is ``like``, by the table ``via`` where the types differ. ``optional`` ones may be present
+    without a value; those with a ``default`` may be left off the end of the list, from feature level ``since`` on.
     Correct devices may fill an ``unspecified`` output differently.
     """
 
     name: str
-    types: Levels = field(default_factory=dict)
+    declared: Levels | int | None = None
+    _: KW_ONLY
     like: str | None = None
     via: Mapping[int, int | Levels] | None = None
     optional: bool = False
@@ -48,6 +51,11 @@ class Parameter:
     since: int = 1
     unspecified: bool = False
     kind = "operand"
+
+    @cached_property
+    def types(self) -> Levels:
+        """The types it takes by itself, with their levels."""
+        return {self.declared: self.since} if isinstance(self.declared, int) else dict(self.declared or {})
 
     def accepts(self, codes: Mapping[str, int]) -> Levels:
         """Accepted operand codes with their levels, given the codes of the parameters matched before."""
@@ -99,22 +107,42 @@ class TensorParameter(Parameter):
         return " or ".join(map(str, ranks))
 
 
+@dataclass(frozen=True)
 class ValuesParameter(TensorParameter):
     """A TENSOR_INT32 whose numbers decide the result's shape: shape functions and kernels see the numbers."""
+
+    declared: Levels | int | None = OperandCode.TENSOR_INT32
+    rank: Ranks = field(default=1, kw_only=True)
+    late_rank: bool = field(default=True, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarParameter(Parameter):
+    """A scalar; ``check`` answers with a message where its value is bad."""
+
     check: Callable[[Any], str | None] | None = None
     kind = "scalar"
 
 
+@dataclass(frozen=True)
 class ActivationParameter(ScalarParameter):
     """A FuseCode that the framework applies to the first output; kernels never see it."""
 
+    name: str = "activation"
+    declared: Levels | int | None = OperandCode.INT32
 
+
+@dataclass(frozen=True)
 class LayoutParameter(ScalarParameter):
-    """False for NHWC, true for NCHW; the framework permutes image tensors, so everybody else sees NHWC."""
+    """False for NHWC, true for NCHW; the framework permutes image tensors, so everybody else sees NHWC.
+
+    ``default=REQUIRED`` where it cannot be left off.
+    """
+
+    name: str = "layout"
+    declared: Levels | int | None = OperandCode.BOOL
+    default: Any = field(default=False, kw_only=True)
+    since: int = field(default=3, kw_only=True)
 
 
 class ModelParameter(Parameter):
@@ -143,90 +171,9 @@ class Several(NamedTuple):
 Slot = Parameter | Several
 
 
-def _levels(types: Levels | int | None, since: int) -> Levels:
-    return {types: since} if isinstance(types, int) else dict(types or {})
-
-
-def Tensor(
-    name: str,
-    types: Levels | int | None = None,
-    *,
-    like: str | None = None,
-    via: Mapping[int, int | Levels] | None = None,
-    rank: Ranks = None,
-    late_rank: bool = False,
-    optional: bool = False,
-    default: Any = REQUIRED,
-    since: int = 1,
-    channel: int | None = None,
-    image: bool = False,
-    quant: Quantization = None,
-    unspecified: bool = False,
-) -> TensorParameter:
-    """Declare a tensor; see :class:`TensorParameter`."""
-    return TensorParameter(
-        name=name,
-        types=_levels(types, since),
-        like=like,
-        via=via,
-        optional=optional,
-        default=default,
-        since=since,
-        rank=rank,
-        late_rank=late_rank,
-        channel=channel,
-        image=image,
-        quant=quant,
-        unspecified=unspecified,
-    )
-
-
-def Values(
-    name: str, *, rank: Ranks = 1, late_rank: bool = True, optional: bool = False, since: int = 1
-) -> ValuesParameter:
-    """Declare a TENSOR_INT32 whose numbers decide the shape; see :class:`ValuesParameter`."""
-    return ValuesParameter(
-        name=name,
-        types={OperandCode.TENSOR_INT32: since},
-        rank=rank,
-        late_rank=late_rank,
-        optional=optional,
-        since=since,
-    )
-
-
-def Scalar(
-    name: str,
-    types: Levels | int | None = None,
-    *,
-    like: str | None = None,
-    via: Mapping[int, int | Levels] | None = None,
-    check: Callable[[Any], str | None] | None = None,
-    optional: bool = False,
-    default: Any = REQUIRED,
-    since: int = 1,
-) -> ScalarParameter:
-    """Declare a scalar: of one type, of several by level, or following another parameter."""
-    return ScalarParameter(
-        name=name,
-        types=_levels(types, since),
-        like=like,
-        via=via,
-        optional=optional,
-        default=default,
-        since=since,
-        check=check,
-    )
-
-
-def Activation(*, since: int = 1) -> ActivationParameter:
-    """Declare the fused activation."""
-    return ActivationParameter(name="activation", types={OperandCode.INT32: since}, since=since)
-
-
-def Layout(*, default: Any = False, since: int = 3) -> LayoutParameter:
-    """Declare the layout flag; ``default=REQUIRED`` where it cannot be left off."""
-    return LayoutParameter(name="layout", types={OperandCode.BOOL: since}, default=default, since=since)
+# As declarations call them:
+Tensor, Values, Scalar = TensorParameter, ValuesParameter, ScalarParameter
+Activation, Layout = ActivationParameter, LayoutParameter
 
 
 # Checks of scalar values: a message where the value is bad.

@@ -18,11 +18,11 @@ from nnapi.ops.types import BOOL8
 
 
 def _model(name: str) -> ModelParameter:
-    return ModelParameter(name=name, types={OperandCode.MODEL: 4}, since=4)
+    return ModelParameter(name, OperandCode.MODEL, since=4)
 
 
 def _any(name: str, least: int) -> Several:
-    return Several(AnyParameter(name=name, since=4), least)
+    return Several(AnyParameter(name, since=4), least)
 
 
 IF = Operation(
