@@ -156,24 +156,14 @@ class DeadObjectError(NnapiError):
     code = ResultCode.DEAD_OBJECT
 
 
+def _list_errors(base: type[NnapiError]) -> Iterator[type[NnapiError]]:
+    for error in base.__subclasses__():
+        yield error
+        yield from _list_errors(error)
+
+
 _BY_CODE: dict[int, type[NnapiError]] = {
-    error.code: error
-    for error in (
-        OutOfMemoryError,
-        IncompleteError,
-        UnexpectedNullError,
-        BadDataError,
-        OpFailedError,
-        BadStateError,
-        UnmappableError,
-        OutputInsufficientSizeError,
-        UnavailableDeviceError,
-        MissedDeadlineTransientError,
-        MissedDeadlinePersistentError,
-        ResourceExhaustedTransientError,
-        ResourceExhaustedPersistentError,
-        DeadObjectError,
-    )
+    error.code: error for error in _list_errors(NnapiError) if "code" in vars(error)
 }
 
 

@@ -59,14 +59,14 @@ def test_what_to_export(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @built
-def test_warns_of_a_rival(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rival = tmp_path / installation.NAME
-    rival.touch()
+def test_warns_of_another_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other = tmp_path / installation.NAME
+    other.touch()
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:{installation.FOLDER}")
-    assert installation.rivals() == [rival]
-    assert str(rival) in CliRunner().invoke(app, ["lib"]).stderr
+    assert installation.find_earlier_libraries() == [other]
+    assert str(other) in CliRunner().invoke(app, ["lib"]).stderr
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{installation.FOLDER}:{tmp_path}")
-    assert installation.rivals() == []
+    assert installation.find_earlier_libraries() == []
 
 
 def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -101,7 +101,6 @@ def test_spatial_reads_explicit_padding() -> None:
     with refuses("pad_right is 2, must not be negative and be below the 2 cells that the window reaches"):
         spatial(dict(arguments), IMAGE, (2, 2))
     assert spatial(dict(arguments), IMAGE, (2, 2), (1, 2)) == expected  # dilated it reaches 3
-    assert spatial(dict(arguments), IMAGE, (1, 1), limit=False) == expected
     with refuses("pad_left is -1, must not be negative"):
         spatial(arguments | {"pad_left": -1}, IMAGE, (2, 3))
     with refuses("pad_left is 3, must not be negative and be below the 3 cells that the window reaches"):

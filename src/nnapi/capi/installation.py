@@ -65,7 +65,7 @@ def environment() -> dict[str, str]:
     return {"LD_LIBRARY_PATH": ":".join([str(FOLDER), *others]), "LIBNEURALNETWORKS_PATH": str(library())}
 
 
-def rivals() -> list[Path]:
+def find_earlier_libraries() -> list[Path]:
     """Other libraries of the same name that a program would be given before this one, the first to win first."""
     found = []
     for path in _search_order():

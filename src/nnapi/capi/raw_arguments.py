@@ -85,7 +85,7 @@ class Words:
         is_read = "const" in parameter.type  # else it is room for results
         if parameter.kind:
             listed = self._numbers(value, np.uintp, count)
-            return _listed([self._say_handle(str(parameter.kind), each) for each in listed], count)
+            return _join_some([self._say_handle(str(parameter.kind), each) for each in listed], count)
         match parameter.base:
             case "ANeuralNetworksOperandType":
                 said = self._say_type(value)
@@ -94,7 +94,7 @@ class Words:
             case "AHardwareBuffer_Desc" if is_read:
                 said = self._say_fields(value, "width", "height", "layers", "format", "usage")
             case "uint32_t":
-                said = _listed(self._numbers(value, np.uint32, count), count)
+                said = _join_some(self._numbers(value, np.uint32, count), count)
             case "char":
                 said = self._say_text(value)
             case "uint8_t":
@@ -124,7 +124,9 @@ class Words:
         if params is None:
             return ""
         scales = self._numbers(params.scales, np.float32, params.scaleCount) if params.scales else []
-        return f"{{channelDim={params.channelDim}, scales={_listed([f'{s:.6g}' for s in scales], params.scaleCount)}}}"
+        return (
+            f"{{channelDim={params.channelDim}, scales={_join_some([f'{s:.6g}' for s in scales], params.scaleCount)}}}"
+        )
 
     def _say_fields(self, pointer: Any, *names: str) -> str:
         value = self._structure("AHardwareBuffer_Desc", pointer)
@@ -152,7 +154,9 @@ class Words:
             return self._say_handle(parameter.kind, place[0])
         if parameter.name in SEVERAL:
             count = self._count_results(function, values)
-            return _listed([_say_number(parameter, place[index]) for index in range(min(count, MOST_ELEMENTS))], count)
+            return _join_some(
+                [_say_number(parameter, place[index]) for index in range(min(count, MOST_ELEMENTS))], count
+            )
         if parameter.base == "char":
             return self._say_text(place[0])
         if parameter.base == "void":
@@ -229,7 +233,7 @@ def _protections(value: int) -> Iterator[str]:
         yield f"{rest:#x}"
 
 
-def _listed(values: Sequence[Any], count: int) -> str:
+def _join_some(values: Sequence[Any], count: int) -> str:
     """The elements that could be read, of so many."""
     more = ["…"] if len(values) < count else []
     return "[" + ", ".join([*map(str, values), *more]) + "]"

@@ -139,7 +139,7 @@ class Run:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self.model = execution.model
-        self._inputs = {index: _copy(argument) for index, argument in _bound(execution, "input")}
+        self._inputs = {index: _copy(argument) for index, argument in _list_arguments(execution, "input")}
         self._outputs: dict[int, Array] | None = None
         self._spec = _options(execution.compilation)
 
@@ -149,7 +149,7 @@ class Run:
             self._spec += f"; failed with {ResultCode(code).name}"
             return
         self._outputs = {}
-        for position, (index, argument) in enumerate(_bound(self._execution, "output")):
+        for position, (index, argument) in enumerate(_list_arguments(self._execution, "output")):
             type = self.model.operands[index].type
             rank = self._execution.output_operand_rank(position)
             shape = self._execution.output_operand_dimensions(position) if rank else ()
@@ -163,7 +163,7 @@ class Run:
         return example_of(self.model, name, self._inputs, self._outputs if complete else None, self._spec)
 
 
-def _bound(execution: Execution, role: str) -> list[tuple[int, Argument | None]]:
+def _list_arguments(execution: Execution, role: str) -> list[tuple[int, Argument | None]]:
     binding = execution._inputs if role == "input" else execution._outputs
     return list(zip(binding.indices, binding.arguments, strict=True))
 

@@ -32,5 +32,5 @@ def lib(
         typer.echo(installation.pkg_config(), nl=False)
     else:
         typer.echo(installation.library())
-        for rival in installation.rivals():
-            typer.echo(f"nnapi: programs that ask for {installation.NAME} by name get {rival} first", err=True)
+        for other in installation.find_earlier_libraries():
+            typer.echo(f"nnapi: programs that ask for {installation.NAME} by name get {other} first", err=True)

@@ -19,7 +19,7 @@ def prepare() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (open for as long as the process lives)
     if sys.stdout is None or sys.stdout.closed:
         sys.exit(fail("standard output is closed", 1))
-    sys.stdout = _named(sys.stdout, "standard output")
+    sys.stdout = _prefix_errors(sys.stdout, "standard output")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -39,7 +39,7 @@ class _Named(io.FileIO):
             raise OSError(error.errno, error.strerror, self._words) from None
 
 
-def _named(stream: TextIO, words: str) -> TextIO:
+def _prefix_errors(stream: TextIO, words: str) -> TextIO:
     """A stream to the same file, whose errors begin with those words."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.graph import FLOAT32, INT32, Graph, Value
+from nnapi.importers.graph import INT32, Graph, Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.shapes import axis_of
@@ -53,9 +53,9 @@ class Node(ABC):
     def inputs(self) -> list[Value]:
         return [self.input(i) for i in range(self.count)]
 
-    def optional(self, i: int, code: OperandCode = FLOAT32) -> Value:
+    def optional(self, i: int) -> Value:
         """Input ``i``, or a value that is omitted."""
-        return self.input(i) if self.has(i) else self.graph.no_value(code)
+        return self.input(i) if self.has(i) else self.graph.no_value()
 
     def numbers(self, i: int) -> list[int]:
         """The integers of a constant input; Refused where it is computed."""

@@ -71,7 +71,7 @@ def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]
         arranged: Arranged = []
         codes: dict[str, int] = {}
         try:
-            for slot, values in _list_values(form, _bound(form, given, named)):
+            for slot, values in _list_values(form, _assign_names(form, given, named)):
                 parameter = slot.parameter if isinstance(slot, Several) else slot
                 row = [_argument(parameter, value, codes, exact=len(operation.forms) > 1) for value in values]
                 if row:
@@ -95,7 +95,7 @@ def default_of(slot: Slot) -> Any:
     return None if slot.optional else REQUIRED
 
 
-def _bound(form: Form, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _assign_names(form: Form, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by name: those without one go, in order, to the parameters that are not named."""
     names = [slot.name for slot in form.inputs]
     unknown = next((name for name in named if name not in names), None)

@@ -35,10 +35,10 @@ def upto(rank: int) -> tuple[int, ...]:
 class Parameter:
     """One input or output of an operation.
 
-    What is ``declared`` is one type, taken from level ``since`` on, or several with their levels; else it is of the type
-    of the parameter that it is ``like``, by the table ``via`` where the types differ. ``optional`` ones may be present
-    without a value; those with a ``default`` may be left off the end of the list, from feature level ``since`` on.
-    Correct devices may fill an ``unspecified`` output differently.
+    What is ``declared`` is one type, taken from level ``since`` on, or several with their levels; else it is of the
+    type of the parameter that it is ``like``, by the table ``via`` where the types differ. ``optional`` ones may be
+    present without a value; those with a ``default`` may be left off the end of the list, from feature level ``since``
+    on. Correct devices may fill an ``unspecified`` output differently.
     """
 
     name: str

@@ -104,19 +104,16 @@ def describe_padding(padding: Padding) -> str:
     )
 
 
-def spatial(
-    arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1), limit: bool = True
-) -> Arguments:
+def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1)) -> Arguments:
     """Replace a form's padding and stride scalars by ``padding`` and ``stride`` pairs.
 
-    ``limit`` refuses explicit padding as large as the window, which would pool nothing but padding.
+    Explicit padding as large as the window is refused, as that would pool nothing but padding.
     """
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     scheme = arguments.pop("padding_scheme", None)
     if scheme is None:
         padding = explicit(arguments)
-        if limit:
-            _check_padding(padding, size, dilation)
+        _check_padding(padding, size, dilation)
     elif scheme == PaddingCode.PADDING_SAME:
         height, width = image.dimensions[1:3]
         padding = (

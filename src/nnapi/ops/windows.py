@@ -12,16 +12,14 @@ Step = tuple[slice, slice]
 """Output positions, and the input positions that one kernel position pairs them with."""
 
 
-def taps(
-    dimension: int, size: int, stride: int, before: int, out: int, dilation: int = 1
-) -> Iterator[tuple[int, Step]]:
+def taps(dimension: int, size: int, stride: int, before: int, out: int) -> Iterator[tuple[int, Step]]:
     """For each kernel position that meets the input: its index and what it pairs.
 
     ``before`` counts the cells of padding ahead of the ``dimension`` cells of input; ``out`` counts the windows.
     """
-    first_met = max(0, -(((out - 1) * stride - before) // dilation))
-    for position in range(first_met, min(size, (dimension - 1 + before) // dilation + 1)):
-        shift = position * dilation - before
+    first_met = max(0, before - (out - 1) * stride)
+    for position in range(first_met, min(size, dimension + before)):
+        shift = position - before
         first = max(0, -(shift // stride))
         last = min(out - 1, (dimension - 1 - shift) // stride)
         if first <= last:

@@ -299,12 +299,12 @@ class _OnnxRun:
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         if inputs is not self._given:
             pairs = zip(self._sources, inputs, strict=True)
-            self._feeds = {source.name: _fitted(source, array) for source, array in pairs}
+            self._feeds = {source.name: _convert_input(source, array) for source, array in pairs}
             self._given = inputs
         return [np.asarray(array) for array in self._session.run(None, self._feeds)]
 
 
-def _fitted(source: Any, array: Array) -> Array:
+def _convert_input(source: Any, array: Array) -> Array:
     """An array in the type and rank of an input of ONNX Runtime's."""
     array = array.astype(ONNX_TYPES.get(source.type, array.dtype), copy=False)
     return array if len(source.shape) == array.ndim else array.reshape(source.shape)

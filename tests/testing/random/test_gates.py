@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.testing.random.gates import APART, by_coupled_gates
-from nnapi.testing.random.losses import PLACES, lost
+from nnapi.testing.random.losses import PLACES, estimate_losses
 
 GATES = ("forget", "cell", "output")
 F32 = np.float32
@@ -110,5 +110,5 @@ def test_a_call_says_what_it_loses() -> None:
         *("activation", "cell_clip", "proj_clip", "time_major"),
     ]
     inputs = [given.get(name) for name in names]
-    found = lost("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, list(RESULTS.values()), "fp32")
+    found = estimate_losses("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, list(RESULTS.values()), "fp32")
     assert [float(moved.max()) for moved in found] == bound(given)

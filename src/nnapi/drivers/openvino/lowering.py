@@ -42,7 +42,7 @@ class Lowered(Lowering[Value, Context]):
 
     def graph(self) -> ov.Model:
         """The engine's model of what the model's outputs are computed from, stored as NNAPI stores them."""
-        results = [op.result(_computed(self.values[index].node("stored"))) for index in self.model.outputs]
+        results = [op.result(_make_readable(self.values[index].node("stored"))) for index in self.model.outputs]
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
 
@@ -82,7 +82,7 @@ class Lowered(Lowering[Value, Context]):
         return Value(type, name_of(operand), operand.value)
 
     def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
-        return value.store_as_nchw() if order == NHWC_TO_NCHW else value.seen_as_image()
+        return value.store_as_nchw() if order == NHWC_TO_NCHW else value.view_as_image()
 
     def keep(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
         types = context.call.kept_results()
@@ -109,7 +109,7 @@ class Lowered(Lowering[Value, Context]):
                 self.add_input(operand)
 
 
-def _computed(node: Node) -> Node:
+def _make_readable(node: Node) -> Node:
     """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own,
     and of codes with other dimensions it forgets who else reads them."""
     if isinstance(node, ov.op.Parameter):

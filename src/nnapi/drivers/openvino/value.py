@@ -115,7 +115,7 @@ class Value:
             return self.real(first)
         return decode_exactly(self.node("stored", first), self.type)
 
-    def seen_as_image(self) -> Value:
+    def view_as_image(self) -> Value:
         """The same value, stored as NCHW, as the NHWC image that rules know."""
         type = self.type.with_dimensions(nchw_to_nhwc(self.type.dimensions))
         if self.array is not None:

@@ -40,7 +40,7 @@ class Conversion(NestingLowering[Value, Context]):
         type = self.types.get(operand.index, operand.type)
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
-        return _named(value_of(type, name_of(operand), self.constants.get(operand.index)), operand)
+        return _set_names(value_of(type, name_of(operand), self.constants.get(operand.index)), operand)
 
     def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
         return context.transpose(value, order)
@@ -57,7 +57,7 @@ class Conversion(NestingLowering[Value, Context]):
                 results[position] = context.emit("Identity", [value], value.like())
         self.nodes += context.nodes
         for index, value in zip(call.outputs, results, strict=True):
-            _named(value, self.model.operands[index])
+            _set_names(value, self.model.operands[index])
         return results
 
     # Models within
@@ -67,7 +67,9 @@ class Conversion(NestingLowering[Value, Context]):
         types = self.given_types(given)
         then, otherwise = (self.within(model, values[1:], types[1:]) for model in models)
         need_alike("the results of its models", then.result_types(), otherwise.result_types())
-        results = [_named(x.like(), self.model.operands[i]) for x, i in zip(then.results(), call.outputs, strict=True)]
+        results = [
+            _set_names(x.like(), self.model.operands[i]) for x, i in zip(then.results(), call.outputs, strict=True)
+        ]
         self._append(
             call, Node("If", [values[0]], results, {"then_branch": then.graph([]), "else_branch": otherwise.graph([])})
         )
@@ -91,7 +93,7 @@ class Conversion(NestingLowering[Value, Context]):
         graph = Graph(inner.nodes, [number, told, *state], [inner.scalar(last), *outputs])
         results = [value.like() for value in values]
         for value, index in zip(results, call.outputs, strict=False):
-            _named(value, self.model.operands[index])
+            _set_names(value, self.model.operands[index])
         self._append(call, Node("Loop", [None, self.scalar(first), *values], results, {"body": graph}))
         return types[: len(call.outputs)]
 
@@ -136,7 +138,7 @@ class Conversion(NestingLowering[Value, Context]):
         self.values.update(zip(call.outputs, node.outputs, strict=False))
 
 
-def _named(value: Value, operand: Operand) -> Value:
+def _set_names(value: Value, operand: Operand) -> Value:
     """A value with its operand's name, and names for what is open of its dimensions, which are 1 here."""
     value.name = operand.name
     declared = operand.type.dimensions

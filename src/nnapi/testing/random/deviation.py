@@ -32,7 +32,7 @@ from nnapi.testing.build import build
 from nnapi.testing.compare import tolerance_for
 from nnapi.testing.example import Example, OperandSpec, Source
 from nnapi.testing.random.kinds import CHOOSING, ORDERING, PAIRWISE, REQUANTISING, SEQUENCES, STEPPING, TWO_COMPARED
-from nnapi.testing.random.losses import lost
+from nnapi.testing.random.losses import estimate_losses
 from nnapi.testing.random.parts import CONSTANTS, Part, part_of
 from nnapi.testing.random.real_numbers import as_real, on_real_numbers
 
@@ -160,7 +160,7 @@ class Computation:
         """What the order in which an engine computes may lose."""
         operation = self.example.main.operations[number]
         given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
-        found = lost(operation.type, given, made, self.example.tolerance.float)
+        found = estimate_losses(operation.type, given, made, self.example.tolerance.float)
         self._lost |= dict(zip(operation.outputs, found, strict=False))
 
     def _is_uncertain(self, index: int) -> bool:

@@ -38,12 +38,12 @@ def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | Non
 
 
 def _in_float64(cell: Cell[Array]) -> Cell[Array]:
-    def changed(role: Any) -> Any:
+    def convert(role: Any) -> Any:
         if isinstance(role, dict):
             return {name: array.astype(np.float64) for name, array in role.items()}
         return None if role is None else role.astype(np.float64)
 
-    return Cell(**{name: changed(role) for name, role in vars(cell).items()})
+    return Cell(**{name: convert(role) for name, role in vars(cell).items()})
 
 
 def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], places: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.compare import HALF, SINGLE
-from nnapi.testing.example import Criterion, Example
+from nnapi.testing.example import Example
 from nnapi.testing.random.deviation import Computation, Expectation
 from nnapi.testing.random.forms import other_forms
 from nnapi.testing.random.parts import keep
@@ -236,12 +236,6 @@ def _in_another_form(example: Example, outputs: dict[int, Array], device: Device
         ):
             return violation
     return None
-
-
-def judgeable(example: Example) -> Example:
-    """The example with the tolerance that a replay needs: float16 decides by its types."""
-    half = example.relaxed or any(operand.type == "TENSOR_FLOAT16" for operand in example.main.operands)
-    return replace(example, tolerance=Criterion("fp16" if half else "fp32"))
 
 
 def _double(array: Array) -> Array:

@@ -20,7 +20,9 @@ PLACES = {"fp32": 2.0**-24, "fp16": 2.0**-11}
 CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"})
 
 
-def lost(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None], precision: str) -> list[Array]:
+def estimate_losses(
+    name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None], precision: str
+) -> list[Array]:
     """How far a device's first results may be off for that reason, element by element; infinite where nothing of them
     may be left, no array where nothing is lost."""
     if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":  # type: ignore[union-attr]
@@ -31,11 +33,11 @@ def lost(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | No
             given = dict(zip((slot.name for slot in operation.forms[0].inputs), inputs, strict=False))
             results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
             return by_coupled_gates(given, results, PLACES[precision])
-        bound = _bound(name, inputs, outputs, precision)
+        bound = _find_bound(name, inputs, outputs, precision)
         return [] if bound is None else [bound]
 
 
-def _bound(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> Array | None:
+def _find_bound(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> Array | None:
     if name == "LOCAL_RESPONSE_NORMALIZATION":
         return by_running_sums(*inputs, places=PLACES[precision])
     if name == "INSTANCE_NORMALIZATION":

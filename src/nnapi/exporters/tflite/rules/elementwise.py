@@ -17,7 +17,7 @@ RENAMED = {"RELU1": "RELU_N1_TO_1"}
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
-def fusing(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     """NNAPI's quotient of integers is rounded down, TFLite's DIV towards zero."""
     if context.kind == "DIV" and lhs.type == "i32":
         return context.emit("FLOOR_DIV", [lhs, rhs])

@@ -79,7 +79,7 @@ COMPARISONS = [
 @rule("SUB")
 @rule("MUL")
 @rule("DIV")
-def fusing(node: TfliteNode) -> None:
+def arithmetic(node: TfliteNode) -> None:
     code = FUSING[node.kind]
     x, y = node.inputs
     if code == OperationCode.DIV and x.type.code == INT32:
@@ -104,7 +104,7 @@ def divide_towards_zero(node: TfliteNode, x: Value, y: Value) -> None:
 @rule("STABLEHLO_SUBTRACT")
 @rule("STABLEHLO_MULTIPLY")
 @rule("STABLEHLO_DIVIDE")
-def fusing_nothing(node: TfliteNode) -> None:
+def plain_arithmetic(node: TfliteNode) -> None:
     names = {"STABLEHLO_ADD": "ADD", "STABLEHLO_SUBTRACT": "SUB", "STABLEHLO_MULTIPLY": "MUL"}
     x, y = node.inputs
     code = FUSING[names.get(node.kind, "DIV")]
