@@ -23,7 +23,7 @@ class Turnstile:
         self._free: list[None] = [None] * room
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, threading.Event]] = []
-        self._arcandidates = itertools.count()
+        self._arrivals = itertools.count()
 
     @contextmanager
     def turn(self, priority: PriorityCode, deadline: int | None = None) -> Iterator[None]:
@@ -51,7 +51,7 @@ class Turnstile:
 
     def _wait(self, priority: PriorityCode, deadline: int | None) -> None:
         called = threading.Event()
-        ticket = (-priority, next(self._arcandidates), called)
+        ticket = (-priority, next(self._arrivals), called)
         with self._lock:
             heapq.heappush(self._waiting, ticket)
             self._call()
