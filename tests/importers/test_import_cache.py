@@ -1,6 +1,7 @@
 """Files that were imported before: when they are known again, and when they are read anew."""
 
 import os
+import pickle
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import nnapi
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
-from nnapi.importers.source_files import identify
+from nnapi.importers.source_files import SeveralFiles, identify
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
 from nnapi.runtime.store import records
@@ -167,3 +168,53 @@ def test_what_cannot_be_opened_is_said_as_before(path: Path) -> None:
     for missing, kind in ((path.with_name("missing"), FileNotFoundError), (path.parent, IsADirectoryError)):
         with pytest.raises(kind, match=missing.name):
             nnapi.load(missing)
+
+
+@pytest.fixture
+def beside(path: Path) -> tuple[Path, Path]:
+    """A model whose constants lie in another file, as PyTorch writes them, and that file."""
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    weights = np.random.default_rng(1).uniform(-1, 1, (8, 64)).astype(np.float32)
+    ends = [onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", (2, 8)), ("y", (2, 64)))]
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], [onnx.numpy_helper.from_array(weights, "w")])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    model = path.with_name("net.onnx")
+    onnx.save(proto, model, save_as_external_data=True, location="net.data", size_threshold=0)
+    return model, path.with_name("net.data")
+
+
+def test_a_model_of_several_files_is_known_while_all_are_the_same(beside: tuple[Path, Path]) -> None:
+    model, data = beside
+    read, expected = nnapi.load(model), np.ones((2, 8), np.float32) @ np.fromfile(data, np.float32).reshape(8, 64)
+    keep(model)
+    found = nnapi.load(model)
+    assert isinstance(found, LazyModel)
+    assert hash_content(found) == hash_content(read)
+    np.testing.assert_allclose(
+        nnapi.compile(found, "nnapi-reference").run(np.ones((2, 8), np.float32))[0], expected, 1e-5
+    )
+    assert not isinstance(read.origin, SeveralFiles)
+    assert hash_content(pickle.loads(pickle.dumps(found))) == hash_content(read)
+    rewritten(data)
+    assert not is_known(model)
+    keep(model)
+    assert is_known(model)
+    data.unlink()
+    with pytest.raises(BadDataError, match="which is not there"):
+        nnapi.load(model)
+
+
+def test_one_of_several_files_that_became_another_is_refused(beside: tuple[Path, Path]) -> None:
+    model, data = beside
+    whole = nnapi.load(model)
+    keep(model)
+    late, same = nnapi.load(model), nnapi.load(model)
+    rewritten(data)
+    assert len(same.operations) == 1  # of the same content
+    data.write_bytes(bytes(data.stat().st_size))
+    os.utime(data, ns=(0, 0))
+    with pytest.raises(BadDataError, match=r"net\.onnx has changed since it was loaded: load it again"):
+        len(late.operations)
+    with pytest.raises(BadDataError, match=r"net\.data has changed since it was loaded: load it again"):
+        whole.need_mapped()

@@ -17,7 +17,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers import file_formats
 from nnapi.importers.file_formats import NO_OPTIONS, ImportOptions
-from nnapi.importers.source_files import Identity, SourceFile, identify
+from nnapi.importers.source_files import Identity, SeveralFiles, SourceFile, identify
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -31,26 +31,45 @@ SETTLED = 2_000_000_000
 
 
 class Origin(SourceFile):
-    """The file that a model was imported from, known again by path and digest."""
+    """The file that a model was imported from, known again by path and digest, and others that it names."""
 
-    def __init__(self, file: Identity, path: str | os.PathLike[str], *, is_kept: bool = False) -> None:
+    def __init__(
+        self,
+        file: Identity,
+        path: str | os.PathLike[str],
+        others: Sequence[SourceFile] = (),
+        *,
+        is_kept: bool = False,
+    ) -> None:
         """``is_kept`` says that what is to be known of the file is kept already."""
         super().__init__(file, path)
+        self.others = others
         self._is_kept = is_kept
+
+    def need_unchanged(self) -> None:
+        super().need_unchanged()
+        for other in self.others:
+            other.need_unchanged()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether what lies there now, and in the other places, is what it was."""
+        return super().is_same and all(other.is_same for other in self.others)
 
     def reduce(self, model: Model) -> tuple[Any, ...] | None:
         """By path and digest, where the file is still there."""
-        return (_load_again, (self.path, hash_content(model))) if self.identify() == self.file else None
+        return (_load_again, (self.path, hash_content(model))) if self.is_same else None
 
     def keep(self, model: Model) -> None:
         """Remember what is to be known of the model; not of a file that was changed a moment ago."""
         if self._is_kept:
             return
-        file = self.file
-        if time.time_ns() - max(file.changed, file.modified) < SETTLED:
+        file, others = self.file, [other.file for other in self.others]
+        if any(time.time_ns() - max(each.changed, each.modified) < SETTLED for each in (file, *others)):
             return
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
         known = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
+        known["others"] = [[other.path, other.file] for other in self.others]
         keep_record(RecordKind.MODELS, file.key, known, model=model.name)
 
 
@@ -64,7 +83,7 @@ def _load_again(path: str, digest: bytes) -> Model:
 def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
     """The model in a memory: recalled where its file was imported before, else read.
 
-    A model that somebody asks something of, or of several files, is not that of its file alone and is read every time.
+    A model that somebody asks something of is not that of its file alone and is read every time.
     """
     file = identify(memory)
     if file is None or options.shapes or options.int16_as_float:
@@ -72,17 +91,16 @@ def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Mode
     model = recall(file, memory, path)
     if model is None:
         model = file_formats.read(memory, path)
-        if model.origin is None:
-            model.origin = Origin(file, path)
+        model.origin = Origin(file, path, _list_others(model))
     return model
 
 
 def recall(file: Identity, memory: Memory, path: str) -> Model | None:
     """The model of a file that was imported before, described when that is needed; None where nothing is known."""
     known = recall_record(RecordKind.MODELS, file.key, _parse)
-    if known is None or known.file != file:
+    if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
-    name, origin = os.path.basename(path), Origin(file, path, is_kept=True)
+    name, origin = os.path.basename(path), Origin(file, path, known.others, is_kept=True)
     describe = partial(_read, origin, memory, path, known.digest)
     model = LazyModel(os.path.splitext(name)[0], *known.ends, describe)
     model.origin = origin
@@ -91,27 +109,35 @@ def recall(file: Identity, memory: Memory, path: str) -> Model | None:
 
 
 class Known(NamedTuple):
-    """What is kept of a file: its identity, the digest of its model, and that one's inputs and outputs."""
+    """What is kept of a file: its identity, the digest of its model, that one's inputs and outputs, and the files that
+    it names."""
 
     file: Identity
     digest: bytes
     ends: tuple[list[Operand], list[Operand]]
+    others: list[SourceFile]
 
 
 def _parse(data: Any) -> Known:
     inputs, outputs = ([_operand(*end) for end in side] for side in data["ends"])
-    return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs))
+    others = [SourceFile(Identity(*file), path) for path, file in data["others"]]
+    return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs), others)
 
 
 def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
     """The model, read only now; BadDataError where it is another by now."""
     model = file_formats.read(memory, path)
     now = identify(memory)
-    if now != origin.file:
+    if now != origin.file or not all(other.is_same for other in origin.others):
         if now is None or hash_content(model) != digest:
             raise BadDataError(f"{os.path.basename(path)} has changed since it was loaded: load it again")
-        origin.file = now  # the same content, which counts from now on
+        origin.file, origin.others = now, _list_others(model)  # the same content, which counts from now on
     return model
+
+
+def _list_others(model: Model) -> Sequence[SourceFile]:
+    """The files besides the first that a model was read from."""
+    return model.origin.others if isinstance(model.origin, SeveralFiles) else ()
 
 
 def _as_data(operand: Operand) -> list[Any]:

@@ -53,6 +53,11 @@ class SourceFile:
         if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
             raise BadDataError(f"{self.path} has changed since it was loaded: load it again")
 
+    @property
+    def is_same(self) -> bool:
+        """Whether what lies there now is what it was."""
+        return self.identify() == self.file
+
     def identify(self) -> Identity | None:
         """What lies there now; None for nothing."""
         try:
@@ -62,14 +67,13 @@ class SourceFile:
 
 
 class SeveralFiles:
-    """The files that a model was imported from, which is not remembered: the first does not say whether the others are
-    as they were."""
+    """The files that a model was imported from, the first and ``others`` that it names."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._files = [SourceFile(_identify(os.stat(path)), path) for path in paths]
+    def __init__(self, path: str, others: Sequence[str]) -> None:
+        self.first, *self.others = [SourceFile(_identify(os.stat(each)), each) for each in (path, *others)]
 
     def need_unchanged(self) -> None:
-        for file in self._files:
+        for file in (self.first, *self.others):
             file.need_unchanged()
 
     def reduce(self, model: Model) -> None:

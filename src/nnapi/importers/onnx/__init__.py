@@ -35,7 +35,7 @@ def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
     except INCONSISTENT as error:  # names that are no UTF-8 come as bytes, and so on
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
-        model.origin = SeveralFiles([path, *file.mapped])
+        model.origin = SeveralFiles(path, list(file.mapped))
     return model
 
 
