@@ -16,11 +16,13 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 SOME = words(
     "abs add add_bcast argmax_default_axis_example averagepool_2d_pads batchnorm_example clip_example concat_3d_axis_1 "
-    "conv_with_strides_padding convtranspose depthtospace_crd_mode_example einsum_batch_matmul erf "
+    "conv_with_strides_padding convtranspose cumprod_1d_reverse_exclusive depthtospace_crd_mode_example "
+    "einsum_batch_matmul erf "
     "expand_dim_changed gather_1 gelu_default_1 gemm_all_attributes globalaveragepool gru_defaults if "
     "instancenorm_epsilon layer_normalization_4d_axis2 loop11 lstm_with_peepholes matmul_4d maxpool_2d_ceil "
     "mod_mixed_sign_int32 pow qlinearconv reduce_log_sum_exp_keepdims_random reshape_negative_dim "
-    "resize_downsample_scales_cubic resize_upsample_sizes_nearest scan9_sum simple_rnn_defaults slice_neg_steps "
+    "resize_downsample_scales_cubic resize_upsample_sizes_nearest scan9_sum "
+    "scatter_elements_with_reduction_max scatternd_add simple_rnn_defaults slice_neg_steps "
     "softmax_axis_1 split_equal_parts_2d top_k transpose_default where_example xor_bcast4v2d"
 )
 WHOLE = {f"test_{name}" for name in SOME}

@@ -177,3 +177,47 @@ def test_the_error_function_everywhere() -> None:
     wanted = [math.erf(number) for number in x.tolist()]
     found = computed(loaded([helper.make_node("Erf", ["x"], ["y"])], x=x), x)
     np.testing.assert_allclose(found, wanted, 1e-6, 1e-9)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_elements_are_written_to_known_places(reduction: str, dtype: Any) -> None:
+    x = (10 * X).astype(dtype)
+    u = np.arange(1, 25).reshape(2, 3, 4, 1).astype(dtype)
+    places = np.array([0, 4, -1] * 8).reshape(u.shape) - np.arange(2).reshape(2, 1, 1, 1)
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], axis=-1, reduction=reduction)
+    expected = x.copy()
+    ways: dict[str, Any] = {
+        "none": lambda _, new: new,
+        "add": np.add,
+        "mul": np.multiply,
+        "max": np.maximum,
+        "min": np.minimum,
+    }
+    for at in np.ndindex(*u.shape):
+        to = (*at[:3], int(places[at]))
+        expected[to] = ways[reduction](expected[to], u[at])
+    found = computed(loaded([node], {"i": places, "u": u}, opset=18, x=x), x)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_are_written_one_after_another_where_they_are_combined() -> None:
+    u = np.arange(60).reshape(3, 4, 5).astype(np.float32)
+    places = np.array([[1, 2], [0, 0], [1, -1]])
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"], reduction="add")
+    expected = X.copy()
+    np.add.at(expected, tuple(places.T), u)
+    np.testing.assert_allclose(computed(loaded([node], {"i": places, "u": u}, opset=18)), expected, 1e-6)
+    with pytest.raises(UnsupportedOperationsError, match="an index is outside 2"):
+        loaded([node], {"i": places + 2, "u": u}, opset=18)
+
+
+@pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_products_of_all_before(exclusive: int, reverse: int) -> None:
+    from onnx.reference import ReferenceEvaluator
+
+    node = helper.make_node("CumProd", ["x", "a"], ["y"], exclusive=exclusive, reverse=reverse)
+    for axis in (0, -1):
+        content = made([node], {"a": np.array(axis)}, X, opset=26)
+        (theirs,) = ReferenceEvaluator(onnx.load_from_string(content)).run(None, {"x": X})
+        np.testing.assert_allclose(computed(nnapi.load(content)), np.asarray(theirs), 1e-5)

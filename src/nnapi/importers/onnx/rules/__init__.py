@@ -52,7 +52,8 @@ FAMILIES = {
     "com.microsoft:QGemm",
     "recurrent": "LSTM GRU RNN",
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
-    "ReduceSumSquare CumSum",
+    "ReduceSumSquare CumSum CumProd",
+    "scatter": "Scatter ScatterElements ScatterND",
     "resizing": "Resize Upsample",
     "shape": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
     "ReverseSequence",

@@ -13,6 +13,7 @@ from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.onnx.layout import collapse, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.shape import block, join
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
@@ -161,3 +162,29 @@ def cumsum(node: Node) -> Tensor:
     summed = node.apply(OperationCode.BATCH_MATMUL, matrix, laid, node.flag(False), node.flag(False))
     summed = node.apply(OperationCode.CAST, summed, type=OperandType(INT32)) if whole else summed
     return node.result(summed, shape, elem=tensor.elem)
+
+
+@rule("CumProd")
+def cumulative_product(node: Node) -> Tensor:
+    """Each element times the product of those before it, of which every pass takes in twice as many."""
+    tensor, shape = node.tensor(0), node.static_shape(0)
+    axis = node.axis(int(node.array(1).reshape(-1)[0]), len(shape))
+    laid = view_around(node, node.input(0), shape, axis)
+    expressible(tensor.elem not in BYTES, "NNAPI multiplies no bytes that stand for themselves")
+    is_reverse, distance = bool(node.attribute("reverse", 0)), 1
+    if node.attribute("exclusive", 0):
+        laid = _move_along(node, laid, 1, is_reverse)
+    while distance < shape[axis]:
+        laid = multiply(node, laid, _move_along(node, laid, distance, is_reverse))
+        distance *= 2
+    return node.result(laid, shape, elem=tensor.elem)
+
+
+def _move_along(node: Node, value: Value, distance: int, is_reverse: bool) -> Value:
+    """Elements moved along the middle axis of three, with ones in their place."""
+    outer, count, inner = value.shape
+    ones = node.spread(value.type, 1, (outer, distance, inner))
+    if count == distance:
+        return ones
+    rest = block(node, value, [0, distance if is_reverse else 0, 0], [outer, count - distance, inner])
+    return join(node, [rest, ones] if is_reverse else [ones, rest], 1)
