@@ -8,15 +8,13 @@ from nnapi.codes import OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Form, Operation
+from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Layout, Tensor
 from nnapi.ops.convolution import (
     DILATION,
     check_bias,
     declare_filter,
-    explicit_padding,
-    implicit_padding,
-    normal_convolution,
+    declare_forms,
     pad_image,
     patches,
     scale_facet,
@@ -26,25 +24,12 @@ from nnapi.ops.shapes import Padding, Pair, need_image, slide
 
 BLOCK = 2**19
 """Numbers of patches copied at a time."""
-TAIL = (Activation(), Layout(), *DILATION)
+TAIL = (*strides(), Activation(), Layout(), *DILATION)
 
 CONV_2D = Operation(
     OperationCode.CONV_2D,
     facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
-    forms=(
-        Form(
-            "explicit_padding",
-            (*declare_filter(channel=0, late_rank=False), *explicit_padding(), *strides(), *TAIL),
-            normal_convolution,
-            lengths=(10, 11, 13),
-        ),
-        Form(
-            "implicit_padding",
-            (*declare_filter(channel=0, late_rank=False), *implicit_padding(), *strides(), *TAIL),
-            normal_convolution,
-            lengths=(7, 8, 10),
-        ),
-    ),
+    forms=declare_forms(declare_filter(channel=0, late_rank=False), TAIL, lengths=((10, 11, 13), (7, 8, 10))),
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )

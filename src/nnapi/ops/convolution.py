@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from nnapi.codes import OperandCode
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, OperandType, as_float32
-from nnapi.model.operation import Arguments, Facet
+from nnapi.model.operation import Arguments, Facet, Form
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
 from nnapi.ops.shapes import Padding, Pair, describe_padding, spatial
 from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
@@ -50,6 +52,17 @@ def normal_convolution(arguments: Arguments) -> Arguments:
     arguments = spatial(arguments, arguments["input"], size, dilation)
     arguments["dilation"] = dilation
     return arguments
+
+
+def declare_forms(
+    operands: Sequence[Slot], tail: Sequence[Slot], level: int = 1, lengths: Sequence[tuple[int, ...]] = ((), ())
+) -> tuple[Form, ...]:
+    """The argument lists with explicit and with implicit padding; ``tail`` begins with the strides."""
+    paddings = {"explicit_padding": explicit_padding(level), "implicit_padding": implicit_padding(level)}
+    return tuple(
+        Form(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)
+        for (name, padding), legal in zip(paddings.items(), lengths, strict=True)
+    )
 
 
 def check_bias(

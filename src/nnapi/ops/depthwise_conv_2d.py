@@ -8,15 +8,13 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Form, Operation
+from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Layout, Scalar, Tensor, positive
 from nnapi.ops.convolution import (
     DILATION,
     check_bias,
     declare_filter,
-    explicit_padding,
-    implicit_padding,
-    normal_convolution,
+    declare_forms,
     pad_image,
     patches,
     scale_facet,
@@ -29,20 +27,7 @@ TAIL = (*strides(), Scalar("multiplier", OperandCode.INT32, check=positive), Act
 DEPTHWISE_CONV_2D = Operation(
     OperationCode.DEPTHWISE_CONV_2D,
     facts=Facts(Kind.DEPTHWISE, summed=slice(1, 3)),
-    forms=(
-        Form(
-            "explicit_padding",
-            (*declare_filter(channel=3), *explicit_padding(), *TAIL),
-            normal_convolution,
-            lengths=(11, 12, 14),
-        ),
-        Form(
-            "implicit_padding",
-            (*declare_filter(channel=3), *implicit_padding(), *TAIL),
-            normal_convolution,
-            lengths=(8, 9, 11),
-        ),
-    ),
+    forms=declare_forms(declare_filter(channel=3), TAIL, lengths=((11, 12, 14), (8, 9, 11))),
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )

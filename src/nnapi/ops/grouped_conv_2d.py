@@ -6,14 +6,12 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Form, Operation
+from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
 from nnapi.ops.convolution import (
     check_bias,
     declare_filter,
-    explicit_padding,
-    implicit_padding,
-    normal_convolution,
+    declare_forms,
     pad_image,
     patches,
     strides,
@@ -30,18 +28,7 @@ TAIL = (
 GROUPED_CONV_2D = Operation(
     OperationCode.GROUPED_CONV_2D,
     facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
-    forms=(
-        Form(
-            "explicit_padding",
-            (*declare_filter(channel=0, level=3), *explicit_padding(3), *TAIL),
-            normal_convolution,
-        ),
-        Form(
-            "implicit_padding",
-            (*declare_filter(channel=0, level=3), *implicit_padding(3), *TAIL),
-            normal_convolution,
-        ),
-    ),
+    forms=declare_forms(declare_filter(channel=0, level=3), TAIL, level=3),
     outputs=(Tensor("out", like="input", image=True),),
     failure=BadDataError,
 )
