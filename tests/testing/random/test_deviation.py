@@ -173,6 +173,20 @@ def test_a_hidden_number_at_a_step_may_fall_on_either_side() -> None:
     assert (allowance[2:] < 1e-4).all()
 
 
+@pytest.mark.parametrize(("special", "allowed"), [(False, [False, False]), (True, [True, False])])
+def test_what_is_denormal_may_be_nothing_where_it_is_compared(special: bool, allowed: list[bool]) -> None:
+    operands = (
+        taken(tensor(F32, 2)),
+        constant(F32, np.array([1e-40, 1e-30], np.float32)),
+        given(tensor("TENSOR_BOOL8", 2)),
+    )
+    graph = Graph(operands, (OperationSpec("LESS", (0, 1), (2,)),), (0,), (2,))
+    example = Example("less", graph, {0: np.zeros(2, np.float32)}, {})
+    expected = computed(example, special=special).expect(2)
+    assert expected.value.astype(bool).tolist() == [True, True]
+    assert (expected.allowance >= 1).tolist() == allowed
+
+
 @pytest.mark.parametrize("special", [False, True])
 def test_what_is_made_of_no_number_is_only_judged_by_comparisons(special: bool) -> None:
     data = np.array([-1.0, 0, 1, 2], np.float32)

@@ -90,7 +90,7 @@ class Computation:
         self._note_losses(number)
         if name in TWO_COMPARED and uncertain:
             self._compare(inputs, outputs[0], bounds)
-        elif name in CHOOSING and not uncertain:
+        elif name in CHOOSING and not uncertain and not self.special:
             for other in self.others:
                 other |= {index: self.values[index] for index in outputs}
         else:
