@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,14 @@ import numpy as np
 import pytest
 
 import nnapi
-from tests.tflite_writer import Graph, T, f32, flags, s8, single, write
+from tests.tflite_writer import Graph, T, flags, s8, single, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
+from tests.litert.interpreter_cases import both, feed, rng, run, values  # noqa: E402
 
 pytestmark = pytest.mark.engine
-rng = np.random.default_rng(3)
 X, Y, SUM, OUT = (T("FLOAT32", (2, 3), name=name) for name in ("x", "y", "sum", "out"))
-Pair = tuple[Any, Any]
-
-
-def weights(*shape: int) -> T:
-    return f32(*shape).of(rng.uniform(-0.5, 0.5, shape))
 
 
 def two_steps() -> bytes:
@@ -42,39 +36,6 @@ def dense(shape: tuple[int, int] = (1, 4)) -> bytes:
 def open_batch() -> bytes:
     x, y = T("FLOAT32", (1, 3), name="x", signature=(-1, 3)), T("FLOAT32", (1, 3), name="y", signature=(-1, 3))
     return single("TANH", [x], y)
-
-
-def both(content: bytes, **options: Any) -> Pair:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that all tensors are preserved costs memory
-        ours = Interpreter(model_content=content, devices="nnapi-reference", **options)
-        options.pop("fallback", None)
-        return litert.Interpreter(model_content=content, **options), ours
-
-
-def values(interpreter: Any) -> list[np.ndarray]:
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
-
-
-def feed(pair: Pair, low: float = -3, high: float = 3) -> None:
-    """The same random inputs for both."""
-    for detail in pair[0].get_input_details():
-        value = rng.uniform(low, high, detail["shape"]).astype(detail["dtype"])
-        for interpreter in pair:
-            interpreter.set_tensor(detail["index"], value)
-
-
-def run(pair: Pair) -> None:
-    """Run both, and compare everything that they say of the outputs."""
-    for interpreter in pair:
-        interpreter.invoke()
-    theirs, ours = pair
-    assert str(ours.get_output_details()) == str(theirs.get_output_details())
-    for a, b in zip(values(ours), values(theirs), strict=True):
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        np.testing.assert_allclose(
-            a.astype(np.float64), b.astype(np.float64), 1e-5, 1.0 if a.dtype == np.int8 else 1e-6
-        )
 
 
 @pytest.mark.parametrize("content", [two_steps(), dense(), open_batch()], ids=["two steps", "dense", "open batch"])
@@ -234,51 +195,6 @@ def test_constants_can_be_read() -> None:
     for interpreter in pair:
         interpreter.allocate_tensors()
     np.testing.assert_array_equal(pair[1].get_tensor(1), pair[0].get_tensor(1))
-
-
-def svdf() -> bytes:
-    state = T("FLOAT32", (2, 5 * 4), name="state", variable=True)
-    x, y = T("FLOAT32", (2, 3), name="x"), T("FLOAT32", (2, 5), name="y")
-    fields = {"Rank": 1, "FusedActivationFunction": 0}
-    return single("SVDF", [x, weights(5, 3), weights(5, 4), weights(5), state], y, "SVDFOptions", **fields)
-
-
-def lstm() -> bytes:
-    states = [T("FLOAT32", (2, 5), name=f"state{number}", variable=True) for number in range(2)]
-    gates = [*(weights(5, 3) for _ in range(4)), *(weights(5, 5) for _ in range(4)), None, None, None]
-    inputs = [T("FLOAT32", (2, 4, 3), name="x"), *gates, *(weights(5) for _ in range(4)), None, None, *states]
-    fields = {"FusedActivationFunction": 4, "CellClip": 0.0, "ProjClip": 0.0, "TimeMajor": False}
-    return single(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        [*inputs, None, None, None, None],
-        T("FLOAT32", (2, 4, 5), name="y"),
-        "UnidirectionalSequenceLSTMOptions",
-        **fields,
-    )
-
-
-def rnn(activation: int) -> bytes:
-    state = T("FLOAT32", (2, 5), name="state", variable=True)
-    x, y = T("FLOAT32", (2, 4, 3), name="x"), T("FLOAT32", (2, 4, 5), name="y")
-    fields = {"FusedActivationFunction": activation, "TimeMajor": False}
-    inputs = [x, weights(5, 3), weights(5, 5), weights(5), state]
-    return single("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, y, "SequenceRNNOptions", **fields)
-
-
-@pytest.mark.parametrize("content", [svdf(), lstm(), rnn(1), rnn(4)], ids=["svdf", "lstm", "rnn relu", "rnn tanh"])
-def test_state_is_kept_from_run_to_run_until_it_is_reset(content: bytes) -> None:
-    pair = both(content)
-    for interpreter in pair:
-        interpreter.allocate_tensors()
-    feed(pair)
-    run(pair)
-    first = values(pair[1])[0]
-    run(pair)
-    assert not np.allclose(values(pair[1])[0], first), "nothing was kept"
-    for interpreter in pair:
-        interpreter.reset_all_variables()
-    run(pair)
-    np.testing.assert_array_equal(values(pair[1])[0], first)
 
 
 def with_atan2() -> bytes:

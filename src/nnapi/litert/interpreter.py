@@ -13,8 +13,7 @@ from ai_edge_litert.interpreter import OpResolverType
 
 from nnapi.errors import NnapiError
 from nnapi.litert.delegates import list_devices
-from nnapi.litert.parted_graph import PartedGraph
-from nnapi.litert.ready_graph import ReadyGraph
+from nnapi.litert.ready_graph import Graph
 from nnapi.litert.session import Session, Settings
 from nnapi.litert.signature_runner import SignatureRunner
 from nnapi.litert.subgraph_file import SubgraphFile
@@ -193,6 +192,6 @@ class _Lent:
         self.__array_interface__ = array.__array_interface__
 
 
-def _find(graph: ReadyGraph | PartedGraph, index: int) -> Array | None:
+def _find(graph: Graph, index: int) -> Array | None:
     place = graph.places.get(index)
     return graph.inputs.get(index) if place is None else graph.results[place]

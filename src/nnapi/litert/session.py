@@ -18,7 +18,8 @@ from nnapi.importers.tflite.reader import Subgraph
 from nnapi.importers.tflite.reader import Tensor as FileTensor
 from nnapi.litert.parted_graph import OurPart, PartedGraph, TheirPart
 from nnapi.litert.partition import find_foreign, partition
-from nnapi.litert.ready_graph import ReadyGraph, Tensor
+from nnapi.litert.ready_graph import Graph, ReadyGraph, Tensor
+from nnapi.litert.restarting_graph import RestartingGraph
 from nnapi.litert.subgraph_file import Part, SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
@@ -52,7 +53,7 @@ class Session:
         self._file, self._native, self._make_native, self._settings = file, native, make_native, settings
         self._resized: dict[int, Array] = {}
         self._shapes: dict[int, Shape] = {}
-        self.graph: ReadyGraph | PartedGraph | None = None
+        self.graph: Graph | None = None
         self.inputs: dict[int, Array] = {}
         """Those of what is ready."""
 
@@ -64,7 +65,7 @@ class Session:
             self._resized[index] = dimensions
             self.release()
 
-    def allocate(self) -> ReadyGraph | PartedGraph:
+    def allocate(self) -> Graph:
         """What is ready for the shapes asked for; made where there is none. RuntimeError where that cannot be."""
         if self.graph is None:
             graph = self._file.read().subgraph(self.index)
@@ -109,15 +110,30 @@ class Session:
                 shapes[index] = tuple(map(int, native.TensorSize(index, self.index)))
         return shapes
 
-    def _prepare(self, graph: Subgraph) -> ReadyGraph:
-        everything = self._settings.all_tensors
-        model = self._file.whole(self.index, self._shapes, is_as_stored=not self._resized, all_tensors=everything)
-        outputs = list_readable(graph) if everything else graph.outputs
+    def _prepare(self, graph: Subgraph) -> Graph:
+        variables = list_variables(graph)
+        lasting = self._import(keeps_state=True)
+        if not variables:
+            return self._compile(graph, lasting, ())
+        fresh = self._compile(graph, self._import(keeps_state=False), ())
+        return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables))
+
+    def _import(self, *, keeps_state: bool) -> Model:
+        return self._file.whole(
+            self.index,
+            self._shapes,
+            is_as_stored=not self._resized,
+            all_tensors=self._settings.all_tensors,
+            keeps_state=keeps_state,
+        )
+
+    def _compile(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> ReadyGraph:
+        outputs = list_readable(graph) if self._settings.all_tensors else graph.outputs
         return ReadyGraph(
             self._settings.compile(model),
             self._list(graph, graph.inputs),
             self._list(graph, outputs),
-            self._list(graph, list_variables(graph)),
+            self._list(graph, variables),
         )
 
     def _prepare_parts(self, graph: Subgraph, reason: str) -> PartedGraph:

@@ -47,20 +47,23 @@ class SubgraphFile:
         """The file as data, each time anew: whoever reads it may change what it says."""
         return File(self.content)
 
-    def whole(self, index: int, shapes: Mapping[int, Shape], *, is_as_stored: bool, all_tensors: bool) -> Model:
+    def whole(
+        self, index: int, shapes: Mapping[int, Shape], *, is_as_stored: bool, all_tensors: bool, keeps_state: bool
+    ) -> Model:
         """A subgraph as a model, for ``shapes`` of its tensors.
 
         ``is_as_stored`` says that those are the file's own. With ``all_tensors`` whatever an operator writes and NNAPI
-        can give is an output, behind the others. Variables are inputs and outputs, behind all of these.
+        can give is an output, behind the others. With ``keeps_state`` variables are inputs and outputs, behind all of
+        these; else they begin anew at every run.
         """
         file = self.read()
         graph = file.subgraph(index)
-        has_state = bool(list_variables(graph))
+        has_state = keeps_state and bool(list_variables(graph))
         is_open = any(0 in tensor.shape for tensor in graph.tensors)
         if not (index or all_tensors or has_state or is_open) and is_as_stored:
             return load(self.source)
         outputs = list_readable(graph) if all_tensors else graph.outputs
-        return self.part(Part(range(len(graph.operators)), graph.inputs, outputs), shapes, index)
+        return self.part(Part(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)
 
     def find_refused(self, part: Part, shapes: Mapping[int, Shape], index: int) -> list[int]:
         """Which of a part's operators NNAPI cannot express, by their numbers in it; none where it is none of them."""
@@ -80,20 +83,20 @@ class SubgraphFile:
             ]
         return []
 
-    def part(self, part: Part, shapes: Mapping[int, Shape], index: int = 0) -> Model:
+    def part(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool = True) -> Model:
         """Some operators as a model; where the shapes do not fit what they compute, for such as only a run knows."""
         try:
-            return self._import(part, shapes, index)
+            return self._import(part, shapes, index, keeps_state)
         except NnapiError:
             if not any(0 in tensor.shape for tensor in self.read().subgraph(index).tensors):
                 raise
-            return self._import(part, {}, index)
+            return self._import(part, {}, index, keeps_state)
 
-    def _import(self, part: Part, shapes: Mapping[int, Shape], index: int) -> Model:
+    def _import(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool) -> Model:
         file = self.read()
         graph = file.subgraph(index)
         edit(graph, part, shapes)
-        return Import(file, self.name, keeps_state=True).model(index)
+        return Import(file, self.name, keeps_state=keeps_state).model(index)
 
 
 def edit(graph: Subgraph, part: Part, shapes: Mapping[int, Shape]) -> None:

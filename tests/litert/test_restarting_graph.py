@@ -1,0 +1,69 @@
+"""State that a model keeps from run to run, beside LiteRT."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.litert.interpreter_cases import both, feed, rng, run, values
+from tests.tflite_writer import T, f32, single
+
+pytestmark = pytest.mark.engine
+
+
+def weights(*shape: int) -> T:
+    return f32(*shape).of(rng.uniform(-0.5, 0.5, shape))
+
+
+def svdf() -> bytes:
+    state = T("FLOAT32", (2, 5 * 4), name="state", variable=True)
+    x, y = T("FLOAT32", (2, 3), name="x"), T("FLOAT32", (2, 5), name="y")
+    fields = {"Rank": 1, "FusedActivationFunction": 0}
+    return single("SVDF", [x, weights(5, 3), weights(5, 4), weights(5), state], y, "SVDFOptions", **fields)
+
+
+def lstm() -> bytes:
+    states = [T("FLOAT32", (2, 5), name=f"state{number}", variable=True) for number in range(2)]
+    gates = [*(weights(5, 3) for _ in range(4)), *(weights(5, 5) for _ in range(4)), None, None, None]
+    inputs = [T("FLOAT32", (2, 4, 3), name="x"), *gates, *(weights(5) for _ in range(4)), None, None, *states]
+    fields = {"FusedActivationFunction": 4, "CellClip": 0.0, "ProjClip": 0.0, "TimeMajor": False}
+    return single(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [*inputs, None, None, None, None],
+        T("FLOAT32", (2, 4, 5), name="y"),
+        "UnidirectionalSequenceLSTMOptions",
+        **fields,
+    )
+
+
+def rnn(activation: int) -> bytes:
+    state = T("FLOAT32", (2, 5), name="state", variable=True)
+    x, y = T("FLOAT32", (2, 4, 3), name="x"), T("FLOAT32", (2, 4, 5), name="y")
+    fields = {"FusedActivationFunction": activation, "TimeMajor": False}
+    inputs = [x, weights(5, 3), weights(5, 5), weights(5), state]
+    return single("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, y, "SequenceRNNOptions", **fields)
+
+
+@pytest.mark.parametrize("content", [svdf(), lstm(), rnn(1), rnn(4)], ids=["svdf", "lstm", "rnn relu", "rnn tanh"])
+def test_state_is_kept_from_run_to_run_until_it_is_reset(content: bytes) -> None:
+    pair = both(content)
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    feed(pair)
+    run(pair)
+    first = values(pair[1])[0]
+    run(pair)
+    assert not np.allclose(values(pair[1])[0], first), "nothing was kept"
+    feed(pair)
+    run(pair)
+    for _ in range(2):
+        for interpreter in pair:
+            interpreter.reset_all_variables()
+        run(pair)
+    again = values(pair[1])[0]
+    feed(pair)
+    run(pair)
+    for interpreter in pair:
+        interpreter.reset_all_variables()
+    run(pair)
+    assert not np.allclose(again, first), "the inputs were others"
