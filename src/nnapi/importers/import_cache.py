@@ -120,7 +120,7 @@ class Known(NamedTuple):
 
 def _parse(data: Any) -> Known:
     inputs, outputs = ([_operand(*end) for end in side] for side in data["ends"])
-    others = [SourceFile(Identity(*file), path) for path, file in data["others"]]
+    others = [SourceFile(Identity(*file), path) for path, file in data.get("others", ())]
     return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs), others)
 
 
