@@ -12,6 +12,7 @@ from nnapi.cli.failure import Nnapi
 
 COMMANDS = {
     "check": "Run conformance examples, and list what failed with the first value that is wrong.",
+    "compare": "Find the first operation whose result differs between two devices, given the same inputs.",
     "devices": "List the devices, and the drivers that cannot be used with the reason why.",
     "explain": "Show the plan for a model: its parts, and for each operation the device, the costs and the reasons.",
     "export": "Write a model as a .tflite or .onnx file.",

@@ -14,6 +14,7 @@ import numpy as np
 from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
 from nnapi.errors import DeadObjectError, OpFailedError, UnavailableDeviceError
 from nnapi.model.model import Model
+from nnapi.model.operand import Array
 
 
 class Fault(Enum):
@@ -38,14 +39,16 @@ class Phase(Enum):
 class Faulty:
     """Another driver with a fault.
 
-    The fault strikes in one phase, at models that hold an operation of code ``operation`` (any model where None),
-    with probability ``rate``. ``seconds`` is how late SLOW is, and when HANGS gives up at last.
+    The fault strikes in one phase, at models that hold an operation of code ``operation`` (any model where None) and
+    compute an operand of name ``result`` (any where None), with probability ``rate``. ``seconds`` is how late SLOW is,
+    and when HANGS gives up at last.
     """
 
     driver: Driver
     fault: Fault
     phase: Phase = Phase.EXECUTE
     operation: int | None = None
+    result: str | None = None
     rate: float = 1.0
     seconds: float = 0.05
     seed: int = 0
@@ -79,6 +82,8 @@ class Faulty:
         if self._dead:
             raise DeadObjectError(f"{self.info.name} has died")
         hit = self.operation is None or any(call.code == self.operation for call in model.operations)
+        computed = (model.operands[index].name for call in model.operations for index in call.outputs)
+        hit = hit and (self.result is None or self.result in computed)
         if phase is not self.phase or not hit or self._random.random() >= self.rate:
             return False
         self.struck += 1
@@ -120,8 +125,13 @@ class _FaultyPrepared:
         spoil = self._faulty.strike(Phase.EXECUTE, self._model)
         outcome = self._prepared.execute(request)
         if spoil:
-            outcome.outputs = [np.bitwise_not(array.view(np.uint8)).view(array.dtype) for array in outcome.outputs]
+            outcome.outputs = [_turn_bits(array) for array in outcome.outputs]
         return outcome
 
     def close(self) -> None:
         self._prepared.close()
+
+
+def _turn_bits(array: Array) -> Array:
+    """Every bit turned over, of a scalar too."""
+    return np.bitwise_not(array.reshape(-1).view(np.uint8)).view(array.dtype).reshape(array.shape)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from nnapi.errors import BadDataError, need
 from nnapi.model.extension import operation_name
 from nnapi.model.matching import Match
 from nnapi.model.operand import Array, OperandType
@@ -91,3 +92,15 @@ def constants(model: Graph) -> list[Array]:
     """The values of a finished model's constants that are mapped."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if isinstance(value, np.ndarray)]
+
+
+def find_computed(model: Graph, wanted: Sequence[str | int]) -> list[int]:
+    """Indices of operands that operations compute, by name or index; BadDataError for what is none, or several."""
+    computed = sorted(index for call in model.operations for index in call.outputs)
+    found = []
+    for each in wanted:
+        matching = [index for index in computed if each in (index, model.operands[index].name)]
+        need(matching, f"no operation of {model.name} computes an operand {each!r}", BadDataError)
+        need(len(matching) == 1, f"{each!r} are several operands: {matching}; give an index", BadDataError)
+        found += matching
+    return found

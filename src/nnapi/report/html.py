@@ -14,6 +14,9 @@ from nnapi.report.result import Benchmark, Measurement, ModelResult
 DEVICE_COLOURS = 6
 """Colours that the page defines for devices, ``--d0`` to ``--d5``."""
 
+VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "refused": 4}
+"""The colours of what became of an operation when two devices are compared."""
+
 
 def benchmark_page(benchmark: Benchmark) -> str:
     """The whole report as HTML."""
@@ -37,6 +40,26 @@ def explain_page(graph: Mapping[str, Any]) -> str:
         plan=_plan(graph, None),
         device_colour=_device_colours(devices(graph)),
     )
+
+
+def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
+    """The graph of a model, each operation coloured by what became of it, and the table of the steps."""
+    verdicts = {step["number"]: step for step in steps}
+    operations = [
+        {
+            **operation,
+            "device": verdicts[operation["number"]]["verdict"],
+            "seconds": {},
+            "verdicts": {},
+            "took": None,
+            "elsewhere": list(filter(None, [verdicts[operation["number"]]["reason"]])),
+        }
+        for operation in graph["operations"]
+    ]
+    names = [name for name in VERDICTS if any(operation["device"] == name for operation in operations)]
+    counts = {name: sum(operation["device"] == name for operation in operations) for name in names}
+    plan = {"drawing": _draw(graph, operations), "operations": operations, "devices": names, "counts": counts}
+    return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_colour=VERDICTS)
 
 
 def _device_colours(names: Sequence[str]) -> dict[str, int]:

@@ -21,6 +21,7 @@ from nnapi.errors import (
 from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.model.parts import find_computed
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.device import Device, device
@@ -48,6 +49,9 @@ PREFERRED = 64
 """Alignment and padding in bytes that the host's devices prefer."""
 PADDED_LEVEL = 5
 """Feature level from which devices prefer padding."""
+
+Options = tuple[PreferenceCode, PriorityCode, int, int | None]
+"""Preference, priority, time limit and threads."""
 
 
 class Compilation:
@@ -81,6 +85,7 @@ class Compilation:
         self.shortcut: Shortcut | None = None
         """The short way to run, once finished, where the plan has one."""
         self._is_open = is_open(model)
+        self._keeping: dict[tuple[int, ...], Compilation] = {}
 
     # Options
 
@@ -153,11 +158,15 @@ class Compilation:
 
     # Running
 
-    def run(self, *inputs: Any) -> list[Array]:
+    def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; gives new arrays, in the order of ``model.outputs``.
 
-        An input may be None where the model allows it to be omitted.
+        An input may be None where the model allows it to be omitted. ``keep`` names operands between operations, or
+        gives their indices; their values follow the outputs. For them the model is compiled once more, for the same
+        devices, with those operands as outputs: what an engine would join across them it does not.
         """
+        if keep:
+            return self._run_keeping(inputs, find_computed(self.model, keep))
         if not spans.active and self.shortcut is not None:
             outputs = self.shortcut(inputs)
             if outputs is not None:
@@ -168,6 +177,16 @@ class Compilation:
         if self._is_open:
             self.shortcut = shortcut(self.model, prepared, inputs=arrays)
         return outputs
+
+    def _run_keeping(self, inputs: Sequence[Any], kept: Sequence[int]) -> list[Array]:
+        self._need_ready()
+        wanted = tuple(dict.fromkeys((*self.model.outputs, *kept)))
+        if wanted not in self._keeping:
+            model = self.model.with_outputs(wanted)
+            devices = self._candidates if self.is_explicit else None
+            self._keeping[wanted] = _compile_again(model, devices, self._options, None, self._attributes.to_tuple())
+        found = dict(zip(wanted, self._keeping[wanted].run(*inputs), strict=True))
+        return [found[index] for index in (*self.model.outputs, *kept)]
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
@@ -182,6 +201,7 @@ class Compilation:
         """Give back what was prepared (``ANeuralNetworksCompilation_free``), as soon as the executions, bursts and runs
         that were begun have no more use for it."""
         self.state.value, self._ready, self.shortcut = "closed", None, None
+        self._keeping.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -195,8 +215,11 @@ class Compilation:
         self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
         caching = None if self._cache is None else (self._cache.directory, self._cache.token)
-        options = self._preference, self._priority, self._timeout, self._threads
-        return _compile_again, (self.model, names, options, caching, self._attributes.to_tuple())
+        return _compile_again, (self.model, names, self._options, caching, self._attributes.to_tuple())
+
+    @property
+    def _options(self) -> Options:
+        return self._preference, self._priority, self._timeout, self._threads
 
     # Asking
 
@@ -328,12 +351,12 @@ def compile(
 
 def _compile_again(
     model: Model,
-    names: Sequence[str] | None,
-    options: tuple[PreferenceCode, PriorityCode, int, int | None],
+    devices: Sequence[Device | str] | None,
+    options: Options,
     caching: tuple[str, bytes] | None,
     attributes: Sequence[Attribute],
 ) -> Compilation:
-    compilation = Compilation(model, None if names is None else _find_devices(names))
+    compilation = Compilation(model, None if devices is None else _find_devices(devices))
     preference, priority, timeout, threads = options
     compilation.set_preference(preference)
     compilation.set_priority(priority)

@@ -103,6 +103,11 @@ def judge_taken(example: Example, device: Device, special: bool = False) -> Judg
     except NnapiError as error:
         said = f"fails though it takes the model: {error}"
         return _fail(example, example.main.operations[-1].type, said)
+    return judge_outputs(example, device, outputs, special)
+
+
+def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array], special: bool = False) -> Judgement:
+    """As judge, for what a device has made of an example."""
     judgement = _compare(example, device, outputs, Computation(example, special=special))
     if judgement.outcome == Outcome.FAILED:
         judgement = _compare(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
@@ -219,7 +224,7 @@ def _find_rounding_loss(computation: Computation, number: int, scale: float) -> 
     return ROUNDED_FIRST[operation.type] * computation.example.main.operands[operation.inputs[0]].scale / scale
 
 
-def _in_another_form(example: Example, outputs: dict[int, Array], device: Device) -> str | None:
+def _in_another_form(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
     """Whether the same example, put otherwise, gives the same outputs."""
     try:
         others = _outputs(example, device)

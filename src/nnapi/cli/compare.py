@@ -1,0 +1,119 @@
+"""``nnapi compare``: the first operation whose result differs between two devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import nnapi
+from nnapi.cli.failure import Mistake
+from nnapi.cli.inputs import input_operands, random_input, read, runs
+from nnapi.cli.pictures import Pixels
+from nnapi.cli.progress import progress
+from nnapi.cli.text import Int16AsFloat, console, indent, print_json, say_count, table
+from nnapi.report.graph import graph_data
+from nnapi.report.html import comparison_page
+from nnapi.testing.divergence import Distance, Step, Verdict, find_divergence, first_that_differs
+
+REFERENCE = "nnapi-reference"
+
+
+def compare(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="INPUT", help="A file for each input of the model; random values without.", show_default=False
+        ),
+    ] = None,
+    devices: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="B is tried, on what A makes of the operations before; one name is tried on the reference.",
+        ),
+    ] = "xnnpack-cpu",
+    seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show all operations, not only those that are not the same.")
+    ] = False,
+    int16_as_float: Int16AsFloat = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by error.")] = None,
+) -> None:
+    """Find the first operation whose result differs between two devices, given the same inputs.
+
+    Each operation runs as a model of its own on both, and is judged by what rounding allows; then the whole model
+    runs, and how differences have grown is shown beside it. Exit code 1 where one differs.
+    """
+    names = devices.split(",")
+    if len(names) > 2:
+        raise Mistake(f"--devices takes two names, not {len(names)}")
+    base, tried = (nnapi.device(name) for name in [REFERENCE, *names][-2:])
+    out = console()
+    with progress(out, 2) as step:
+        step("reading the model")
+        loaded = nnapi.load(model, int16_as_float=int16_as_float)
+        given = _read(loaded, inputs or [], seed)
+        step("running each operation on both devices")
+        steps = find_divergence(loaded, given, tried, base)
+    first = first_that_differs(steps)
+    data = [asdict(one) for one in steps]
+    title = f"{model.name}: {tried.name} beside {base.name}"
+    if html:
+        page = comparison_page(graph_data(nnapi.compile(loaded, REFERENCE).plan), data, title)
+        html.write_text(page, encoding="utf-8", errors="replace")
+    if as_json:
+        print_json(
+            {
+                "model": str(model),
+                "devices": [base.name, tried.name],
+                "first": first and first.number,
+                "operations": data,
+            }
+        )
+    else:
+        out.print(Text(f"{title}: {_summarize(steps, first)}", style="bold"))
+        shown = [one for one in steps if every or one.verdict is not Verdict.SAME]
+        if shown:
+            out.print(indent(_table(shown)))
+    raise typer.Exit(1 if first else 0)
+
+
+def _read(model: nnapi.Model, files: Sequence[Path], seed: int) -> list[Any]:
+    planned = runs(model, files)
+    if len(planned) > 1:
+        raise Mistake(f"the model has one input, so give one file or none, not {len(files)}")
+    operands = input_operands(model)
+    if not files:
+        return [random_input(operand, seed).array for operand in operands]
+    return [read(file, operand, Pixels(None, None)).array for file, operand in zip(files, operands, strict=True)]
+
+
+def _summarize(steps: Sequence[Step], first: Step | None) -> str:
+    if first:
+        return f"{first.operation} (#{first.number}), which gives {', '.join(first.results)}, is the first that differs"
+    counts = {verdict: sum(step.verdict is verdict for step in steps) for verdict in Verdict}
+    words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    return f"nothing differs in {say_count(len(steps), 'operation')} ({', '.join(words)})"
+
+
+def _table(steps: Sequence[Step]) -> Any:
+    right = ["#", "off by", "dB", "in the whole", "dB there"]
+    rows = table("#", "operation", "given the same", *right[1:], "why", right=right)
+    for step in steps:
+        figures = [*_say(step.alone), *_say(step.grown)]
+        rows.add_row(str(step.number), step.operation, step.verdict, *figures, Text(step.reason))
+    return rows
+
+
+def _say(distance: Distance | None) -> tuple[str, str]:
+    if distance is None:
+        return "", ""
+    unit = " codes" if distance.in_codes else ""
+    return f"{distance.largest:.3g}{unit}", "" if distance.decibels is None else f"{distance.decibels:.1f}"

@@ -1,0 +1,165 @@
+"""Where a device's results part from another's: which operation is the first to be wrong when it is given the same.
+
+Each operation is run as a model of its own, on what the operations before it have given elsewhere, and judged as random
+models are (:mod:`nnapi.testing.random.judging`). So what is wrong is found whatever came before it and whatever the
+device does not show. How differences grow is seen in the whole model, whose intermediate values are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import compile
+from nnapi.runtime.device import Device, device
+from nnapi.testing.build import build
+from nnapi.testing.example import Criterion, Example, OperandSpec
+from nnapi.testing.random.graphs import UNSURE
+from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
+from nnapi.testing.random.parts import keep
+from nnapi.testing.record import example_of
+
+Values = dict[int, Array | None]
+
+
+class Verdict(StrEnum):
+    """What an operation gave that was given the same inputs."""
+
+    SAME = "same"
+    NEAR = "within tolerance"
+    DIFFERS = "differs"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far a result lies from another: the largest difference, in codes where it has such, else as a number, and
+    how much stronger the signal is than the difference, in decibels; None where nothing differs."""
+
+    largest: float
+    in_codes: bool
+    decibels: float | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation. ``alone`` is how far it was off given the same inputs, ``grown`` how far in the whole model."""
+
+    number: int
+    operation: str
+    results: tuple[str, ...]
+    verdict: Verdict
+    reason: str
+    alone: Distance | None
+    grown: Distance | None = None
+
+
+def find_divergence(
+    model: Model, inputs: Sequence[Array | None], tried: Device, base: Device | None = None
+) -> list[Step]:
+    """All operations of a finished model in the order in which they run, ``tried`` beside ``base`` (the reference)."""
+    base = base or device(REFERENCE)
+    example = _as_example(model, inputs)
+    values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
+    values |= example.inputs
+    steps = []
+    for place, call in enumerate(model.operations):
+        part = keep(example, [place], values)
+        places = sorted(call.outputs)
+        found = dict(zip(places, _run(part, base), strict=True))
+        values |= found
+        verdict, reason, outputs = _try(part, tried)
+        names = tuple(model.operands[index].name or f"operand {index}" for index in call.outputs)
+        pairs = [(example.main.operands[i], found[i], each) for i, each in zip(places, outputs, strict=False)]
+        alone = _measure(pairs) if pairs else None
+        if verdict is Verdict.NEAR and alone and not alone.largest:
+            verdict = Verdict.SAME
+        steps.append(Step(call.number, call.name, names, verdict, reason, alone))
+    return list(_with_growth(steps, model, inputs, example, values, tried))
+
+
+def first_that_differs(steps: Sequence[Step]) -> Step | None:
+    return next((step for step in steps if step.verdict is Verdict.DIFFERS), None)
+
+
+def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
+    """The model as an example, with the tolerance of its precision; what is drawn at random is not judged."""
+    example = example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {})
+    drawn = {i for call in model.operations if call.name in UNSURE for i in call.outputs}
+    operands = tuple(replace(o, is_ignored=i in drawn) for i, o in enumerate(example.main.operands))
+    half = model.relaxed or any(operand.type == "TENSOR_FLOAT16" for operand in operands)
+    example = replace(example, tolerance=Criterion("fp16" if half else "fp32"))
+    return replace(example, main=replace(example.main, operands=operands))
+
+
+def _run(part: Example, on: Device) -> list[Array]:
+    return compile(build(part), [on], threads=1).run(*(part.inputs[index] for index in part.main.inputs))
+
+
+def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
+    """What a device makes of one operation: the verdict, the reason for it, and the results."""
+    model = build(part)
+    (answer,) = tried.driver.verdicts(model)
+    if not answer.supported:
+        return Verdict.REFUSED, answer.reason, []
+    try:
+        outputs = _run(part, tried)
+    except NnapiError as error:
+        return Verdict.DIFFERS, f"fails: {error}", []
+    judgement = judge_outputs(part, tried, dict(zip(part.main.outputs, outputs, strict=True)))
+    is_wrong = judgement.outcome is Outcome.FAILED
+    return Verdict.DIFFERS if is_wrong else Verdict.NEAR, judgement.reason, outputs
+
+
+def _with_growth(
+    steps: Sequence[Step],
+    model: Model,
+    inputs: Sequence[Array | None],
+    example: Example,
+    values: Mapping[int, Array | None],
+    tried: Device,
+) -> Iterator[Step]:
+    """The steps with how far each result is off in the whole model, which the reference helps with what is refused."""
+    helpers = [device(REFERENCE)] if tried.name != REFERENCE else []
+    wanted = [index for call in model.operations for index in call.outputs]
+    try:
+        refused = any(step.verdict is Verdict.REFUSED for step in steps)
+        compilation = compile(model, [tried, *(helpers if refused else [])], threads=1)
+        kept = dict(zip(wanted, compilation.run(*inputs, keep=wanted)[len(model.outputs) :], strict=True))
+    except NnapiError:
+        kept = {}  # the step that cannot run says so
+    for step, call in zip(steps, model.operations, strict=True):
+        pairs = [(example.main.operands[i], values[i], kept[i]) for i in call.outputs if i in kept]
+        yield replace(step, grown=_measure(pairs) if pairs else None)
+
+
+def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distance:
+    """How far results are from what they should be; those of other dimensions are infinitely far."""
+    largest, signal, noise = 0.0, 0.0, 0.0
+    for operand, right, found in pairs:
+        if right is None or right.shape != found.shape:
+            return Distance(np.inf, bool(operand.scale), -np.inf)
+        wanted, given = (_as_double(operand, array) for array in (right, found))
+        with np.errstate(all="ignore"):
+            same = (wanted == given) | (np.isnan(wanted) & np.isnan(given))
+            off = np.where(same, 0, np.nan_to_num(np.abs(given - wanted), nan=np.inf))
+            largest = max(largest, float(off.max(initial=0)))
+            scale = operand.scale or 1.0
+            signal += float(np.sum(np.square(np.where(np.isfinite(wanted), wanted, 0) * scale)))
+            noise += float(np.sum(np.square(off * scale)))
+    in_codes = all(bool(operand.scale) for operand, _, _ in pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        decibels = float(10 * np.log10(np.float64(signal) / noise)) if noise else None
+    return Distance(largest, in_codes, decibels)
+
+
+def _as_double(operand: OperandSpec, array: Array) -> Array:
+    """Numbers less their zero point, so that their power is that of what they stand for."""
+    plain = array.view(np.uint8) if array.dtype == np.bool_ else array
+    return np.asarray(plain, np.float64) - operand.zero_point

@@ -1,0 +1,60 @@
+"""`nnapi compare`: what it says, as a table, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.drivers.faulty import Fault, Faulty
+
+REFERENCE = "nnapi-reference"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (2, 3)), name="x")
+    builder.output(builder.mul(builder.relu(builder.add(x, x), name="positive"), x))
+    nnapi.export(builder.finish(), path := tmp_path / "three.tflite")
+    return path
+
+
+def test_nothing_differs(file: Path) -> None:
+    result = CliRunner().invoke(app, ["compare", str(file), "--devices", REFERENCE, "--all"])
+    assert result.exit_code == 0, result.output
+    first, _, *rows = result.stdout.splitlines()
+    assert first == (
+        f"three.tflite: {REFERENCE} beside {REFERENCE}: nothing differs in {len(rows)} operations ({len(rows)} same)"
+    )
+
+
+def test_the_first_that_differs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = nnapi.device(REFERENCE)
+    relu = next(call.code for call in nnapi.load(file).operations if call.name == "RELU")
+    wrong = nnapi.Device(Faulty(reference.driver, Fault.WRONG, operation=relu))
+    monkeypatch.setattr(nnapi, "device", {REFERENCE: reference, "wrong": wrong}.__getitem__)
+    array, page = tmp_path / "x.npy", tmp_path / "page.html"
+    np.save(array, np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+    words = ["compare", str(file), str(array), "--devices", f"{REFERENCE},wrong", "--html", str(page)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert "RELU (#1), which gives positive, is the first that differs" in result.stdout
+    assert "6 of 6 differ" in result.stdout
+    assert page.read_text().count("RELU") >= 2
+    assert "differs <span" in page.read_text()
+    data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert (data["first"], [one["verdict"] for one in data["operations"]]) == (1, ["same", "differs", "same"])
+    assert data["operations"][1]["results"] == ["positive"]
+
+
+def test_mistakes(file: Path) -> None:
+    result = CliRunner().invoke(app, ["compare", str(file), "--devices", "a,b,c"])
+    assert (result.exit_code, result.stderr) == (1, "nnapi: --devices takes two names, not 3\n")
+    result = CliRunner().invoke(app, ["compare", str(file), str(file), str(file), "--devices", REFERENCE])
+    assert (result.exit_code, result.stderr) == (1, "nnapi: the model has one input, so give one file or none, not 2\n")

@@ -1,0 +1,50 @@
+"""Compilation.run(keep=…): values between operations, beside the outputs."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from nnapi.errors import BadDataError, BadStateError
+from nnapi.model.builder import Builder
+from nnapi.model.model import Model
+from nnapi.model.operand import tensor
+from nnapi.model.parts import find_computed
+from nnapi.runtime.compilation import compile
+
+X = np.array([1, -2], np.float32)
+
+
+def chain() -> Model:
+    """y = relu(2x) · x, and 2x is called doubled, relu(2x) twice."""
+    builder = Builder()
+    x = builder.input(tensor("float32", (2,)), name="x")
+    positive = builder.relu(builder.add(x, x, name="doubled"), name="twice")
+    builder.output(builder.mul(positive, x, name="y"))
+    builder.output(builder.abs(positive, name="twice"))
+    return builder.finish()
+
+
+def test_kept_values_follow_the_outputs() -> None:
+    model = chain()
+    compilation = compile(model, "nnapi-reference")
+    plain = compilation.run(X)
+    found = compilation.run(X, keep=["doubled", "y"])
+    assert [array.tolist() for array in found] == [[2, 0], [2, 0], [2, -4], [2, 0]]
+    assert [array.tolist() for array in plain] == [array.tolist() for array in found[:2]]
+    assert [array.tolist() for array in compilation.run(X, keep=model.operations[1].outputs)[2:]] == [[2, 0]]
+    assert len(compilation.run(X)) == 2
+    assert len(pickle.loads(pickle.dumps(compilation)).run(X, keep=["doubled"])) == 3
+
+
+def test_what_cannot_be_kept() -> None:
+    compilation = compile(chain(), "nnapi-reference")
+    with pytest.raises(BadDataError, match="no operation of .* computes an operand 'x'"):
+        compilation.run(X, keep=["x"])
+    with pytest.raises(BadDataError, match=r"'twice' are several operands: \[\d+, \d+\]; give an index"):
+        find_computed(compilation.model, ["twice"])
+    compilation.close()
+    with pytest.raises(BadStateError):
+        compilation.run(X, keep=["doubled"])

@@ -1,0 +1,115 @@
+"""The first operation that differs: one planted in random models is found, and nothing where none is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.faulty import Fault, Faulty
+from nnapi.errors import NnapiError
+from nnapi.model.builder import Builder
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, tensor
+from nnapi.runtime.compilation import compile
+from nnapi.runtime.device import Device, device
+from nnapi.testing.build import build
+from nnapi.testing.divergence import Verdict, find_divergence, first_that_differs
+from nnapi.testing.fuzz import NoCall
+from nnapi.testing.random.graphs import random_graph
+
+REFERENCE = "nnapi-reference"
+LENGTH = 6
+
+
+def random_models(count: int) -> Iterator[tuple[np.random.Generator, Model, list[Array | None]]]:
+    """Models of several operations that the reference runs, with inputs, and operands of names of their own."""
+    seed = 0
+    while count:
+        seed += 1
+        rng = np.random.default_rng([20, seed])
+        try:
+            example = random_graph(rng, LENGTH)
+            operands = tuple(replace(o, name=f"t{i}") for i, o in enumerate(example.main.operands))
+            model = build(replace(example, main=replace(example.main, operands=operands)))
+            inputs = [example.inputs[index] for index in model.inputs]
+            compile(model, REFERENCE).run(*inputs)
+        except (NoCall, NnapiError):
+            continue
+        if len(model.operations) > 1:
+            count -= 1
+            yield rng, model, inputs
+
+
+def plant(rng: np.random.Generator, model: Model, inputs: list[Array | None]) -> tuple[int, Device] | None:
+    """A reference that miscomputes one operation, of that number; None where its bits, turned over, mean nearly the
+    same: codes beside 0, and numbers that are denormal or none already."""
+    call = model.operations[int(rng.integers(len(model.operations)))]
+    right = compile(model, REFERENCE).run(*inputs, keep=call.outputs)[len(model.outputs) :]
+    spoilt = [
+        np.bitwise_not(array.reshape(-1).view(np.uint8)).view(array.dtype).reshape(array.shape) for array in right
+    ]
+    with np.errstate(all="ignore"):
+        off = [np.abs(a.astype(np.float64) - b.astype(np.float64)) for a, b in zip(right, spoilt, strict=True)]
+    if not any((np.nan_to_num(each, nan=np.inf) > 1).any() for each in off):
+        return None
+    result = model.operands[call.outputs[0]].name
+    return call.number, Device(Faulty(device(REFERENCE).driver, Fault.WRONG, result=result))
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_planted_operation_is_found(count: int) -> None:
+    planted = 0
+    for rng, model, inputs in random_models(2 * count):
+        assert first_that_differs(find_divergence(model, inputs, device(REFERENCE))) is None
+        if found := plant(rng, model, inputs):
+            number, faulty = found
+            wrong = [step.number for step in find_divergence(model, inputs, faulty) if step.verdict is Verdict.DIFFERS]
+            assert wrong == [number]
+            planted += 1
+            if planted == count:
+                return
+    pytest.fail(f"only {planted} could be planted")
+
+
+def three() -> Model:
+    builder = Builder()
+    x = builder.input(tensor("float32", (4,)), name="x")
+    doubled = builder.add(x, x, name="doubled")
+    builder.output(builder.mul(builder.relu(doubled, name="positive"), x, name="y"))
+    return builder.finish()
+
+
+def test_what_is_wrong_in_every_place() -> None:
+    """Each operation is given what the reference made before it, so that one fault is not found again after it."""
+    faulty = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.RELU))
+    steps = find_divergence(three(), [np.array([1, -2, 3, 4], np.float32)], faulty)
+    assert [step.verdict for step in steps] == [Verdict.SAME, Verdict.DIFFERS, Verdict.SAME]
+    first = first_that_differs(steps)
+    assert first is steps[1]
+    assert first.results == ("positive",)
+    assert "4 of 4 differ" in first.reason
+    assert first.alone is not None
+    assert first.alone.largest > 1
+    assert steps[2].grown is not None
+    assert steps[2].grown.largest > 0
+
+
+def test_a_base_of_ones_own() -> None:
+    """What comes before an operation is what the base made of it, wrong or not."""
+    wrong = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.ADD))
+    steps = find_divergence(three(), [np.ones(4, np.float32)], device(REFERENCE), wrong)
+    assert [step.verdict for step in steps] == [Verdict.NEAR, Verdict.SAME, Verdict.SAME]
+    assert steps[0].alone is not None
+    assert steps[0].alone.largest > 1
+
+
+def test_a_device_that_fails() -> None:
+    failing = Device(Faulty(device(REFERENCE).driver, Fault.FAILS, operation=OperationCode.MUL))
+    steps = find_divergence(three(), [np.ones(4, np.float32)], failing)
+    assert [step.verdict for step in steps] == [Verdict.SAME, Verdict.SAME, Verdict.DIFFERS]
+    assert steps[2].reason.startswith("fails: ")
+    assert steps[0].grown is None
