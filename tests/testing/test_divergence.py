@@ -45,19 +45,29 @@ def random_models(count: int) -> Iterator[tuple[np.random.Generator, Model, list
 
 
 def plant(rng: np.random.Generator, model: Model, inputs: list[Array | None]) -> tuple[int, Device] | None:
-    """A reference that miscomputes one operation, of that number; None where its bits, turned over, mean nearly the
-    same: codes beside 0, and numbers that are denormal or none already."""
+    """A reference that miscomputes one operation, of that number; None where nobody says what is right, or where its
+    bits, turned over, mean nearly the same: codes beside 0, also those of the first input's scale."""
     call = model.operations[int(rng.integers(len(model.operations)))]
-    right = compile(model, REFERENCE).run(*inputs, keep=call.outputs)[len(model.outputs) :]
-    spoilt = [
-        np.bitwise_not(array.reshape(-1).view(np.uint8)).view(array.dtype).reshape(array.shape) for array in right
-    ]
-    with np.errstate(all="ignore"):
-        off = [np.abs(a.astype(np.float64) - b.astype(np.float64)) for a, b in zip(right, spoilt, strict=True)]
-    if not any((np.nan_to_num(each, nan=np.inf) > 1).any() for each in off):
+    computed = {index for each in model.operations for index in each.outputs}
+    known = [index for index in call.inputs if index in computed]
+    values = compile(model, REFERENCE).run(*inputs, keep=[*call.outputs, *known])[len(model.outputs) :]
+    given = [inputs[model.inputs.index(index)] for index in call.inputs if index in model.inputs]
+    if any(array is not None and not np.isfinite(array).all() for array in (*values, *given)):
+        return None
+    coarse = model.operands[call.inputs[0]].type.scale
+    right = dict(zip(call.outputs, values, strict=False))
+    if not any(_spoils(model.operands[index].type.scale, coarse, array) for index, array in right.items()):
         return None
     result = model.operands[call.outputs[0]].name
     return call.number, Device(Faulty(device(REFERENCE).driver, Fault.WRONG, result=result))
+
+
+def _spoils(scale: float, coarse: float, array: Array) -> bool:
+    """Whether a value, its bits turned over, is more than two codes off, and two of the other scale."""
+    turned = np.bitwise_not(array.reshape(-1).view(np.uint8)).view(array.dtype).astype(np.float64)
+    with np.errstate(all="ignore"):
+        off = np.nan_to_num(np.abs(turned - array.reshape(-1).astype(np.float64)), nan=np.inf)
+    return bool((off > (2 * max(1.0, coarse / scale) if scale else 1.0)).any())
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.slow)])

@@ -34,6 +34,8 @@ class Verdict(StrEnum):
     SAME = "same"
     NEAR = "within tolerance"
     DIFFERS = "differs"
+    UNJUDGED = "not judged"
+    """Not the same, but what is infinite or no number goes in or comes out: nobody says what is right then."""
     REFUSED = "refused"
 
 
@@ -78,8 +80,9 @@ def find_divergence(
         names = tuple(model.operands[index].name or f"operand {index}" for index in call.outputs)
         pairs = [(example.main.operands[i], found[i], each) for i, each in zip(places, outputs, strict=False)]
         alone = _measure(pairs) if pairs else None
-        if verdict is Verdict.NEAR and alone and not alone.largest:
-            verdict = Verdict.SAME
+        if verdict is Verdict.NEAR and alone:
+            is_beyond = any(_is_infinite(array) for array in (*part.inputs.values(), *found.values()))
+            verdict = Verdict.SAME if not alone.largest else Verdict.UNJUDGED if is_beyond else verdict
         steps.append(Step(call.number, call.name, names, verdict, reason, alone))
     return list(_with_growth(steps, model, inputs, example, values, tried))
 
@@ -162,4 +165,9 @@ def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distan
 def _as_double(operand: OperandSpec, array: Array) -> Array:
     """Numbers less their zero point, so that their power is that of what they stand for."""
     plain = array.view(np.uint8) if array.dtype == np.bool_ else array
-    return np.asarray(plain, np.float64) - operand.zero_point
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.asarray(plain, np.float64) - operand.zero_point)
+
+
+def _is_infinite(array: Array | None) -> bool:
+    return array is not None and array.dtype.kind == "f" and not np.isfinite(array).all()

@@ -103,18 +103,19 @@ def judge_taken(example: Example, device: Device, special: bool = False) -> Judg
     except NnapiError as error:
         said = f"fails though it takes the model: {error}"
         return _fail(example, example.main.operations[-1].type, said)
-    return judge_outputs(example, device, outputs, special)
-
-
-def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array], special: bool = False) -> Judgement:
-    """As judge, for what a device has made of an example."""
-    judgement = _compare(example, device, outputs, Computation(example, special=special))
-    if judgement.outcome == Outcome.FAILED:
-        judgement = _compare(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
+    judgement = judge_outputs(example, device, outputs, special)
     if judgement.outcome == Outcome.AGREED and device.name == REFERENCE and not special:
         for form, other in other_forms(example):
             if violation := _in_another_form(other, outputs, device):
                 return _fail(other, example.main.operations[-1].type, f"{form}: {violation}")
+    return judgement
+
+
+def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array], special: bool = False) -> Judgement:
+    """As judge, for what a device has made of an example, and in no other form."""
+    judgement = _compare(example, device, outputs, Computation(example, special=special))
+    if judgement.outcome == Outcome.FAILED:
+        judgement = _compare(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
     return judgement
 
 
