@@ -58,7 +58,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     """
     letters = layout(type)
     wanted = dict(zip(letters, type.dimensions, strict=True))
-    picture, words = _resize(_open_picture(file, wanted.get("C", 1)), wanted["W"], wanted["H"])
+    picture, words = _resize(open_picture(file, wanted.get("C", 1)), wanted["W"], wanted["H"])
     stored, conversion = _numbers(np.atleast_3d(np.asarray(picture)), type, pixels)
     found = {"N": 1, **dict(zip("HWC", stored.shape, strict=True))}
     ordered = stored.transpose(2, 0, 1) if letters == "NCHW" else stored
@@ -67,7 +67,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     return np.ascontiguousarray(ordered.reshape(shape)), ", ".join([words, *grey, conversion])
 
 
-def _open_picture(file: Path, channels: int) -> Image:
+def open_picture(file: Path, channels: int) -> Image:
     """The picture, upright as its camera says, with that many channels."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 

@@ -20,10 +20,14 @@ from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
 from nnapi.cli.labels import fit_labels, read_labels
 from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
-from nnapi.cli.pictures import Pixels
+from nnapi.cli.pictures import Pixels, open_picture
 from nnapi.cli.progress import progress
+from nnapi.cli.tasks import Task, View, find_task, to_blocks, view
 from nnapi.cli.text import Int16AsFloat, console, duration, indent, print_json, table
 from nnapi.model.operand import Array
+
+WIDEST = 80
+"""Columns of a picture in a terminal at most."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Ran:
     seconds: float
     ranks: list[Rank]
     summaries: list[Summary]
+    view: View | None = None
 
     @property
     def source(self) -> str:
@@ -43,6 +48,8 @@ class Ran:
     @property
     def seen(self) -> str:
         """The answer in words: the likeliest class, else the outputs, or the first of many, in numbers."""
+        if self.view:
+            return self.view.words
         if self.ranks:
             return str(self.ranks[0])
         if len(self.summaries) > 2:
@@ -75,7 +82,18 @@ def run(
     int16_as_float: Int16AsFloat = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Write each output, as the model stores it, to a .npy file in this folder.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write each output, as the model stores it, to a .npy file in this folder, and what was seen drawn.",
+        ),
+    ] = None,
+    task: Annotated[
+        Task | None, typer.Option("--as", help="What the model is for, where its outputs do not tell.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="F", help="Write what was seen into this picture: boxes, masks, key points.")
     ] = None,
 ) -> None:
     """Run a model on pictures, arrays, recordings or random values, and say what it sees.
@@ -91,16 +109,21 @@ def run(
     with progress(out, 2 + max(1, len(files))) as step:
         step("reading the model")
         loaded = nnapi.load(model, int16_as_float=int16_as_float)
-        names = _labels(loaded, labels)
+        task = task or find_task(loaded)
+        names = _labels(loaded, labels, task)
         planned = runs(loaded, files)
+        if picture and len(planned) > 1:
+            raise Mistake(f"--picture takes one run, not {len(planned)}: give --output a folder instead")
         step("compiling")
         compilation = nnapi.compile(loaded, device)
         done: list[Ran] = []
         for paths in planned:
             step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-            done.append(_run(compilation, _read_inputs(loaded, paths, pixels, seed), names, top))
+            done.append(_run(compilation, _read_inputs(loaded, paths, pixels, seed), names, top, task))
+            if picture:
+                _draw(picture, done[-1].view)
             if output:
-                _write(output, done[-1].outputs, _stem(done[-1], len(planned), len(done)))
+                _write(output, done[-1], _stem(done[-1], len(planned), len(done)))
             if not as_json:
                 _show(out, done[-1], compilation)
     if as_json:
@@ -116,9 +139,11 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         raise typer.BadParameter(f"{text!r} is not one number or several with commas", param_hint=option) from None
 
 
-def _labels(model: nnapi.Model, file: Path | None) -> list[str] | None:
+def _labels(model: nnapi.Model, file: Path | None, task: Task | None) -> list[str] | None:
     if file is None:
         return None
+    if task in (Task.DETECTION, Task.SEGMENTATION):
+        return read_labels(file)
     names, count = read_labels(file), class_count(model)
     if count is None:
         raise Mistake(f"{file.name} cannot be used: the model does not tell classes apart")
@@ -132,13 +157,34 @@ def _read_inputs(model: nnapi.Model, files: Sequence[Path], pixels: Pixels, seed
     return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
 
 
-def _run(compilation: nnapi.Compilation, given: list[Given], labels: Sequence[str] | None, top: int) -> Ran:
+def _run(
+    compilation: nnapi.Compilation, given: list[Given], labels: Sequence[str] | None, top: int, task: Task | None
+) -> Ran:
     start = time.perf_counter()
     outputs = compilation.run(*(value.array for value in given))
     seconds = time.perf_counter() - start
     model = compilation.model
     ranks = [] if class_count(model) is None else rank(model, outputs[0], labels, top)
-    return Ran(given, outputs, seconds, ranks, summaries(model, outputs))
+    seen = view(task, model, outputs, labels, _find_picture(given)) if task else None
+    return Ran(given, outputs, seconds, ranks, summaries(model, outputs), seen)
+
+
+def _find_picture(given: Sequence[Given]) -> Any:
+    """The picture that went in, at its own size; None where none did."""
+    for value in given:
+        if value.file and value.done.find("pixel") >= 0:
+            return open_picture(value.file, 3)
+    return None
+
+
+def _draw(file: Path, seen: View | None) -> None:
+    """Write the picture of what was seen; a Mistake where there is none."""
+    if seen is None or seen.picture is None:
+        raise Mistake(f"{file} is not written: there is no picture of what the model says")
+    try:
+        seen.picture.save(file)
+    except ValueError as error:
+        raise Mistake(f"{file} is not written: {error}") from None
 
 
 def _show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
@@ -150,7 +196,9 @@ def _show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
         out.print(Text(f"  {label}{given.done}", style="dim"))
     if len(ran.ranks) > 1:
         out.print(_classes(ran.ranks))
-    elif not ran.ranks:
+    elif ran.view and ran.view.picture and out.is_terminal:
+        print(to_blocks(ran.view.picture, min(WIDEST, out.width)))
+    elif not ran.ranks and not ran.view:
         out.print(_outputs(ran.summaries))
     out.print()
 
@@ -180,10 +228,12 @@ def _stem(ran: Ran, count: int, number: int) -> str:
     return f"{number}-{stem}" if count > 1 else stem
 
 
-def _write(folder: Path, outputs: Sequence[Array], stem: str) -> None:
+def _write(folder: Path, ran: Ran, stem: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for number, array in enumerate(outputs):
+    for number, array in enumerate(ran.outputs):
         np.save(folder / f"{stem}-output{number}.npy", array)
+    if ran.view and ran.view.picture:
+        ran.view.picture.save(folder / f"{stem}-seen.png")
 
 
 def _describe(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
