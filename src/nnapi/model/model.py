@@ -317,14 +317,6 @@ class Model:
         self.need_mapped()
         return build(Model, [each._replace(relaxed=relaxed) for each in describe(self)])
 
-    def with_outputs(self, indices: Sequence[int]) -> Model:
-        """The same model with these operands, which operations must compute, as its outputs."""
-        self.need_mapped()
-        *inner, outer = describe(self)
-        ends = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
-        operands = [(name, code, type, ends.get(life, life), value) for name, code, type, life, value in outer.operands]
-        return build(Model, [*inner, outer._replace(operands=operands, outputs=tuple(indices))])
-
     def __repr__(self) -> str:
         counts = f"{len(self.operations)} operations, {len(self.operands)} operands"
         return f"<nnapi.Model {self.name!r}: {counts}, {self.state}>"

@@ -49,6 +49,14 @@ def describe(model: Graph) -> list[Description]:
     ]
 
 
+def describe_with_outputs(model: Graph, indices: Sequence[int]) -> list[Description]:
+    """As :func:`describe`, with these operands, which operations must compute, as the model's outputs."""
+    *inner, outer = describe(model)
+    ends = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
+    operands = [(name, code, type, ends.get(life, life), value) for name, code, type, life, value in outer.operands]
+    return [*inner, outer._replace(operands=operands, outputs=tuple(indices))]
+
+
 def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
     """The finished model that was described last; ``make`` gives an empty one of a name."""
     models: list[Any] = []

@@ -22,6 +22,7 @@ from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
+from nnapi.model.pickling import build, describe_with_outputs
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.device import Device, device
@@ -182,7 +183,8 @@ class Compilation:
         self._need_ready()
         wanted = tuple(dict.fromkeys((*self.model.outputs, *kept)))
         if wanted not in self._keeping:
-            model = self.model.with_outputs(wanted)
+            self.model.need_mapped()
+            model = build(Model, describe_with_outputs(self.model, wanted))
             devices = self._candidates if self.is_explicit else None
             self._keeping[wanted] = _compile_again(model, devices, self._options, None, self._attributes.to_tuple())
         found = dict(zip(wanted, self._keeping[wanted].run(*inputs), strict=True))
