@@ -1,6 +1,7 @@
 """A driver's process is ended at random moments under eight threads of runs: ``python -m
 tests.drivers.isolated.random_kills 500`` for longer than a test may take."""
 
+import gc
 import random
 import sys
 import threading
@@ -89,6 +90,8 @@ def main() -> None:
     wrong = [each for stream in streams for each in stream.wrong]
     right, dead = (sum(counts) for counts in zip(*((stream.right, stream.dead) for stream in streams), strict=True))
     print(f"{kills} kills: {right} right, {dead} dead, {len(wrong)} wrong: {wrong[:1]}")
+    del streams
+    gc.collect()  # errors and the runs in their traces hold each other
     print(f"{before} descriptors before, {count_descriptors()} after, {threading.active_count()} threads")
     sys.exit(bool(wrong))
 
