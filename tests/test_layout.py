@@ -42,6 +42,7 @@ ALIASES = {
     "drivers.faulty": "drivers.wrappers",
     "drivers.isolated": "drivers.wrappers",
     "drivers.null": "drivers.wrappers",
+    "drivers.profiles": "drivers.wrappers",
     "__main__": "cli",
 }
 

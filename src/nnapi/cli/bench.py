@@ -22,6 +22,7 @@ from nnapi.cli.bench_diff import diff
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.labels import read_labels
+from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, finite, say_count, table
 from nnapi.errors import NnapiError
@@ -59,6 +60,7 @@ def bench(
         list[str] | None,
         typer.Option("--device", "-d", help="A row for this device; repeat it for more. The runtime chooses if none."),
     ] = None,
+    profile: ProfileFile = None,
     against: Annotated[
         str, typer.Option(help="Engines to run on the same file, separated by commas, or 'none'.")
     ] = ",".join(OTHERS),
@@ -84,7 +86,7 @@ def bench(
     for model in models:
         if not model.is_file():
             raise Mistake(f"{model}: no such file")
-    engines, absent = available([*_ours(device), *_others(against)])
+    engines, absent = available([*_ours(device, profile), *_others(against)])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
     names = read_labels(labels) if labels else None
@@ -127,10 +129,13 @@ def _show_step(step: Step, title: str, text: str) -> None:
     step(f"{title}: {text}")
 
 
-def _ours(devices: Sequence[str] | None) -> list[Engine]:
-    for name in devices or ():
+def _ours(devices: Sequence[str] | None, profile: str | None) -> list[Engine]:
+    """A row for each device, and one for a profile beside the CPU; one for all devices together where none is named."""
+    rows = [(name,) for name in dict.fromkeys(devices or ())]
+    beside = [tuple(add_profile(profile, None) or ())] if profile else []
+    for name in (name for row in (*beside, *rows) for name in row):
         nnapi.device(name)
-    return [Nnapi(LOADER, (name,)) for name in dict.fromkeys(devices)] if devices else [Nnapi(LOADER)]
+    return [Nnapi(LOADER, row) for row in (*beside, *rows)] or [Nnapi(LOADER)]
 
 
 def _others(text: str) -> list[Engine]:

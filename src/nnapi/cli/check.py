@@ -16,6 +16,7 @@ from rich.text import Text
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
 from nnapi.cli.failure import Mistake
+from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, say_count, table
 from nnapi.testing.conformance import Result, Status, match_name, run
@@ -41,6 +42,7 @@ def check(
         list[str] | None,
         typer.Option("--device", "-d", help="Use this device only; repeat it to share the work between several."),
     ] = None,
+    profile: ProfileFile = None,
     variants: Annotated[str, typer.Option(help="What to run, separated by commas.")] = ",".join(VARIANTS),
     filter: Annotated[
         str | None,
@@ -74,6 +76,7 @@ def check(
     With --random: models of one operation and of several, of any type, form, dimension and scale, beside the reference.
     A failure is made small and written, so that `nnapi check FILE` runs it again. The same seed gives the same models.
     """
+    device = add_profile(profile, device)
     if random:
         if corpus is not None:
             raise Mistake(f"--random draws its models itself, and reads none from {corpus}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import Int16AsFloat, console, print_json
 from nnapi.report.graph import graph_data
@@ -21,6 +22,7 @@ def explain(
         list[str] | None,
         typer.Option("--device", "-d", help="Choose among these devices only (may be repeated)."),
     ] = None,
+    profile: ProfileFile = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by device.")] = None,
     int16_as_float: Int16AsFloat = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -31,7 +33,7 @@ def explain(
         step("reading the model")
         loaded = nnapi.load(model, int16_as_float=int16_as_float)
         step("compiling")
-        plan = nnapi.compile(loaded, device).plan
+        plan = nnapi.compile(loaded, add_profile(profile, device)).plan
     graph = graph_data(plan)
     if html:
         html.write_text(explain_page(graph), encoding="utf-8", errors="replace")

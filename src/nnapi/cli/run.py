@@ -21,6 +21,7 @@ from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
 from nnapi.cli.labels import fit_labels, read_labels
 from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
 from nnapi.cli.pictures import Pixels, open_picture
+from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.tasks import Task, View, find_task, to_blocks, view
 from nnapi.cli.text import Int16AsFloat, console, duration, indent, print_json, table
@@ -71,6 +72,7 @@ def run(
     device: Annotated[
         list[str] | None, typer.Option("--device", "-d", help="Run on this device only (may be repeated).")
     ] = None,
+    profile: ProfileFile = None,
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None,
     top: Annotated[int, typer.Option(min=1, help="How many classes to show.")] = 5,
     mean: Annotated[
@@ -115,7 +117,7 @@ def run(
         if picture and len(planned) > 1:
             raise Mistake(f"--picture takes one run, not {len(planned)}: give --output a folder instead")
         step("compiling")
-        compilation = nnapi.compile(loaded, device)
+        compilation = nnapi.compile(loaded, add_profile(profile, device))
         done: list[Ran] = []
         for paths in planned:
             step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")

@@ -15,7 +15,8 @@ Refuses = Callable[[Model, OperationCall], str | None]
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """Another driver under another name, with operations refused, other capabilities or a lower feature level."""
+    """Another driver under another name, with operations refused, other capabilities, another version or a lower
+    feature level."""
 
     driver: Driver
     name: str
@@ -23,12 +24,14 @@ class Limited:
     declared: Capabilities | None = None
     feature_level: int | None = None
     type: DeviceTypeCode = DeviceTypeCode.DEVICE_ACCELERATOR
+    version: str | None = None
 
     @property
     def info(self) -> DeviceInfo:
         inner = self.driver.info
         level = inner.feature_level if self.feature_level is None else self.feature_level
-        return inner._replace(name=self.name, type=self.type, feature_level=level)
+        version = inner.version if self.version is None else self.version
+        return inner._replace(name=self.name, type=self.type, feature_level=level, version=version)
 
     def capabilities(self) -> Capabilities:
         return self.driver.capabilities() if self.declared is None else self.declared

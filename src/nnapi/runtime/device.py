@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Breakable, Caches, Driver
 from nnapi.drivers.installed import Entry, entries
-from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
+from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.executors.queue import Turnstile
@@ -112,6 +112,11 @@ class Device:
         """Whether its engine is out of use in this process, so that what is found out here holds nowhere else."""
         return isinstance(self.driver, Breakable) and bool(self.driver.outage())
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether plans go by what is measured of it; by what it declares where it stands for a device elsewhere."""
+        return bool(getattr(self.driver, "is_measured", True))
+
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
@@ -132,6 +137,8 @@ class Unavailable(NamedTuple):
 
 _lock = threading.Lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
+_profiled: dict[str, Device] = {}
+"""The devices of profiles that were asked for, by their files."""
 
 
 def _is_enabled(entry: Entry) -> bool:
@@ -201,10 +208,42 @@ def unavailable_devices() -> list[Unavailable]:
 
 
 def device(name: str) -> Device:
-    """The device of that name; UnavailableDeviceError, naming those there are, if there is none."""
+    """The device of that name; UnavailableDeviceError, naming those there are, if there is none.
+
+    A name that ends with ``.toml`` is that of a profile: a file, or one that comes with nnapi (docs/profiles.md).
+    """
+    if name.endswith(".toml"):
+        return _find_profiled(name)
     found = next((device for device in devices() if device.name == name), None)
     if found is None:
         names = ", ".join(device.name for device in devices())
         reasons = "".join(f"; {u.name} is unavailable: {u.reason}" for u in unavailable_devices())
         raise UnavailableDeviceError(f"no device {name!r}; there are: {names}{reasons}")
     return found
+
+
+def _find_profiled(name: str) -> Device:
+    """The device of a profile, the same for each call; BadDataError for what is none."""
+    from nnapi.drivers.profiles.reading import find_profile  # which few ask for
+
+    path = os.path.realpath(find_profile(name))
+    with _lock:
+        found = _profiled.get(path)
+    if found is None:
+        found = _make_profiled(path)
+    with _lock:
+        return _profiled.setdefault(path, found)
+
+
+def _make_profiled(path: str) -> Device:
+    from nnapi.drivers.profiles.driver import make_driver
+    from nnapi.drivers.profiles.reading import read_profile
+
+    profile = read_profile(path)
+    if profile.name in {device.name for device in devices()}:
+        raise BadDataError(f"{path}: name is {profile.name!r}, which is a device of this machine")
+    try:
+        computing = [device(each).driver for each in (profile.computed_by, REFERENCE) if each]
+    except UnavailableDeviceError as error:
+        raise BadDataError(f"{path}: computed_by: {error}") from None
+    return Device(make_driver(profile, computing))

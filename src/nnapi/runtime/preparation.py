@@ -65,7 +65,8 @@ def _prepare_on_devices(
 
     A device that claims an operation and then fails to prepare it is not asked for it again: the model is planned anew.
     """
-    compares = tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
+    measured = all(device.is_measured for device in devices)
+    compares = measured and tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
     kept = None if cache is None else KeptPlans(cache, model, devices, options, compares)
 
     if kept is not None and (found := kept.recall()):

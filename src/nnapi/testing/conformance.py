@@ -71,7 +71,7 @@ def run(
     entries = corpus.select(filter)
     if jobs == 1:
         return _run_here(corpus, entries, chosen, Setting(found, strict, runtime))
-    names = None if found is None else [d.name for d in found]
+    names = None if devices is None else [d if isinstance(d, str) else d.name for d in devices]
     return _run_in_processes(
         corpus, entries, jobs, partial(_run_chunk, corpus.path, [v.name for v in chosen], names, strict, runtime)
     )

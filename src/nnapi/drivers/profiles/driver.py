@@ -1,0 +1,56 @@
+"""A device that is not here as a driver: what it takes is as its profile says, what it computes is another's work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.faulty import Fault, Faulty
+from nnapi.drivers.limited import Limited
+from nnapi.drivers.profiles.profile import Profile
+from nnapi.model.model import Model
+
+
+class Profiled(Limited):
+    """A driver that takes what a profile says. How fast it is says nothing of the device, so nobody measures it."""
+
+    is_measured: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False)
+class FirstOf:
+    """Several drivers as one: the first that takes the whole of a model computes it, the last takes what is left."""
+
+    drivers: Sequence[Driver]
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self.drivers[-1].info
+
+    def capabilities(self) -> Capabilities:
+        return self.drivers[-1].capabilities()
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return self.drivers[-1].verdicts(model)
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        able = (d for d in self.drivers[:-1] if all(verdict.supported for verdict in d.verdicts(model)))
+        return next(able, self.drivers[-1]).prepare(model, options)
+
+
+def make_driver(profile: Profile, drivers: Sequence[Driver]) -> Driver:
+    """The driver of a profile; ``drivers`` compute, the first that can, and the last is one that takes everything."""
+    computing: Driver = FirstOf(drivers)
+    if profile.delay_seconds:
+        computing = Faulty(computing, Fault.SLOW, seconds=profile.delay_seconds)
+    return Profiled(
+        computing,
+        profile.name,
+        profile.find_refusal,
+        profile.capabilities,
+        profile.feature_level,
+        profile.type,
+        profile.version,
+    )

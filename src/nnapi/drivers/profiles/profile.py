@@ -1,0 +1,110 @@
+"""What a device is, as a value: who it is, what it takes with which limits, what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nnapi.codes import DeviceTypeCode, OperationCode
+from nnapi.drivers.base import Capabilities
+from nnapi.model.matching import say_count
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.nesting import list_called, list_nested
+from nnapi.model.operand import type_name
+from nnapi.model.operation import REGISTRY
+from nnapi.model.parts import Operand
+
+
+@dataclass(frozen=True)
+class OperandLimits:
+    """What an operand may be; None where anything goes that the operation takes."""
+
+    types: tuple[int, ...] | None = None
+    ranks: tuple[int, ...] | None = None
+    largest_dimension: int | None = None
+    constant: bool = False
+
+    def find_violation(self, operand: Operand, name: str) -> str | None:
+        """What is wrong with an operand of that name, in words that follow the device's name."""
+        code, dimensions = operand.type.code, operand.type.dimensions
+        if self.types is not None and code not in self.types:
+            return f"takes {name} as {' or '.join(map(type_name, self.types))}, not as {type_name(code)}"
+        if self.ranks is not None and dimensions and len(dimensions) not in self.ranks:
+            return f"takes {name} with {say_count(self.ranks, 'dimension')}, not with {len(dimensions)}"
+        if self.largest_dimension is not None and max(dimensions, default=0) > self.largest_dimension:
+            return f"takes dimensions up to {self.largest_dimension}, {name} has one of {max(dimensions)}"
+        if self.constant and operand.lifetime is not Lifetime.CONSTANT:
+            return f"takes {name} as a constant only"
+        return None
+
+
+ANYTHING = OperandLimits()
+PLAIN = Capabilities()
+
+
+@dataclass(frozen=True)
+class OperationLimits:
+    """What an operation's operands may be: the ``first`` one, and others by the names of their parameters."""
+
+    first: OperandLimits = ANYTHING
+    operands: Mapping[str, OperandLimits] = field(default_factory=dict)
+
+    def find_violation(self, model: Model, call: OperationCall) -> str | None:
+        """What is wrong with a call, in words that follow the device's name."""
+        for number, (name, index) in enumerate(_name_operands(call)):
+            operand = model.operands[index]
+            if operand.lifetime in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH):
+                continue
+            asked = [self.operands.get(name, ANYTHING), *([] if number else [self.first])]
+            for limits in asked:
+                if violation := limits.find_violation(operand, name):
+                    return violation
+        return None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A device that is not here.
+
+    ``operations`` are those it takes, by code; ``others`` holds for all that are not among them, None where those are
+    refused. ``computed_by`` names the device that computes in its place whatever it can; the reference does the rest.
+    ``delay_seconds`` is how much longer each run takes.
+    """
+
+    name: str
+    version: str = "1.0"
+    type: DeviceTypeCode = DeviceTypeCode.DEVICE_ACCELERATOR
+    feature_level: int = 8
+    source: str = ""
+    capabilities: Capabilities = PLAIN
+    operations: Mapping[OperationCode, OperationLimits] = field(default_factory=dict)
+    others: OperationLimits | None = None
+    computed_by: str | None = None
+    delay_seconds: float = 0.0
+
+    def find_refusal(self, model: Model, call: OperationCall) -> str | None:
+        """Why the device does not take an operation, in a sentence; None where it does.
+
+        It takes control flow where it takes everything inside.
+        """
+        if violation := self._find_violation(model, call):
+            return f"{call}: {self.name} {violation}"
+        for nested in (each for called in list_called(model, call) for each in list_nested(called)):
+            for inner in nested.operations:
+                if violation := self._find_violation(nested, inner):
+                    return f"{call}: {inner} inside: {self.name} {violation}"
+        return None
+
+    def _find_violation(self, model: Model, call: OperationCall) -> str | None:
+        limits = self.operations.get(OperationCode(call.code), self.others) if call.match else None
+        return "has no such operation" if limits is None else limits.find_violation(model, call)
+
+
+def _name_operands(call: OperationCall) -> Iterator[tuple[str, int]]:
+    """The operands of a call with the names of their parameters, inputs first."""
+    if call.match is None:
+        return
+    names = {place: name for name, places in call.match.inputs.items() for place in places}
+    yield from ((names[place], index) for place, index in enumerate(call.inputs))
+    slots = REGISTRY[call.code].outputs
+    yield from ((slots[min(place, len(slots) - 1)].name, index) for place, index in enumerate(call.outputs))

@@ -1,0 +1,206 @@
+"""Reading profiles from TOML: whatever is wrong with one is an error that names file, key and what was wrong."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
+from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.profiles.profile import OperandLimits, OperationLimits, Profile
+from nnapi.errors import BadDataError
+from nnapi.model.operation import REGISTRY
+
+SHIPPED = Path(__file__).parent
+"""The folder of the profiles that come with us."""
+SUFFIX = ".toml"
+KINDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", dict: "a table"}
+T = TypeVar("T")
+
+
+def list_shipped() -> list[str]:
+    """The names of the profiles that come with us."""
+    return sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
+
+
+def find_profile(name: str | os.PathLike[str]) -> Path:
+    """The file of that name, else the profile of that name that comes with us; BadDataError where there is neither."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if str(path) in list_shipped():
+        return SHIPPED / path
+    raise BadDataError(f"{path}: no such profile; those that come with nnapi are {', '.join(list_shipped())}")
+
+
+def read_profile(path: str | os.PathLike[str]) -> Profile:
+    """The profile in a file; BadDataError where that is none."""
+    try:
+        with open(path, "rb") as file:
+            root = _Table(os.fspath(path), "", tomllib.load(file))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadDataError(f"{os.fspath(path)}: {error}") from None
+    with_limits = root.take_table("operations")
+    transfer = root.take_table("transfer")
+    level = root.take("feature_level", int, 8)
+    if level not in range(1, 9):
+        root.refuse("feature_level", f"must be 1 to 8, is {level}")
+    others = root.take_table("other_operations") if "other_operations" in root else None
+    profile = Profile(
+        name=root.take("name", str),
+        version=root.take("version", str, "1.0"),
+        type=_read_device_type(root),
+        feature_level=level,
+        source=root.take("source", str, ""),
+        capabilities=_read_capabilities(root.take_table("performance"), transfer),
+        operations={code: _read_operation(with_limits.take_table(code.name), code) for code in _codes(with_limits)},
+        others=None if others is None else OperationLimits(_read_operand(others)),
+        computed_by=root.take("computed_by", str, None),
+        delay_seconds=root.take_number("delay_seconds", 0.0),
+    )
+    for table in (root, with_limits, transfer, others):
+        if table is not None:
+            table.close()
+    if not profile.name:
+        root.refuse("name", "must not be empty")
+    return profile
+
+
+class _Table:
+    """A table of a file, from which each key is taken once; what is left over at the end is unknown."""
+
+    def __init__(self, file: str, path: str, values: dict[str, Any]) -> None:
+        self._file, self._path, self._values, self._known = file, path, dict(values), list[str]()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def refuse(self, key: str, violation: str) -> NoReturn:
+        raise BadDataError(f"{self._file}: {self._path}{key} {violation}")
+
+    def take(self, key: str, kind: type[Any], *default: Any) -> Any:
+        """A value of a kind; the default where it is missing, an error where there is none."""
+        self._known.append(key)
+        if key not in self._values:
+            return default[0] if default else self.refuse(key, "is missing")
+        value = self._values.pop(key)
+        fits = isinstance(value, (int, float) if kind is float else kind)
+        is_number_by_accident = isinstance(value, bool) and kind is not bool
+        return value if fits and not is_number_by_accident else self._refuse_kind(key, kind, value)
+
+    def take_number(self, key: str, default: float) -> float:
+        """A number that is finite and not negative."""
+        number = float(self.take(key, float, default))
+        if not math.isfinite(number) or number < 0:
+            self.refuse(key, f"must be finite and not negative, is {number:g}")
+        return number
+
+    def take_list(self, key: str, kind: type[T]) -> list[T] | None:
+        """A list of values of a kind, at least one; None where it is missing."""
+        self._known.append(key)
+        values = self._values.pop(key, None)
+        if values is None:
+            return None
+        if not isinstance(values, list) or not values:
+            self.refuse(key, f"must be a list that is not empty, is {values!r}")
+        for value in values:
+            if type(value) is not kind:
+                self._refuse_kind(f"{key}: each", kind, value)
+        return values
+
+    def take_table(self, key: str) -> _Table:
+        """The table below; an empty one where it is missing."""
+        return _Table(self._file, f"{self._path}{key}.", self.take(key, dict, {}))
+
+    def close(self) -> None:
+        """BadDataError for a key that nobody asked for."""
+        for key in self._values:
+            self.refuse(key, f"is not known; known are: {', '.join(sorted(self._known)) or 'none'}")
+
+    def _refuse_kind(self, key: str, kind: type[Any], value: Any) -> NoReturn:
+        self.refuse(key, f"must be {KINDS[kind]}, is {value!r}")
+
+
+def _read_device_type(root: _Table) -> DeviceTypeCode:
+    names = [code.name.removeprefix("DEVICE_") for code in DeviceTypeCode if code != DeviceTypeCode.DEVICE_UNKNOWN]
+    name = root.take("type", str, "ACCELERATOR")
+    if name not in names:
+        root.refuse("type", f"must be one of {', '.join(names)}, is {name!r}")
+    return DeviceTypeCode[f"DEVICE_{name}"]
+
+
+def _read_capabilities(performance: _Table, transfer: _Table) -> Capabilities:
+    plain = Capabilities()
+    default = _read_performance(performance, "default", plain.default)
+    relaxed, if_, while_ = (_read_performance(performance, key, default) for key in ("relaxed", "IF", "WHILE"))
+    by_type: dict[int, Performance] = {
+        code: _read_performance(performance, code.name, default)
+        for code in OperandCode
+        if code.name in list(performance)
+    }
+    performance.close()
+    return Capabilities(
+        default,
+        by_type,
+        relaxed,
+        if_,
+        while_,
+        transfer.take_number("launch_seconds", plain.launch_seconds),
+        transfer.take_number("seconds_per_byte", plain.seconds_per_byte),
+    )
+
+
+def _read_performance(tables: _Table, key: str, default: Performance) -> Performance:
+    if key not in tables:
+        return default
+    table = tables.take_table(key)
+    found = Performance(*(table.take_number(figure, value) for figure, value in default._asdict().items()))
+    table.close()
+    return found
+
+
+def _codes(operations: _Table) -> list[OperationCode]:
+    for name in operations:
+        if name not in OperationCode.__members__:
+            operations.refuse(name, "is no operation of NNAPI")
+    return [OperationCode[name] for name in operations]
+
+
+def _read_operation(table: _Table, code: OperationCode) -> OperationLimits:
+    named = table.take_table("operands")
+    declared = REGISTRY[code]
+    known = {slot.name for form in declared.forms for slot in form.inputs} | {slot.name for slot in declared.outputs}
+    operands = {}
+    for name in list(named):
+        if name not in known:
+            named.refuse(name, f"is no operand of {code.name}, which has {', '.join(sorted(known))}")
+        operands[name] = _read_operand(one := named.take_table(name))
+        one.close()
+    first = _read_operand(table)
+    table.close()
+    return OperationLimits(first, operands)
+
+
+def _read_operand(table: _Table) -> OperandLimits:
+    types = table.take_list("types", str)
+    _need_known(table, types or (), OperandCode.__members__)
+    ranks = table.take_list("ranks", int)
+    return OperandLimits(
+        None if types is None else tuple(OperandCode[name] for name in types),
+        None if ranks is None else tuple(ranks),
+        table.take("largest_dimension", int, None),
+        table.take("constant", bool, False),
+    )
+
+
+def _need_known(table: _Table, names: Collection[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            table.refuse("types", f"names {name!r}, which is no operand type of NNAPI")

@@ -1,0 +1,128 @@
+"""Profiles as files: what they say, and what is wrong with those that say it wrongly."""
+
+from pathlib import Path
+
+import pytest
+
+from nnapi import BadDataError, DeviceTypeCode, OperandCode, OperationCode
+from nnapi.drivers.base import Performance
+from nnapi.drivers.profiles.profile import Profile
+from nnapi.drivers.profiles.reading import find_profile, list_shipped, read_profile
+
+WHOLE = """
+name = "phone"
+version = "2.1"
+type = "GPU"
+feature_level = 5
+source = "its maker"
+computed_by = "xnnpack-cpu"
+delay_seconds = 0.25
+
+[performance]
+default = { exec_time = 2, power_usage = 0.5 }
+TENSOR_FLOAT32 = { exec_time = 0.5 }
+
+[transfer]
+launch_seconds = 1e-3
+
+[operations]
+RELU = {}
+
+[operations.CONV_2D]
+types = ["TENSOR_FLOAT32", "TENSOR_QUANT8_ASYMM"]
+ranks = [4]
+largest_dimension = 512
+operands.filter = { constant = true }
+
+[other_operations]
+types = ["TENSOR_INT32"]
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_everything_that_a_file_can_say(tmp_path: Path) -> None:
+    found = read_profile(write(tmp_path / "phone.toml", WHOLE))
+    assert (found.name, found.version, found.type) == ("phone", "2.1", DeviceTypeCode.DEVICE_GPU)
+    assert (found.feature_level, found.source, found.computed_by) == (5, "its maker", "xnnpack-cpu")
+    assert found.delay_seconds == 0.25
+    assert found.capabilities.default == found.capabilities.relaxed == Performance(2, 0.5)
+    assert found.capabilities.by_type == {OperandCode.TENSOR_FLOAT32: Performance(0.5, 0.5)}
+    assert found.capabilities.launch_seconds == 1e-3
+    assert set(found.operations) == {OperationCode.RELU, OperationCode.CONV_2D}
+    conv = found.operations[OperationCode.CONV_2D]
+    assert conv.first.types == (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_QUANT8_ASYMM)
+    assert (conv.first.ranks, conv.first.largest_dimension, conv.first.constant) == ((4,), 512, False)
+    assert conv.operands["filter"].constant
+    assert found.others is not None
+    assert found.others.first.types == (OperandCode.TENSOR_INT32,)
+
+
+def test_a_name_is_enough(tmp_path: Path) -> None:
+    assert read_profile(write(tmp_path / "phone.toml", 'name = "phone"')) == Profile("phone")
+
+
+@pytest.mark.parametrize(
+    ("text", "violation"),
+    [
+        ("", "name is missing"),
+        ("name = 3", "name must be a string, is 3"),
+        ('name = ""', "name must not be empty"),
+        ('name = "x"\ntype = "TPU"', "type must be one of OTHER, CPU, GPU, ACCELERATOR, is 'TPU'"),
+        ('name = "x"\nfeature_level = 9', "feature_level must be 1 to 8, is 9"),
+        ('name = "x"\nfeature_level = true', "feature_level must be a whole number, is True"),
+        ('name = "x"\ndelay_seconds = -1', "delay_seconds must be finite and not negative, is -1"),
+        ('name = "x"\nsped = 1', "sped is not known; known are: computed_by, delay_seconds"),
+        ('name = "x"\n[performance]\nTENSOR_FLOAT = {}', "performance.TENSOR_FLOAT is not known"),
+        ('name = "x"\nperformance.IF.exec_time = "fast"', "performance.IF.exec_time must be a number, is 'fast'"),
+        ('name = "x"\nperformance.IF.exec = 1', "performance.IF.exec is not known; known are: exec_time, power_usage"),
+        ('name = "x"\ntransfer = 1', "transfer must be a table, is 1"),
+        ('name = "x"\n[operations]\nCONV2D = {}', "operations.CONV2D is no operation of NNAPI"),
+        (
+            'name = "x"\noperations.ADD.types = ["FLOAT"]',
+            "operations.ADD.types names 'FLOAT', which is no operand type",
+        ),
+        ('name = "x"\noperations.ADD.types = []', "operations.ADD.types must be a list that is not empty, is []"),
+        ('name = "x"\noperations.ADD.ranks = [4.0]', "operations.ADD.ranks: each must be a whole number, is 4.0"),
+        ('name = "x"\noperations.ADD.rank = 4', "operations.ADD.rank is not known"),
+        (
+            'name = "x"\noperations.ADD.operands.c = {}',
+            "operations.ADD.operands.c is no operand of ADD, which has activation, lhs",
+        ),
+        ('name = "x"\nother_operations.operands = {}', "other_operations.operands is not known"),
+        ('name = "x', ""),
+    ],
+)
+def test_one_error_names_file_key_and_what_was_wrong(tmp_path: Path, text: str, violation: str) -> None:
+    path = write(tmp_path / "bad.toml", text)
+    with pytest.raises(BadDataError) as caught:
+        read_profile(path)
+    assert str(caught.value).startswith(f"{path}: {violation}")
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadDataError, match=r"bad\.toml: 'utf-8' codec"):
+        read_profile(path)
+
+
+@pytest.mark.parametrize("name", list_shipped())
+def test_those_that_come_with_us_name_their_source(name: str) -> None:
+    found = read_profile(find_profile(name))
+    assert found.source
+    assert found.operations or found.others
+
+
+def test_a_file_stands_before_one_of_the_same_name_that_comes_with_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_profile(find_profile("sample_minimal.toml")).name == "nnapi-sample_minimal"
+    write(tmp_path / "sample_minimal.toml", 'name = "mine"')
+    assert read_profile(find_profile("sample_minimal.toml")).name == "mine"
+    with pytest.raises(BadDataError, match=r"none\.toml: no such profile; those that come with nnapi are arm_nn\.toml"):
+        find_profile("none.toml")
