@@ -114,6 +114,21 @@ def test_pairs_disappear_in_operations_on_codes(style: Any, tmp_path: Path) -> N
     assert OperationCode.RELU not in codes
 
 
+@pytest.mark.parametrize("style", STYLES[:5:2], ids=lambda style: "-".join(str(each) for each in style))
+def test_pairs_disappear_where_the_number_of_images_is_open(style: Any, tmp_path: Path) -> None:
+    static = quantised(chain(), tmp_path, *style)
+    model = onnx.load_model(static)
+    for each in (*model.graph.input, *model.graph.output):
+        each.type.tensor_type.shape.dim[0].dim_param = "n"
+    del model.graph.value_info[:]
+    known, open = nnapi.load(static), nnapi.load(model.SerializeToString())
+    codes = [[call.code for call in each.operations] for each in (known, open)]
+    assert codes[1].count(OperationCode.DEQUANTIZE) == codes[0].count(OperationCode.DEQUANTIZE)
+    ours = nnapi.compile(open, "nnapi-reference").run(X[:3, 0])[0]
+    single = nnapi.compile(known, "nnapi-reference")
+    assert np.array_equal(ours, np.concatenate([single.run(x)[0] for x in X[:3]]))
+
+
 SINGLE: dict[str, tuple[list[Any], tuple[int, ...], dict[str, tuple[int, ...]]]] = {
     "Conv": ([helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2])], (1, 4, 3, 3), {"w": (4, 3, 3, 3)}),
     "Relu6": (

@@ -50,10 +50,6 @@ class Value:
         return need_value(self.codes, f"{self.name} has no codes")
 
     @property
-    def is_real(self) -> bool:
-        return self.element.kind == "f"
-
-    @property
     def size(self) -> int:
         return math.prod(self.shape)
 

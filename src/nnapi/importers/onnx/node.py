@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value
+from nnapi.importers.graph import BOOL8, QUANT8, Value
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.open_dimensions import shapes_of
@@ -258,12 +258,6 @@ class Node(AnyNode):
         """A constant of one number all over, in the shape that others have."""
         expressible(OPEN not in shape, f"its dimensions {_list_dimensions(shape)} are open; fix them by load(shapes=…)")
         return self.graph.full(type.with_dimensions(shape), number)
-
-    def is_real(self, value: Value) -> bool:
-        return value.type.code in FLOATS
-
-    def is_whole(self, value: Value) -> bool:
-        return value.type.code == INT32
 
 
 def _list_dimensions(shape: Sequence[int]) -> str:

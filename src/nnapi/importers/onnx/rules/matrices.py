@@ -55,7 +55,7 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
 
     With a scale for each unit it is a convolution of single pixels. ``transposed``: the matrix is [units, depth].
     """
-    if node.wanted is None or not is_coded(node.tensor(0)) or OPEN in a:
+    if node.wanted is None or not is_coded(node.tensor(0)):
         return None
     x = node.codes(0)
     weights = filter_beside(node, x, 1)
@@ -72,7 +72,7 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
     bias = bias_in_codes(node, 2, x, matrix, units) if node.kind == "Gemm" else _no_bias(node, x, matrix)
     if bias is None:
         return None
-    rows = math.prod(a[:-1])
+    rows = _count_rows(a)
     if channel is None:
         flat = node.view(x, (rows, depth))
         return node.claim_activation(
@@ -96,12 +96,17 @@ def _no_bias(node: Node, x: Value, weights: Value) -> Value:
 def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
     """The rows of a value, of which ``shape`` is the file's, times weights of [units, depth]."""
     units, depth = weights.shape
-    rows = OPEN if OPEN in shape[:-1] else math.prod(shape[:-1])
+    rows = _count_rows(shape)
     matrix = node.view(x, (rows, depth)) if x.shape != (rows, depth) else x
     constant = node.constant(np.ascontiguousarray(weights), x)
     if bias is None:
         bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
     return node.apply(OperationCode.FULLY_CONNECTED, matrix, constant, bias, node.i32(0))
+
+
+def _count_rows(shape: Shape) -> int:
+    """How many rows lie under all axes but the last."""
+    return OPEN if OPEN in shape[:-1] else math.prod(shape[:-1])
 
 
 def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:

@@ -54,7 +54,7 @@ def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> V
     return Value(type, value.name, array)
 
 
-def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int, factor: float = 1.0) -> Value | None:
+def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int) -> Value | None:
     """A constant bias as int32 in the scale of input times filter, zeros where none is given, None where computed."""
     channel = filter.type.channel
     scales = np.asarray(channel.scales if channel else filter.type.scale, np.float64) * x.type.scale
@@ -66,7 +66,7 @@ def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int, facto
     array = node.tensor(i).array
     if array is None or array.size not in (1, units):
         return None
-    numbers = np.rint(np.broadcast_to(array.reshape(-1), (units,)).astype(np.float64) * factor / scales)
+    numbers = np.rint(np.broadcast_to(array.reshape(-1), (units,)).astype(np.float64) / scales)
     limits = np.iinfo(np.int32)
     return node.graph.constant(np.clip(numbers, limits.min, limits.max).astype(np.int32), type)
 
