@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import OperandType
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
+from nnapi.testing.divergence import each_alone
 from nnapi.testing.example import Example, Source
 
 Arrays = Sequence[np.ndarray[Any, Any]]
@@ -161,3 +162,43 @@ def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> str:
     if a.dtype.kind != "f":
         return f"{int(apart.max(initial=0))} codes, {np.mean(apart == 0):.1%} equal" if apart.any() else "equal"
     return f"{apart.max(initial=0) / (np.abs(a).max(initial=0) or 1):.1e}"
+
+
+CLOSE = 1e-4
+"""How far floats may be apart, relative to the largest; codes may be one apart, all else not at all."""
+
+
+def run_operations(path: Path, way: str, folder: Path) -> Iterator[tuple[str, Outcome]]:
+    """Each operation of a network as a file of its own, on what the reference gives to it on random inputs: its name,
+    and passed, refused or wrong. What passes says how far its results are from the reference's."""
+    suffix, run = WAYS[way]
+    model = nnapi.load(path)
+    rng = np.random.default_rng(1)
+    inputs = [_random(model.operands[index].type, rng) for index in model.inputs]
+    for call, part in each_alone(model, inputs):
+        yield call.name, _run_operation(part, folder / f"operation{suffix}", run)
+
+
+def _run_operation(part: Example, path: Path, run: Callable[[Path, Arrays], Arrays]) -> Outcome:
+    given = [part.inputs[index] for index in part.main.inputs]
+    try:
+        nnapi.export(build(part), path)
+    except NnapiError as error:
+        return Outcome("refused", _first_reason(error.message))
+    try:
+        found = run(path, [array for array in given if array is not None])
+    except Exception as error:
+        return Outcome("wrong", f"{type(error).__name__}: {' '.join(str(error).split())}")
+    text, is_close = [], []
+    for (index, ours), theirs in zip(part.outputs.items(), found, strict=True):
+        assert ours is not None
+        text.append(_distance(ours, theirs))
+        is_close.append(_is_close(ours, theirs, bool(part.main.operands[index].scale)))
+    return Outcome("passed" if all(is_close) else "wrong", "; ".join(text))
+
+
+def _is_close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], in_codes: bool) -> bool:
+    apart = np.abs(a.astype(np.float64) - b.reshape(a.shape).astype(np.float64)).max(initial=0)
+    if a.dtype.kind == "f":
+        return bool(apart <= CLOSE * np.abs(a).max(initial=0))
+    return bool(apart <= in_codes)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.testing.corpus import Corpus
-from tests.exporters.exported_cases import WAYS, outcome, run_network
+from tests.exporters.exported_cases import WAYS, outcome, run_network, run_operations
 
 STEP = 211
 """Every so manieth example is tried; benchmarks/exported.py tries all."""
@@ -31,6 +31,18 @@ def test_examples_compute_the_same_as_files(way: str, corpus: Corpus, tmp_path: 
 
 NETWORKS = {"tflm_hello_world_float": "e-0", "tflm_mnist_lstm_int8": "equal", "tiny_vww_96_int8": "equal"}
 """Small ones, and what is said of their files: floats that differ by millionths, or codes that do not."""
+
+
+@pytest.mark.shared
+@pytest.mark.engine
+@pytest.mark.parametrize(("name", "count"), {"tflm_hello_world_int8": 3, "tiny_ad01_int8": 10}.items())
+def test_operations_of_quantised_networks_compute_the_same_as_files(
+    name: str, count: int, shared: Path, tmp_path: Path
+) -> None:
+    """Within one code; benchmarks/exported_operations.py tries larger networks."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    found = list(run_operations(shared / "models" / f"{name}.tflite", "ONNX Runtime", tmp_path))
+    assert [each.kind for _, each in found] == ["passed"] * count
 
 
 @pytest.mark.slow

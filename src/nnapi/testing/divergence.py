@@ -16,6 +16,7 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.model.parts import OperationCall
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
@@ -66,15 +67,12 @@ def find_divergence(
     model: Model, inputs: Sequence[Array | None], tried: Device, base: Device | None = None
 ) -> list[Step]:
     """All operations of a finished model in the order in which they run, ``tried`` beside ``base`` (the reference)."""
-    base = base or device(REFERENCE)
     example = _as_example(model, inputs)
-    values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
-    values |= example.inputs
+    values: Values = {}
     steps = []
-    for place, call in enumerate(model.operations):
-        part = keep(example, [place], values)
+    for call, part in _run_each(example, model, base or device(REFERENCE)):
         places = sorted(call.outputs)
-        found = dict(zip(places, _run(part, base), strict=True))
+        found = dict(zip(places, part.outputs.values(), strict=True))
         values |= found
         verdict, reason, outputs = _try(part, tried)
         names = tuple(model.operands[index].name or f"operand {index}" for index in call.outputs)
@@ -85,6 +83,21 @@ def find_divergence(
             verdict = Verdict.SAME if not alone.largest else Verdict.UNJUDGED if is_beyond else verdict
         steps.append(Step(call.number, call.name, names, verdict, reason, alone))
     return list(_with_growth(steps, model, inputs, example, values, tried))
+
+
+def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[OperationCall, Example]]:
+    """All operations of a finished model, each as an example of its own with what the reference gives in it."""
+    return _run_each(_as_example(model, inputs), model, device(REFERENCE))
+
+
+def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[OperationCall, Example]]:
+    values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
+    values |= example.inputs
+    for place, call in enumerate(model.operations):
+        part = keep(example, [place], values)
+        found = _run(part, base)
+        values |= zip(sorted(call.outputs), found, strict=True)
+        yield call, replace(part, outputs=dict(zip(part.main.outputs, found, strict=True)))
 
 
 def first_that_differs(steps: Sequence[Step]) -> Step | None:
