@@ -10,9 +10,12 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.codes import DeviceTypeCode, OperandCode
+from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Extension, Performance
+from nnapi.drivers.profiles.reading import read_profile
+from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Unavailable
+from nnapi.testing import survey
 
 
 @dataclass
@@ -96,3 +99,16 @@ def test_costs_before_and_after_they_are_measured(monkeypatch: pytest.MonkeyPatc
     assert all(seconds >= 0 for seconds in data["costs"]["convolution, quant8"])
     row = next(line for line in shown("--costs").splitlines() if "convolution" in line)
     assert [cell for cell in row.split() if cell in ("µs", "ns")] == ["µs", "ns", "ns"]
+
+
+def test_a_profile_of_a_device_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "REGISTRY", {OperationCode.ADD: REGISTRY[OperationCode.ADD]})
+    file = tmp_path / "saved.toml"
+    assert "nnapi-reference takes 1 operation" in shown("--save-profile", str(file), "--device", "nnapi-reference")
+    assert list(read_profile(file).operations) == [OperationCode.ADD]
+
+
+def test_a_profile_is_that_of_one_device(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["devices", "--save-profile", str(tmp_path / "saved.toml")])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("nnapi: --save-profile needs --device, one of ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,18 +13,30 @@ from rich.table import Table
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.text import console, indent, print_json, table
+from nnapi.cli.failure import Mistake
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, indent, print_json, say_count, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
+from nnapi.model.operation import REGISTRY
 
 
 def devices(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also what each device declares.")] = False,
     costs: Annotated[bool, typer.Option("--costs", help="What was measured of each device instead.")] = False,
     measure: Annotated[bool, typer.Option("--measure", help="Measure anew, then as --costs.")] = False,
+    save_profile: Annotated[
+        Path | None, typer.Option(metavar="F", help="Ask the device what it takes, and write that as a profile.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", "-d", help="The device that is asked (--save-profile).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used with the reason why."""
+    if save_profile:
+        _save_profile(device, save_profile)
+        return
     if costs or measure:
         _print_costs(measure, as_json)
         return
@@ -37,6 +50,20 @@ def devices(
         return
     out.print(_list_devices(verbose) if nnapi.devices() else "no device can be used")
     _print_unavailable(out)
+
+
+def _save_profile(name: str | None, file: Path) -> None:
+    from nnapi.drivers.profiles.writing import write_profile  # and what asks, which a plain list does without
+    from nnapi.testing.survey import survey_device
+
+    if name is None:
+        names = ", ".join(device.name for device in nnapi.devices())
+        raise Mistake(f"--save-profile needs --device, one of {names}")
+    out = console()
+    with progress(out, len(REGISTRY)) as step:
+        profile = survey_device(nnapi.device(name), told=step)
+    file.write_text(write_profile(profile), encoding="utf-8")
+    out.print(f"{name} takes {say_count(len(profile.operations), 'operation')}; written to {file}", markup=False)
 
 
 def _print_costs(measure: bool, as_json: bool) -> None:

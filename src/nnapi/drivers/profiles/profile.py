@@ -51,7 +51,7 @@ class OperationLimits:
 
     def find_violation(self, model: Model, call: OperationCall) -> str | None:
         """What is wrong with a call, in words that follow the device's name."""
-        for number, (name, index) in enumerate(_name_operands(call)):
+        for number, (name, index) in enumerate(name_operands(call)):
             operand = model.operands[index]
             if operand.lifetime in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH):
                 continue
@@ -100,7 +100,7 @@ class Profile:
         return "has no such operation" if limits is None else limits.find_violation(model, call)
 
 
-def _name_operands(call: OperationCall) -> Iterator[tuple[str, int]]:
+def name_operands(call: OperationCall) -> Iterator[tuple[str, int]]:
     """The operands of a call with the names of their parameters, inputs first."""
     if call.match is None:
         return

@@ -1,0 +1,139 @@
+"""A survey of a device: what it takes of each operation with each type, found by asking it about drawn calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile, name_operands
+from nnapi.errors import NnapiError
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.parts import Operand
+from nnapi.model.validation import call_facets
+from nnapi.runtime.device import Device
+from nnapi.testing.build import build
+from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
+
+DRAWS = 160
+"""Calls of an operation that are drawn: each type and rank of the first operand comes up several times."""
+ALIKE = 6
+"""How many with the same type and rank of the first operand a device is asked about."""
+ATTEMPTS = 60
+"""Draws that may come to nothing before the next is asked for."""
+EVIDENCE = 3
+"""Refusals without a call taken that make a limit."""
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a device said to a call: its tensors by the names of their parameters, and whether it takes them."""
+
+    operands: Mapping[str, Operand]
+    taken: bool
+
+
+def survey_device(
+    device: Device, operations: Iterable[Operation] | None = None, draws: int = DRAWS, told: Told = lambda name: None
+) -> Profile:
+    """The profile of a device: what it declares, and the limits of what it takes as far as its answers show them.
+
+    A limit that depends on more than one operand, or on values, is not one that a profile can have. ``told`` is called
+    with the name of each operation before it is asked for. The same draws are asked about each time.
+    """
+    limits = {}
+    for operation in REGISTRY.values() if operations is None else operations:
+        told(operation.name)
+        found = find_limits(ask(device, operation, draws))
+        if found is not None:
+            limits[operation.code] = found
+    known = device.type != DeviceTypeCode.DEVICE_UNKNOWN
+    return Profile(
+        f"{device.name}-profile",
+        device.version,
+        device.type if known else DeviceTypeCode.DEVICE_OTHER,
+        device.feature_level.level,
+        f"what {device.name} {device.version} answered when it was asked",
+        device.driver.capabilities(),
+        limits,
+    )
+
+
+def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer]:
+    """What a device says to calls of an operation that its feature level knows."""
+    rng = np.random.default_rng([operation.code, draws])
+    answers: list[Answer] = []
+    asked: Counter[tuple[int, int]] = Counter()
+    for _ in range(ALIKE if is_control_flow(operation) else draws):
+        try:
+            model = build(random_call(operation, rng, ATTEMPTS))
+        except (NoCall, NnapiError):
+            continue
+        call = model.operations[-1]
+        first = model.operands[call.inputs[0]].type
+        kind = first.code, len(first.dimensions)
+        asked[kind] += 1
+        if asked[kind] <= ALIKE and _find_level(model, call) <= device.feature_level.level:
+            named = ((name, model.operands[index]) for name, index in name_operands(call))
+            operands = {name: operand for name, operand in named if _is_tensor(operand)}
+            answers.append(Answer(operands, device.driver.verdicts(model)[-1].supported))
+    return answers
+
+
+def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
+    """The limits that explain what was refused; None where nothing was taken.
+
+    Types come first, then ranks, then what must be constant: what one limit explains is no evidence for the next.
+    """
+    if not any(answer.taken for answer in answers):
+        return None
+    names = list(dict.fromkeys(name for answer in answers for name in answer.operands))
+    limits = dict.fromkeys(names, ANYTHING)
+    for find in (_find_types, _find_ranks, _find_constants):
+        for name in names:
+            given = [(answer.operands[name], answer.taken) for answer in answers if name in answer.operands]
+            limits[name] = replace(limits[name], **find(given))
+            answers = [answer for answer in answers if answer.taken or not _is_refused(answer, name, limits[name])]
+    found = {name: each for name, each in limits.items() if each != ANYTHING}
+    return OperationLimits(operands=found)
+
+
+def _find_level(model: Model, call: OperationCall) -> int:
+    return max((facet.level for facet in call_facets(model, call)), default=1)
+
+
+def _is_tensor(operand: Operand) -> bool:
+    return operand.lifetime not in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH) and operand.type.name.startswith("TENSOR_")
+
+
+def _is_refused(answer: Answer, name: str, limits: OperandLimits) -> bool:
+    return name in answer.operands and limits.find_violation(answer.operands[name], name) is not None
+
+
+def _find_types(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
+    return _find_values("types", [(operand.type.code, taken) for operand, taken in given])
+
+
+def _find_ranks(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
+    return _find_values("ranks", [(len(operand.type.dimensions), taken) for operand, taken in given])
+
+
+def _find_values(key: str, given: Sequence[tuple[int, bool]]) -> dict[str, Any]:
+    """The values that were taken, where another was refused often enough."""
+    taken = {value for value, is_taken in given if is_taken}
+    refused = [value for value, is_taken in given if not is_taken and value not in taken]
+    enough = any(refused.count(value) >= EVIDENCE for value in refused)
+    return {key: tuple(sorted(taken))} if taken and enough else {}
+
+
+def _find_constants(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
+    variable = [taken for operand, taken in given if operand.lifetime is not Lifetime.CONSTANT]
+    constant = [taken for operand, taken in given if operand.lifetime is Lifetime.CONSTANT]
+    return {"constant": True} if any(constant) and len(variable) >= EVIDENCE and not any(variable) else {}

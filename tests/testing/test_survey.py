@@ -1,0 +1,61 @@
+"""What a survey finds out about devices whose limits are known."""
+
+import pytest
+
+from nnapi import Device, OperandCode, OperationCode, device
+from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.limited import Limited
+from nnapi.drivers.profiles.driver import make_driver
+from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile
+from nnapi.model.operation import REGISTRY
+from nnapi.testing.survey import ask, find_limits, survey_device
+
+REFERENCE = device("nnapi-reference").driver
+BYTES = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "limits"),
+    [
+        (OperationCode.CONV_2D, "input", OperandLimits(BYTES)),
+        (OperationCode.RELU, "input", OperandLimits(ranks=(2, 4))),
+        (OperationCode.RELU, "input", OperandLimits((OperandCode.TENSOR_FLOAT32,), ranks=(2, 4))),
+        (OperationCode.TRANSPOSE, "perm", OperandLimits(constant=True)),
+        (OperationCode.IF, "", ANYTHING),
+    ],
+)
+def test_limits_are_found(code: OperationCode, name: str, limits: OperandLimits) -> None:
+    operands = {name: limits} if name else {}
+    arithmetic = {each: OperationLimits() for each in (OperationCode.ADD, OperationCode.SUB, OperationCode.MUL)}
+    profile = Profile("phone", operations={**arithmetic, code: OperationLimits(operands=operands)})
+    found = find_limits(ask(Device(make_driver(profile, [REFERENCE])), REGISTRY[code]))
+    assert found is not None
+    assert found.operands.get(name, ANYTHING) == limits
+
+
+def test_what_is_never_taken_is_none_of_its_operations() -> None:
+    profile = Profile("phone", operations={OperationCode.ABS: OperationLimits()})
+    phone = Device(make_driver(profile, [REFERENCE]))
+    asked = [REGISTRY[OperationCode.ABS], REGISTRY[OperationCode.NEG]]
+    names: list[str] = []
+    found = survey_device(phone, asked, 8, told=names.append)
+    assert found.operations == {OperationCode.ABS: OperationLimits()}
+    assert names == ["ABS", "NEG"]
+
+
+def test_a_level_is_no_limit_of_types() -> None:
+    """RELU is asked about with TENSOR_QUANT8_ASYMM_SIGNED, of level 4, which a device of level 3 does not know."""
+    old = Device(Limited(REFERENCE, "old", feature_level=3))
+    answers = ask(old, REGISTRY[OperationCode.RELU])
+    assert answers
+    assert all(answer.taken for answer in answers)
+    assert find_limits(answers) == OperationLimits()
+
+
+def test_what_a_device_says_of_itself_is_kept() -> None:
+    declared = Capabilities(Performance(0.5, 2.0))
+    phone = Device(Limited(REFERENCE, "phone", declared=declared, feature_level=4, version="7"))
+    found = survey_device(phone, [])
+    assert (found.name, found.version, found.feature_level) == ("phone-profile", "7", 4)
+    assert found.capabilities == declared
+    assert found.source == "what phone 7 answered when it was asked"
