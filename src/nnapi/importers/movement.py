@@ -36,20 +36,20 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
 
 def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None = None) -> Value:
     """Values joined along an axis."""
+    shape = list(values[0].shape)
+    shape[axis] = sum(value.shape[axis] for value in values)
     if to is None:
-        shape = list(values[0].shape)
-        shape[axis] = sum(value.shape[axis] for value in values)
         to = node.temporary(values[0].type.with_dimensions(shape), "joined")
     if values[0].type.code != INT32:
         return node.emit(OperationCode.CONCATENATION, *values, node.i32(axis), to=to)
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     widths = [node.static_shape_of(value)[axis] for value in values]
     width = math.gcd(*widths)
     expressible(sum(widths) // width <= MOST_PIECES, "NNAPI joins no int32, and the pieces are too many")
-    pieces = [piece for value in values for piece in split(node, value, axis, value.shape[axis] // width)]
-    shape = list(values[0].shape)
-    shape[axis] = sum(widths)
-    stacked = (*shape[:axis], len(pieces), width, *shape[axis + 1 :])
-    whole = node.apply(OperationCode.PACK, node.i32(axis), *pieces, shape=stacked, type=values[0].type)
+    values = [node.reshape(value, (outer, size, inner)) for value, size in zip(values, widths, strict=True)]
+    pieces = [piece for value in values for piece in split(node, value, 1, value.shape[1] // width)]
+    stacked = (outer, len(pieces), width, inner)
+    whole = node.apply(OperationCode.PACK, node.i32(1), *pieces, shape=stacked, type=values[0].type)
     return node.reshape(whole, shape, to=to)
 
 

@@ -221,3 +221,35 @@ def test_products_of_all_before(exclusive: int, reverse: int) -> None:
         content = made([node], {"a": np.array(axis)}, X, opset=26)
         (theirs,) = ReferenceEvaluator(onnx.load_from_string(content)).run(None, {"x": X})
         np.testing.assert_allclose(computed(nnapi.load(content)), np.asarray(theirs), 1e-5)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("is_aligned", [0, 1])
+def test_images_are_sampled_at_computed_places_as_onnx_runtime_does(mode: str, padding: str, is_aligned: int) -> None:
+    """Several images of several channels, also of one row, at places far outside too."""
+    ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    node = helper.make_node("GridSample", ["i", "x"], ["y"], mode=mode, padding_mode=padding, align_corners=is_aligned)
+    grid = np.random.default_rng(6).uniform(-2.6, 2.6, (2, 6, 7, 2)).astype(np.float32)
+    for image in (X, X[:, :, :1]) if padding != "reflection" else (X,):
+        content = made([node], {"i": image}, grid, TensorProto.FLOAT, opset=16)
+        (theirs,) = ort.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"x": grid})
+        np.testing.assert_allclose(computed(nnapi.load(content), grid), theirs, 1e-4, 2e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 2, 3])
+def test_integers_of_four_axes_are_padded_and_joined(axis: int) -> None:
+    x, pads = (10 * X).astype(np.int32), np.zeros((2, 4), np.int64)
+    pads[:, axis] = 1, 2
+    node = helper.make_node("Pad", ["x", "p"], ["y"])
+    found = computed(loaded([node], {"p": pads.reshape(-1)}, x=x), x)
+    np.testing.assert_array_equal(found, np.pad(x, pads.T))
+
+
+def test_what_is_sampled_is_an_image_of_numbers_that_mix() -> None:
+    node = helper.make_node("GridSample", ["x", "g"], ["y"], mode="bilinear")
+    for x, why in ((X[..., None], "rank 5"), (X.astype(np.int32), "mixes no integers")):
+        grid = np.zeros((2, 6, 7, 2), np.float32)
+        with pytest.raises(UnsupportedOperationsError, match=why):
+            loaded([node], {"g": grid}, x=x)

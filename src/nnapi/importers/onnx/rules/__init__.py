@@ -55,6 +55,7 @@ FAMILIES = {
     "ReduceSumSquare CumSum CumProd",
     "scatter": "Scatter ScatterElements ScatterND",
     "resizing": "Resize Upsample",
+    "sampling": "GridSample",
     "shape": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
     "ReverseSequence",
 }

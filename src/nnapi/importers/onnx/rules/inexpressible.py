@@ -15,7 +15,7 @@ BY_REASON = {
     "NNAPI models do not learn": "Adagrad Adam Gradient Momentum",
     "NNAPI's suppression of boxes gives boxes, not their indices": "NonMaxSuppression",
     "NNAPI decodes no pictures": "ImageDecoder",
-    "NNAPI samples images on grids only": "DeformConv GridSample",
+    "NNAPI samples images on grids only": "DeformConv",
 }
 
 REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds.split()}
