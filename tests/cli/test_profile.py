@@ -1,14 +1,17 @@
 """Commands that work for a device that is not here."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from nnapi.cli import app
+from nnapi.cli import app, check_random
 from nnapi.cli.profile import add_profile
+from nnapi.testing import conformance
+from nnapi.testing.random.session import Report
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 PROFILE = """
@@ -60,12 +63,36 @@ def test_run_is_run_so(phone: Path) -> None:
     assert told["runs"][0]["outputs"] == alone["runs"][0]["outputs"]
 
 
-def test_check_is_run_so_and_in_processes_of_its_own(phone: Path) -> None:
-    arguments = ("check", "--filter", "add_*", "--variants", "plain", "--profile", phone)
-    for more in ((), ("--device", "nnapi-reference")):
-        result = call(*arguments, *more)
-        assert result.exit_code == 0, result.output
-        assert "nothing failed" in result.stdout
+def test_check_is_run_so(phone: Path) -> None:
+    result = call("check", "--filter", "add_*", "--variants", "plain", "--profile", phone)
+    assert result.exit_code == 0, result.output
+    assert "nothing failed" in result.stdout
+
+
+def test_processes_of_a_check_are_told_the_name_that_they_know(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def run_in_processes(corpus: Any, entries: Any, jobs: int, chunk: Any) -> Iterator[Any]:
+        asked.append(chunk.args[2])
+        return iter(())
+
+    monkeypatch.setattr(conformance, "_run_in_processes", run_in_processes)
+    assert call("check", "--filter", "add_*", "--jobs", 2, "--profile", phone).exit_code == 0
+    assert asked == [[str(phone), "nnapi-reference"]]
+
+
+def test_random_models_are_judged_by_the_name_that_other_processes_know(
+    phone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def run(name: str, seed: int, *_: object, **__: object) -> Report:
+        names.append(name)
+        return Report(seed, name)
+
+    monkeypatch.setattr(check_random, "run", run)
+    assert call("check", "--random", "--seconds", 0, "--profile", phone).exit_code == 0
+    assert names == [str(phone), "nnapi-reference"]
 
 
 def test_bench_has_a_row_for_it(phone: Path, tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def check_random(
     if values not in VALUES:
         raise Mistake(f"no values are called {values}; there are: {', '.join(VALUES)}")
     only = _operations(operation)
-    chosen = [find(name).name for name in names] if names else [each.name for each in all_devices()]
+    for name in names or ():
+        find(name)
+    chosen = names or [each.name for each in all_devices()]
     seed = secrets.randbelow(2**32) if seed is None else seed
     out = console()
     reports = []

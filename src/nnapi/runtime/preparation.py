@@ -64,10 +64,11 @@ def _prepare_on_devices(
     """The walk of every compilation: recall what the cache has, else what was chosen before, else choose; then store.
 
     A device that claims an operation and then fails to prepare it is not asked for it again: the model is planned anew.
+    Nothing is recalled or stored where a device stands for another: what its file says may have changed.
     """
     measured = all(device.is_measured for device in devices)
     compares = measured and tunes() and options.preference != PreferenceCode.PREFER_LOW_POWER
-    kept = None if cache is None else KeptPlans(cache, model, devices, options, compares)
+    kept = None if cache is None or not measured else KeptPlans(cache, model, devices, options, compares)
 
     if kept is not None and (found := kept.recall()):
         plan, device, prepared = found

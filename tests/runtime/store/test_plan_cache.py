@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Compilation, Device, Model, PreferenceCode, compile, device
+from nnapi import Compilation, Device, Model, OperationCode, PreferenceCode, compile, device
 from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
+from nnapi.drivers.profiles.driver import make_driver
+from nnapi.drivers.profiles.profile import OperationLimits, Profile
 from nnapi.runtime.settings import settings
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.entry import list_entries, read_entry
@@ -75,6 +77,18 @@ def test_what_a_plan_depends_on(change: dict[str, object], tmp_path: Path) -> No
     drivers = [Asked(*name) for name in names]
     with_cache(tmp_path, sooner(drivers[0]), drivers[1], **change)  # type: ignore[arg-type]
     assert [driver.asked for driver in drivers] == [1, 1]
+
+
+def test_nothing_is_recalled_beside_a_device_that_stands_for_another(tmp_path: Path) -> None:
+    """Between the two compilations its profile has changed, of which neither its name nor its version tells."""
+    fast, other = (Capabilities(Performance(t, t), launch_seconds=0, seconds_per_byte=0) for t in (1e-3, 0.5))
+    for operations, expected in (({}, "slow"), ({OperationCode.MUL: OperationLimits()}, "phone")):
+        profile = Profile("phone", capabilities=fast, operations=operations)
+        phone = Device(make_driver(profile, [REFERENCE.driver]))
+        slow = Asked()
+        slow.capabilities = lambda: other  # type: ignore[method-assign]
+        made = compile(doubled(), [phone, Device(slow), REFERENCE], cache=(tmp_path, TOKEN))
+        assert [decision.chosen for decision in made.plan.decisions] == [expected]
 
 
 def test_a_plan_of_another_model_is_not_taken(tmp_path: Path) -> None:

@@ -60,6 +60,18 @@ def test_failures_are_shrunk_and_written(tmp_path: Path, monkeypatch: pytest.Mon
         assert failure.example.inputs[0].size == 1
 
 
+def test_failures_of_a_profiles_device_are_written_into_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = spoilt(3)
+    monkeypatch.setattr(Child, "judge", lambda self, example: judge(example, device))
+    report = run("profiles/phone.toml", 5, 600, only=RELU, cases=2, folder=tmp_path)
+    assert report.failures
+    for failure in report.failures:
+        assert failure.file.parent == tmp_path
+        assert failure.file.name.startswith("phone.toml_random_5_")
+
+
 def test_a_failure_that_recurs_is_made_small_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = []
     monkeypatch.setattr(session, "shrink", lambda example, fails, limit: limits.append(limit) or example)

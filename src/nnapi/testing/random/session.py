@@ -138,7 +138,7 @@ def _failure(
     file = None
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{child.device}_{smallest.name}.npz"
+        file = folder / f"{Path(child.device).name}_{smallest.name}.npz"  # a profile's device is named by its path
         write(file, [smallest])
     return Failure(seed, number, child.device, latest.operation, latest.reason, smallest, file, found)
 
