@@ -36,14 +36,16 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
 
 def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None = None) -> Value:
     """Values joined along an axis."""
-    shape = list(values[0].shape)
-    shape[axis] = sum(value.shape[axis] for value in values)
     if to is None:
+        shape = list(values[0].shape)
+        shape[axis] = sum(value.shape[axis] for value in values)
         to = node.temporary(values[0].type.with_dimensions(shape), "joined")
     if values[0].type.code != INT32:
         return node.emit(OperationCode.CONCATENATION, *values, node.i32(axis), to=to)
-    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     widths = [node.static_shape_of(value)[axis] for value in values]
+    shape = list(values[0].shape)
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    shape[axis] = sum(widths)
     width = math.gcd(*widths)
     expressible(sum(widths) // width <= MOST_PIECES, "NNAPI joins no int32, and the pieces are too many")
     values = [node.reshape(value, (outer, size, inner)) for value, size in zip(values, widths, strict=True)]
