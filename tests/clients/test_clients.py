@@ -86,6 +86,7 @@ def test_sections_come_out_in_a_trace(tmp_path: Path) -> None:
     assert sum(event["name"] == "check" for event in events) == 3
 
 
+@pytest.mark.slow
 def test_sanitizers(tmp_path: Path) -> None:
     try:
         programs = [compiled(program, tmp_path, *SANITIZERS) for program in PROGRAMS]
