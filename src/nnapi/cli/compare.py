@@ -115,5 +115,5 @@ def _table(steps: Sequence[Step]) -> Any:
 def _say(distance: Distance | None) -> tuple[str, str]:
     if distance is None:
         return "", ""
-    unit = " codes" if distance.in_codes else ""
+    unit = "" if not distance.in_codes else " code" if distance.largest == 1 else " codes"
     return f"{distance.largest:.3g}{unit}", "" if distance.decibels is None else f"{distance.decibels:.1f}"
