@@ -11,7 +11,10 @@ static void (*revive)(void);
 
 static void nnapi_bridge_say(const char *text) { snprintf(message(), MESSAGE_SIZE, "%s", text); }
 
-static void nnapi_bridge_revive(void) { revive(); }
+/* Where Python code has imported the library's side by itself, nobody has joined. */
+static void nnapi_bridge_revive(void) {
+    if (revive) revive();
+}
 
 static const char *boot(const char *executable) {
     PyPreConfig before;

@@ -117,6 +117,13 @@ def test_child_that_python_has_forked_goes_on() -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+def test_a_fork_where_no_client_has_come() -> None:
+    """The functions of the library can be imported by themselves, as tools do."""
+    program = "import nnapi.capi.library, os\nif os.fork(): print(os.wait()[1])"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 def test_failing_calls_of_threads_keep_their_own_reasons() -> None:
     def reason(name: str) -> str:
         getattr(client.library(), name)(None)

@@ -54,7 +54,7 @@ def test_client(program: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert bool(done.stderr) == (program in FAILING), done.stderr
-    assert all(line.startswith("nnapi: ") for line in done.stderr.splitlines())
+    assert all(line.startswith("nnapi: ") for line in done.stderr.splitlines()), done.stderr
 
 
 def test_cache_is_written_and_read(tmp_path: Path) -> None:

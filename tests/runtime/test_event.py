@@ -6,6 +6,8 @@ import itertools
 import os
 import resource
 import select
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -270,3 +272,16 @@ def test_no_descriptor_is_an_error_with_a_message() -> None:
                 FenceEvent(0)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_fence_can_be_signalled_while_the_process_ends() -> None:
+    program = """
+import atexit, threading
+gate, events = threading.Event(), []
+@atexit.register
+def signal_last(): gate.set(); events[0].wait()
+import nnapi
+events.append(nnapi.Event(gate.wait, fenced=True))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

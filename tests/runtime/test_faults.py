@@ -6,6 +6,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,8 @@ def test_nothing_leaks(fault: Fault | None, way: Way, monkeypatch: pytest.Monkey
             marks.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    assert marks[1] - marks[0] < 4000  # 40 bytes an execution would show
+    # 40 bytes an execution would show in every hundred; a table of the interpreter that grows shows in one of them.
+    assert min(later - earlier for earlier, later in pairwise(marks)) < 4000
     assert resources()[1] <= threads + 3  # those that wait for work are kept
 
 

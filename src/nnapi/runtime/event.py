@@ -69,9 +69,9 @@ class Event:
 
     def _signal(self) -> None:
         self._call_listeners()
-        self._done.set()
         if self._fence is not None:
             self._fence.signal()
+        self._done.set()
         self._call_listeners()  # those who came meanwhile
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
@@ -136,13 +136,18 @@ def _duplicate(fd: int) -> int:
         return os.dup(fd)
 
 
+def _close_with(owner: object, fd: int) -> None:
+    """Close a descriptor with its owner, but not at the end of the process: threads may still signal then."""
+    weakref.finalize(owner, os.close, fd).atexit = False
+
+
 class _Fence:
     """A descriptor of our own that becomes readable once and stays so."""
 
     def __init__(self) -> None:
         with translate_errors("no descriptor for the fence"):
             self.fd = os.eventfd(0, os.EFD_CLOEXEC)
-        weakref.finalize(self, os.close, self.fd)
+        _close_with(self, self.fd)
 
     def signal(self) -> None:
         os.eventfd_write(self.fd, 1)
@@ -159,7 +164,7 @@ class FenceEvent(Event):
                 if getattr(error, "errno", errno.EBADF) != errno.EBADF:
                     raise
                 raise BadDataError(f"{what}: {error}") from None
-        weakref.finalize(self, os.close, self._fd)
+        _close_with(self, self._fd)
 
     def _poll(self, milliseconds: int | None) -> int:
         poll = select.poll()
