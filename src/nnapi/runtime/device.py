@@ -240,7 +240,7 @@ def _make_profiled(path: str) -> Device:
     from nnapi.drivers.profiles.reading import read_profile
 
     profile = read_profile(path)
-    if profile.name in {device.name for device in devices()}:
+    if profile.name in {each.name for each in devices()}:
         raise BadDataError(f"{path}: name is {profile.name!r}, which is a device of this machine")
     try:
         computing = [device(each).driver for each in (profile.computed_by, REFERENCE) if each]
