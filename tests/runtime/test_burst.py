@@ -7,8 +7,10 @@ import pytest
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor
 from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
-from nnapi.errors import BadStateError, OpFailedError, need
+from nnapi.errors import BadDataError, BadStateError, OpFailedError, need
+from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
+from nnapi.trace import spans
 from tests.runtime.device_cases import GIVEN, Scripted, as_it_is, chain, chained
 
 
@@ -98,10 +100,10 @@ def test_open_dimensions_on_the_engine() -> None:
     assert compilation.run(GIVEN)[0].tolist() == abs(GIVEN).tolist()
 
 
-def test_a_bound_run_reads_what_its_arrays_hold_by_then() -> None:
-    array = GIVEN.copy()
+def test_a_bound_run_reads_what_its_memory_holds_by_then() -> None:
     with compile(chain(), "nnapi-reference").burst() as burst:
-        run = burst.bind(array)
+        (array,), run = burst.bind(GIVEN.shape)
+        array[...] = GIVEN
         np.testing.assert_array_equal(run()[0], chained())
         array[...] = 7
         assert (run()[0] == 7).all()
@@ -123,4 +125,49 @@ def test_a_bound_run_whose_direct_way_fails_goes_the_general_way() -> None:
         raise OpFailedError("not this way")
 
     burst = compile(chain(), Device(Failing(as_it_is, "failing"))).burst()
-    np.testing.assert_array_equal(burst.bind(GIVEN)()[0], chained())
+    (array,), run = burst.bind(GIVEN.shape)
+    array[...] = GIVEN
+    np.testing.assert_array_equal(run()[0], chained())
+
+
+def test_memory_of_other_shapes_than_the_model_s_is_not_bound() -> None:
+    burst = compile(chain(), "nnapi-reference").burst()
+    with pytest.raises(BadDataError, match=r"cannot take an array of shape \[3\]"):
+        burst.bind((3,))
+    with pytest.raises(BadDataError, match="takes 1 inputs, got 2"):
+        burst.bind(GIVEN.shape, GIVEN.shape)
+
+
+def bind_on_the_engine(unsigned: bool) -> tuple[Compilation, Burst]:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
+    b = Builder()
+    pair = tensor("uint8", (2, 2), 0.5, 128) if unsigned else tensor("float32", (2, 2))
+    x = b.input(pair)
+    b.output(b.add(x, x, out=pair))
+    from nnapi.drivers.xnnpack import XnnpackDriver
+
+    compilation = compile(b.finish(), Device(XnnpackDriver()))
+    return compilation, compilation.burst()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("unsigned", [False, True])
+def test_bound_memory_keeps_what_runs_read(unsigned: bool) -> None:
+    compilation, burst = bind_on_the_engine(unsigned)
+    (array,), run = burst.bind((2, 2))
+    assert not array.any()
+    array[...] = [[130, 140], [150, 129]] if unsigned else [[1, 2], [3, 4]]
+    before = array.copy()
+    for _ in range(2):
+        np.testing.assert_array_equal(run()[0], compilation.run(before)[0])
+        np.testing.assert_array_equal(array, before)
+    with spans.recording():
+        np.testing.assert_array_equal(run()[0], compilation.run(before)[0])
+
+
+@pytest.mark.engine
+def test_bound_memory_is_the_engine_s_own_where_codes_are_the_same() -> None:
+    _, burst = bind_on_the_engine(False)
+    assert not burst.bind((2, 2)).inputs[0].flags.owndata
+    burst.close()
+    assert burst.bind((2, 2)).inputs[0].flags.owndata, "what the engine has is another's by then"

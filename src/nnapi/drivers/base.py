@@ -32,6 +32,8 @@ __all__ = [
     "REFERENCE",
     "Allocates",
     "Attribute",
+    "Binds",
+    "Bound",
     "Buffer",
     "CacheEntry",
     "Caches",
@@ -205,6 +207,28 @@ class Direct(Protocol):
 
         It takes arrays of the inputs' storage types, none omitted, and knows no time limit and no trace. Whatever it
         raises, the caller repeats the run by :meth:`Prepared.execute`, which says what is wrong.
+        """
+        ...
+
+
+class Bound(NamedTuple):
+    """Memory of a device for the inputs of runs, and the run of what it holds by then.
+
+    A run leaves the inputs as they are; what it gives is valid until the next one.
+    """
+
+    inputs: list[Array]
+    run: Callable[[], list[Array]]
+
+
+@runtime_checkable
+class Binds(Protocol):
+    """What a session (:class:`Sessions`) adds whose memory callers may write to, so that no run copies anything."""
+
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        """The memory for inputs of those shapes, none omitted, in their storage types; None where there is none.
+
+        Its run is as one of :meth:`Direct.direct`.
         """
         ...
 

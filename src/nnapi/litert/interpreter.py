@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return view
 
     def invoke(self) -> None:
-        if sys.getrefcount(self._lease) > FREE:
+        if getrefcount(self._lease) > FREE:
             self._ensure_safe()
         graph = self._main.graph
         if graph is None:
@@ -158,7 +158,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return self._main.graph.explain()
 
     def _safe_to_run(self) -> bool:
-        return sys.getrefcount(self._lease) <= FREE
+        return getrefcount(self._lease) <= FREE
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
         details: dict[str, Any] = super()._get_tensor_details(tensor_index, subgraph_index)

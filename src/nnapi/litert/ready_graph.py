@@ -56,18 +56,23 @@ class ReadyGraph:
         states: Sequence[Tensor] = (),
     ) -> None:
         self.compilation = compilation
-        self.inputs: dict[int, Array] = {tensor.number: np.zeros(tensor.shape, tensor.dtype) for tensor in inputs}
         self.places = {tensor.number: place for place, tensor in enumerate(outputs)}
         self.results: list[Array] = [np.zeros(tensor.shape, tensor.dtype) for tensor in outputs]
-        self._states = [np.full(tensor.shape, tensor.zero_point, tensor.dtype) for tensor in states]
-        self._zero_points = [tensor.zero_point for tensor in states]
         self._burst = compilation.burst(borrow=True)
-        self.run = self._resolve(outputs)
+        taken = [*{tensor.number: tensor for tensor in inputs}.values(), *states]
+        memory, self._run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken))
+        described = [_describe_memory(*each) for each in zip(memory, taken, strict=True)]
+        count = len(taken) - len(states)
+        numbers = [tensor.number for tensor in taken[:count]]
+        self.inputs: dict[int, Array] = dict(zip(numbers, described[:count], strict=True))
+        self._states = [*zip(described[count:], states, strict=True)]
+        self.reset()
+        self.run = self._resolve(memory, outputs)
 
     def reset(self) -> None:
         """Let variables begin anew."""
-        for state, zero_point in zip(self._states, self._zero_points, strict=True):
-            state.fill(zero_point)
+        for state, tensor in self._states:
+            state.fill(tensor.zero_point)
 
     def explain(self) -> str:
         return self.compilation.explain()
@@ -76,34 +81,32 @@ class ReadyGraph:
         self._burst.close()
         self.compilation.close()
 
-    def _resolve(self, outputs: Sequence[Tensor]) -> Callable[[], list[Array]]:
+    def _resolve(self, memory: Sequence[Array], outputs: Sequence[Tensor]) -> Callable[[], list[Array]]:
         """The run as one call: the burst's own, where both sides store the same."""
-        arrays = [_as_stored(array) for array in self.inputs.values()]
-        run = self._burst.bind(*arrays, *self._states)
-        is_same = not self._states and all(
+        ends = zip(self.inputs.values(), memory, strict=False)
+        wide = [(array, narrow) for array, narrow in ends if array.dtype == np.int64]
+        is_same = all(
             tensor.shape and tensor.dtype not in (np.dtype(np.int64), np.dtype(np.bool_)) for tensor in outputs
         )
-        wide = [(array, to) for array, to in zip(self.inputs.values(), arrays, strict=True) if array.dtype == np.int64]
-        return run if is_same and not wide else partial(self._run_otherwise, run, wide, outputs)
+        if is_same and not wide and not self._states:
+            return self._run_stored
+        return partial(self._run_otherwise, wide, outputs)
 
-    def _run_otherwise(
-        self, run: Callable[[], list[Array]], wide: Sequence[tuple[Array, Array]], outputs: Sequence[Tensor]
-    ) -> list[Array]:
+    def _run_otherwise(self, wide: Sequence[tuple[Array, Array]], outputs: Sequence[Tensor]) -> list[Array]:
         for array, narrow in wide:
             np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
             need(np.array_equal(narrow.reshape(array.shape), array), "an input exceeds 32 bits", BadDataError)
-        results = run()
-        for state, after in zip(self._states, results[len(outputs) :], strict=True):
+        results = self._run_stored()
+        for (state, _), after in zip(self._states, results[len(outputs) :], strict=True):
             state[...] = after
         return [_as_described(result, tensor) for result, tensor in zip(results, outputs, strict=False)]
 
 
-def _as_stored(array: Array) -> Array:
-    """The array that NNAPI is given for one of LiteRT's: its own memory, but for 64 bits."""
-    if array.dtype == np.int64:
-        return np.zeros(array.shape or (1,), np.int32)
-    stored = array.view(np.uint8) if array.dtype == np.bool_ else array
-    return stored if stored.shape else stored.reshape(1)
+def _describe_memory(memory: Array, tensor: Tensor) -> Array:
+    """The memory that NNAPI reads as LiteRT describes the tensor; memory of its own for 64 bits."""
+    if tensor.dtype == np.int64:
+        return np.zeros(tensor.shape, tensor.dtype)
+    return memory.view(tensor.dtype).reshape(tensor.shape)
 
 
 def _as_described(result: Array, tensor: Tensor) -> Array:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
-from nnapi.drivers.base import Prepared, Request
-from nnapi.errors import BadStateError, UnexpectedNullError, need
+import numpy as np
+
+from nnapi.drivers.base import Bound, Prepared, Request
+from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.model import Model
-from nnapi.model.operand import Array
-from nnapi.runtime.executors.executors import execute, find_direct, open_session
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.executors.executors import execute, find_bound, find_direct, open_session
 from nnapi.runtime.executors.fast_path import is_open, shortcut
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
@@ -71,12 +74,17 @@ class Burst:
         finally:
             self._lock.release()
 
-    def bind(self, *inputs: Any) -> Callable[[], list[Array]]:
-        """The run of these inputs as one function: each call reads what the arrays hold by then."""
+    def bind(self, *shapes: Shape) -> Bound:
+        """Memory for inputs of those shapes, the device's own where it gives any, and the run of what it holds by then.
+
+        What a run gives is valid until the next one, the memory until the burst is closed.
+        """
+        bound = find_bound(self._prepared, shapes)
+        inputs = bound.inputs if bound else _make_zeros(self._model, shapes)
         arrays = check_inputs(self._model, inputs)
-        request = Request(arrays, borrow=self._borrow)
-        shapes = [() if array is None else array.shape for array in arrays]
-        infer = find_direct(self._prepared, shapes, self._borrow) if all(shapes) else None
+        direct = None if bound or not all(shapes) else find_direct(self._prepared, shapes, True)
+        compute = bound.run if bound else direct and partial(direct, inputs)
+        request = Request(arrays, borrow=True)
         take, release = self._lock.acquire, self._lock.release
 
         def run() -> list[Array]:
@@ -85,16 +93,16 @@ class Burst:
             try:
                 if spans.active:
                     return self._run_traced(inputs)
-                if infer is not None and not self._is_closed:
+                if compute and not self._is_closed:
                     try:
-                        return infer(arrays)  # type: ignore[arg-type]  # none is omitted
+                        return compute()
                     except Exception as error:
                         log.debug("run again, the general way: %s", error)
                 return list(execute(self._prepared, request).outputs)
             finally:
                 release()
 
-        return run
+        return Bound(inputs, run)
 
     @COMPUTE
     def _run_traced(self, inputs: Sequence[Any]) -> list[Array]:
@@ -122,3 +130,13 @@ class Burst:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _make_zeros(model: Model, shapes: Sequence[Shape]) -> list[Array]:
+    need(
+        len(shapes) == len(model.inputs),
+        f"{model.name} takes {len(model.inputs)} inputs, got {len(shapes)}",
+        BadDataError,
+    )
+    types = [model.operands[index].type for index in model.inputs]
+    return [np.zeros(shape, type.dtype) for shape, type in zip(shapes, types, strict=True)]

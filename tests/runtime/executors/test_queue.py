@@ -59,6 +59,26 @@ def test_a_high_priority_overtakes_queued_low_ones() -> None:
     assert gate.order == [0, 4, 5, 3, 1, 2, 6]
 
 
+def test_a_function_that_waits_for_its_turn() -> None:
+    turnstile, ran = Turnstile(1), []
+    run = turnstile.in_turn(lambda: ran.append(len(turnstile._free)), MEDIUM)
+    run()
+    with turnstile.turn(MEDIUM):
+        waiting = [threading.Thread(target=run) for _ in range(2)]
+        for thread in waiting:
+            thread.start()
+        eventually(lambda: len(turnstile._waiting) == 2)
+        assert len(ran) == 1
+    for thread in waiting:
+        thread.join()
+    assert ran == [0, 0, 0], "one at a time"
+
+    with pytest.raises(ZeroDivisionError):
+        turnstile.in_turn(lambda: 1 // 0, MEDIUM)()
+    run()
+    assert len(ran) == 4, "the place was given back"
+
+
 def test_as_many_at_once_as_there_is_room() -> None:
     gate = Gate(room=2)
     events = [gate.start(0, MEDIUM), gate.start(1, MEDIUM)]

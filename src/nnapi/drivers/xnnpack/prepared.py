@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from nnapi.drivers.base import Inference, Outcome, Request
+from nnapi.drivers.base import Bound, Inference, Outcome, Request
 from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
@@ -78,6 +78,9 @@ class Session:
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         instance = self._instance
         return None if instance is None else instance.borrowing if borrow else instance.direct
+
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        return None if self._instance is None else self._instance.bind(shapes)
 
     def close(self) -> None:
         instance, self._instance = self._instance, None

@@ -15,6 +15,7 @@ import numpy as np
 
 from nnapi.codes import PriorityCode
 from nnapi.drivers.base import (
+    Bound,
     DriverDiedError,
     Inference,
     LoopTimeoutError,
@@ -179,6 +180,10 @@ class Fallback:
         """The first one's: a run that fails is repeated by :meth:`execute`, which falls back."""
         return find_direct(self._first, shapes, borrow)
 
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        """As :meth:`direct`."""
+        return find_bound(self._first, shapes)
+
     def close(self) -> None:
         self._first.close()
         if self._second is not None:
@@ -253,6 +258,11 @@ class OnDevice:
 
         return run
 
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        """As :meth:`direct`."""
+        bound = None if self._deaths else find_bound(self._prepared, shapes)
+        return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority))
+
     def close(self) -> None:
         self._prepared.close()
 
@@ -298,3 +308,9 @@ def find_direct(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> In
     """The shorter way to run, where there is one."""
     direct = getattr(prepared, "direct", None)  # isinstance of a protocol takes longer than some models
     return None if direct is None else direct(shapes, borrow)
+
+
+def find_bound(prepared: Prepared, shapes: Sequence[Shape]) -> Bound | None:
+    """The device's memory for inputs, where it has any."""
+    bind = getattr(prepared, "bind", None)
+    return None if bind is None else bind(shapes)

@@ -6,11 +6,14 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from nnapi.codes import PriorityCode
 from nnapi.errors import MissedDeadlinePersistentError
+
+T = TypeVar("T")
 
 
 class Turnstile:
@@ -48,6 +51,28 @@ class Turnstile:
         if self._waiting:  # whoever begins to wait from now on sees the free place
             with self._lock:
                 self._call()
+
+    def in_turn(self, run: Callable[[], T], priority: PriorityCode) -> Callable[[], T]:
+        """A function that runs when a place is free: :meth:`turn` without its calls, for what takes microseconds."""
+        pop, append, waiting = self._free.pop, self._free.append, self._waiting
+
+        def wait_and_run() -> T:
+            try:
+                if waiting:
+                    self._wait(priority, None)
+                else:
+                    pop()
+            except IndexError:
+                self._wait(priority, None)
+            try:
+                return run()
+            finally:
+                append(None)
+                if waiting:
+                    with self._lock:
+                        self._call()
+
+        return wait_and_run
 
     def _wait(self, priority: PriorityCode, deadline: int | None) -> None:
         called = threading.Event()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from nnapi.drivers.base import Inference
+from nnapi.drivers.base import Bound, Inference
 from nnapi.drivers.xnnpack.engine.profiler import Engine
 from nnapi.drivers.xnnpack.engine.quiet import hide_greeting
 from nnapi.drivers.xnnpack.operators import facts
@@ -124,6 +124,29 @@ class Instance:
             return [get()]
 
         return one
+
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        """Its memory, where the caller's codes are the engine's, else other memory that each run takes over."""
+        if [view.shape for view, _ in self._inputs] != [*shapes]:
+            return None
+        inputs = [np.zeros_like(view) if flip else view for view, flip in self._inputs]
+        for array in inputs:
+            array.fill(0)
+        ends = zip(self._inputs, inputs, strict=True)
+        puts = [partial(np.bitwise_xor, array, FLIP, view) for (view, flip), array in ends if flip]
+        invoke, results = self._invoke, [view for view, _ in self._outputs]
+
+        def flipped() -> list[Array]:
+            for put in puts:
+                put()
+            invoke()
+            return self.borrow_results()
+
+        def same() -> list[Array]:
+            invoke()
+            return results
+
+        return Bound(inputs, flipped if any(self._program.flipped) else same)
 
     def results(self) -> list[Array]:
         """Copies of the outputs."""
