@@ -143,6 +143,19 @@ def test_everything_that_cannot_be_written_is_listed(suffix: str, reason: str, t
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+def test_a_reason_is_said_once(suffix: str, tmp_path: Path) -> None:
+    model = nnapi.Model("mine")
+    x = model.add_operand(nnapi.tensor("float32", (2, 3)), "x")
+    ranks = [model.add_operand(nnapi.OperandType(nnapi.OperandCode.INT32)) for _ in range(3)]
+    for rank in ranks:
+        model.add_operation(OperationCode.RANK, [x], [rank])
+    model.identify_inputs_and_outputs([x], ranks)
+    model.finish()
+    with pytest.raises(BadDataError, match=r": RANK ×3 \(#0, #1, #2\): [^;]*composition$"):
+        nnapi.export(model, tmp_path / f"ranks{suffix}")
+
+
 def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "onnx"]:
         monkeypatch.setitem(sys.modules, name, None)

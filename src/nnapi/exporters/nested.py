@@ -40,6 +40,19 @@ class NestingLowering(Lowering[V, C], Generic[V, C]):
         for index, type in zip(call.outputs, append(call, models, given), strict=True):
             self.types[index] = type
 
+    def say_refused(self) -> str:
+        """What cannot be written, each kind of operation with each reason once; empty where all can."""
+        groups: dict[tuple[str, str], list[int]] = {}
+        for call, verdict in zip(self.model.operations, self.verdicts, strict=True):
+            if not verdict.supported:
+                reason = verdict.reason.removeprefix(f"{call}: ")
+                groups.setdefault((call.name, reason), []).append(call.number)
+        parts = []
+        for (name, reason), numbers in groups.items():
+            count = f" ×{len(numbers)}" if len(numbers) > 1 else ""
+            parts.append(f"{name}{count} ({', '.join(f'#{number}' for number in sorted(numbers))}): {reason}")
+        return "; ".join(parts)
+
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
         """The types of operands that go into a nested model."""
         types = [self.types[index] for index in given]

@@ -68,6 +68,14 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for path, kind in ((tmp_path / "none" / "kept", FileNotFoundError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(kind) as caught, replace_file(path):
+            pass
+        assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_written_takes_its_place_whole(tmp_path: Path) -> None:
     path = tmp_path / "kept"
     path.write_bytes(b"old")

@@ -36,6 +36,6 @@ def write(model: Model, path: Path) -> None:
 
 def _lower(model: Model, shapes: Sequence[Shape] | None) -> Graph:
     conversion = Conversion(model, shapes).run()
-    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
-    need(not refused, f"{model.name} cannot be written as .onnx: {'; '.join(refused)}", BadDataError)
+    refused = conversion.say_refused()
+    need(not refused, f"{model.name} cannot be written as .onnx: {refused}", BadDataError)
     return conversion.finish()

@@ -102,9 +102,8 @@ class Conversion(NestingLowering[Value, Context]):
         inner = type(self)(model, [each.dimensions for each in types])
         inner.values.update(zip(model.inputs, values, strict=True))
         inner.run()
-        refused = [verdict.reason for verdict in inner.verdicts if not verdict.supported]
-        if refused:
-            raise Unsupported(f"{model.name}: {'; '.join(refused)}")
+        if refused := inner.say_refused():
+            raise Unsupported(f"{model.name}: {refused}")
         return inner
 
     def results(self) -> list[Value]:

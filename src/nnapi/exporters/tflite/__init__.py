@@ -49,8 +49,8 @@ def _sign(model: Model) -> Signature | None:
 
 def _lower(model: Model, shapes: Sequence[Shape] | None) -> Conversion:
     conversion = Conversion(model, shapes).run()
-    refused = [verdict.reason for verdict in conversion.verdicts if not verdict.supported]
-    need(not refused, f"{model.name} cannot be written as .tflite: {'; '.join(refused)}", BadDataError)
+    refused = conversion.say_refused()
+    need(not refused, f"{model.name} cannot be written as .tflite: {refused}", BadDataError)
     return conversion
 
 

@@ -133,9 +133,8 @@ class Conversion(NestingLowering[Tensor, Context]):
 
     def _lower_nested(self, model: Model, types: Sequence[OperandType]) -> Conversion:
         inner = Conversion(model, [each.dimensions for each in types], self.subgraphs).run()
-        refused = [verdict.reason for verdict in inner.verdicts if not verdict.supported]
-        if refused:
-            raise Unsupported(f"{model.name}: {'; '.join(refused)}")
+        if refused := inner.say_refused():
+            raise Unsupported(f"{model.name}: {refused}")
         return inner
 
     def _add(self, graph: Graph) -> int:

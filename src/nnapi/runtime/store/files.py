@@ -23,14 +23,16 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
     Whatever goes wrong, a full disk or an error in the block, the other stays as it is and nothing else is left.
     """
     temporary = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with open(descriptor, "wb") as file:
             yield file
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:
+            error.filename, error.filename2 = os.fspath(path), None  # nobody knows the other
         raise
 
 
