@@ -4,14 +4,18 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 
 import pytest
 
 from nnapi.drivers.isolated import channel as channel_module
+from nnapi.drivers.isolated import client_channel
 from nnapi.drivers.isolated.adaptive_spin import MISSES
 from nnapi.drivers.isolated.channel import ANSWER, ASLEEP, REQUEST, SIZE, Channel, bell
-from nnapi.drivers.isolated.protocol import shared_file
+from nnapi.drivers.isolated.client_channel import open_channel
+from nnapi.drivers.isolated.protocol import Body, receive, send, shared_file
+from tests.waiting import count_descriptors
 
 Channels = tuple[Channel, Channel]
 
@@ -141,3 +145,56 @@ def test_who_was_woken_is_given_longer(channels: Channels, monkeypatch: pytest.M
         assert application.wait(ANSWER, 0) == ()
         looked.append(next(clock) - 1000)
     assert looked == [channel_module.SPIN, channel_module.SPIN + channel_module.WAKING]
+
+
+@pytest.fixture
+def full() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection whose other side has read nothing of what it was told, and that side."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    with ours, theirs:
+        with suppress(BlockingIOError):
+            while True:
+                send(ours, {"kind": "release"})
+        yield ours, theirs
+
+
+def test_who_reads_late_has_not_died(
+    full: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = full
+    kinds: list[str] = []
+    tried = threading.Event()
+
+    def try_to_send(connection: socket.socket, body: Body, descriptors: Sequence[int]) -> None:
+        try:
+            send(connection, body, descriptors)
+        finally:
+            tried.set()
+
+    monkeypatch.setattr(client_channel, "send", try_to_send)
+
+    def read() -> None:
+        tried.wait()
+        while kinds[-1:] != ["channel"]:
+            message = receive(theirs)
+            assert message is not None
+            kinds.append(message.body["kind"])
+            message.close()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    with closing(open_channel(ours)):
+        reader.join()
+    assert kinds[:-1] == ["release"] * (len(kinds) - 1)
+
+
+def test_who_never_reads_is_not_waited_for(full: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = full
+    before = count_descriptors()
+    with pytest.raises(TimeoutError):
+        open_channel(ours, time.monotonic())
+    theirs.close()
+    with pytest.raises(ConnectionError):
+        open_channel(ours)
+    assert count_descriptors() <= before - 1

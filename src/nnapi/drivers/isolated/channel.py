@@ -126,7 +126,7 @@ class Channel:
         self._fence()
         try:
             while words[place] == old:
-                ready = self._poll.poll(_milliseconds(end))
+                ready = self._poll.poll(milliseconds(end))
                 if not ready:
                     return None
                 others = self._others(ready)
@@ -139,7 +139,7 @@ class Channel:
 
     def wait_for_message(self, end: float | None = None) -> Sequence[int] | None:
         """The descriptors that are ready, the bell aside; None at the ``end``."""
-        while ready := self._poll.poll(_milliseconds(end)):
+        while ready := self._poll.poll(milliseconds(end)):
             if others := self._others(ready):
                 return others
         return None
@@ -162,7 +162,8 @@ class Channel:
             os.close(self._other_bell)
 
 
-def _milliseconds(end: float | None) -> float | None:
+def milliseconds(end: float | None) -> float | None:
+    """How long :func:`select.poll` has to wait for that end."""
     return None if end is None else min(max(0.0, end - time.monotonic()) * 1e3, LONGEST)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 from typing import Any, NamedTuple
 
 from nnapi.drivers.isolated.arena import Arena
-from nnapi.drivers.isolated.channel import SIZE, Channel, bell
+from nnapi.drivers.isolated.channel import SIZE, Channel, bell, milliseconds
 from nnapi.drivers.isolated.protocol import send, shared_file
 from nnapi.model.operand import Array
 
@@ -33,18 +34,32 @@ class ClientChannel(Channel):
         """Whether it is of no use, or not before somebody has heard what it still has to say."""
 
 
-def open_channel(connection: socket.socket) -> ClientChannel:
-    """A new channel, of which the process at the other end is told; ConnectionError where it is gone."""
+def open_channel(connection: socket.socket, end: float | None = None) -> ClientChannel:
+    """A new channel, of which the process at the other end is told; ConnectionError where it is gone, TimeoutError
+    where it does not read until the ``end`` (seconds of the monotonic clock)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     page = shared_file(SIZE, "nnapi-channel")
     bells = bell(), bell()
     try:
-        send(connection, {"kind": "channel"}, [theirs.fileno(), page, *bells])
+        while True:
+            try:
+                send(connection, {"kind": "channel"}, [theirs.fileno(), page, *bells])
+                break
+            except BlockingIOError:
+                _wait_for_room(connection, end)
     except OSError as error:
         ours.close()
         for descriptor in (page, *bells):
             os.close(descriptor)
-        raise ConnectionError(str(error)) from None
+        raise error if isinstance(error, TimeoutError) else ConnectionError(str(error)) from None
     finally:
         theirs.close()
     return ClientChannel(ours, page, bells[1], bells[0])
+
+
+def _wait_for_room(connection: socket.socket, end: float | None) -> None:
+    """Return when the other side has read what filled the connection, or has gone."""
+    poll = select.poll()
+    poll.register(connection, select.POLLOUT)
+    if not poll.poll(milliseconds(end)):
+        raise TimeoutError("what it is told is not read")

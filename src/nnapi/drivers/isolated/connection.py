@@ -115,7 +115,9 @@ class Connection:
 
     def _new_channel(self) -> ClientChannel:
         try:
-            channel = open_channel(self._process.connection)
+            channel = open_channel(self._process.connection, self._patience_ends())
+        except TimeoutError:
+            raise self.end(f"it did not answer for {self._patience:g} s") from None
         except ConnectionError:
             raise self.note_death() from None
         process = self._process.descriptor
