@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import nnapi
 from nnapi.errors import BadDataError
+from nnapi.model.builder import Tensor
+from nnapi.model.operand import Shape
 from tests.disk_cases import full_disk
 from tests.importers.tflite.against_litert import Case, litert, random_array
 from tests.tflite_writer import T, const, f32, i32, s8, single, u8
@@ -71,6 +74,49 @@ def test_litert_computes_the_same_of_what_is_written(case: Case, tmp_path: Path)
     assert named(read) == named(given)
     for a, b in zip(read.operations, given.operations, strict=True):
         assert [read.operands[i].type for i in a.outputs] == [given.operands[i].type for i in b.outputs]
+
+
+def cast_integers(builder: nnapi.Builder, x: Tensor, y: Tensor) -> Tensor:
+    return builder.cast(builder.mul(x, y), out=nnapi.tensor("quant8_asymm", x.shape, 1.0))
+
+
+def multiply_turned(builder: nnapi.Builder, x: Tensor, y: Tensor) -> Tensor:
+    return builder.batch_matmul(x, y, True, True)
+
+
+def multiply(builder: nnapi.Builder, x: Tensor, y: Tensor) -> Tensor:
+    return builder.batch_matmul(x, y, False, False)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("make", "shapes"),
+    [
+        (cast_integers, [(2, 9), (2, 9)]),
+        (multiply, [(2, 3), (3, 4)]),
+        (multiply, [(2, 1, 3), (2, 3, 1)]),
+        (multiply_turned, [(2, 2, 3, 2), (2, 2, 4, 3)]),
+    ],
+)
+def test_integers_are_written_for_litert(make: Callable[..., Tensor], shapes: list[Shape], tmp_path: Path) -> None:
+    """TFLite's own operators drop what a byte cannot hold, and multiply no matrices of 32 bits."""
+    builder = nnapi.Builder()
+    builder.output(
+        make(builder, *(builder.input(nnapi.tensor("int32", shape), "xy"[i]) for i, shape in enumerate(shapes)))
+    )
+    model, path, rng = builder.finish(), tmp_path / "written.tflite", np.random.default_rng(3)
+    nnapi.export(model, path)
+    inputs = [rng.integers(-50, 50, shape).astype(np.int32) for shape in shapes]
+    expected = nnapi.compile(model, "nnapi-reference").run(*inputs)
+    for found in litert(path.read_bytes(), inputs), nnapi.compile(nnapi.load(path), "nnapi-reference").run(*inputs):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_long_product_of_integers_is_refused(tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    builder.output(multiply(builder, *(builder.input(nnapi.tensor("int32", each)) for each in ((2, 300), (300, 2)))))
+    with pytest.raises(BadDataError, match=r"BATCH_MATMUL \(#0\): its 300 products of integers are too many"):
+        nnapi.export(builder.finish(), tmp_path / "long.tflite")
 
 
 def test_an_open_batch_stays_open(tmp_path: Path) -> None:

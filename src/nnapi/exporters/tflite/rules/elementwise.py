@@ -127,8 +127,13 @@ def along_last_axis(context: Context, kind: str, input: Tensor, axis: int, **opt
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
+    """What a byte cannot hold is the nearest that it can; of integers TFLite drops the higher bits."""
     out = context.result()
     if input.same_codes(out):
         return context.reshape(input, out.shape, out)
     require("i8" not in (input.type, out.type), "TFLite casts signed bytes in another way")
+    if (input.type, out.type) == ("i32", "u8"):
+        limits = np.iinfo(np.uint8)
+        for kind, limit in (("MAXIMUM", limits.min), ("MINIMUM", limits.max)):
+            input = context.emit(kind, [input, context.fill(input, limit)], input.like())
     return _cast(context, input, out)

@@ -6,6 +6,7 @@ from typing import Any
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
+from nnapi.exporters import cells
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.exporters.tflite.rules.images import in_scheme
 from nnapi.formats.tflite.graph import Tensor, constant
@@ -116,4 +117,26 @@ def fully_connected(context: Context, input: Tensor, weights: Tensor, bias: Tens
 
 @lower(Op.BATCH_MATMUL)
 def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+    if lhs.type == "i32":
+        return _multiply_integers(context, _swap(context, lhs, adj_x), _swap(context, rhs, adj_y))
     return context.emit("BATCH_MATMUL", [lhs, rhs], adj_x=bool(adj_x), adj_y=bool(adj_y))
+
+
+def _multiply_integers(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+    """Written out: TFLite multiplies no matrices of 32 bits. Columns of one times rows of the other, added up."""
+    out, count = context.result(), lhs.shape[-1]
+    require(count <= cells.MOST_STEPS, f"its {count} products of integers are too many to write out")
+    start, total = [0] * (len(lhs.shape) - 1), None
+    for place in range(count):
+        column = context.cut(lhs, [*start, place], (*lhs.shape[:-1], 1))
+        row = context.cut(rhs, [*start[1:], place, 0], (*rhs.shape[:-2], 1, rhs.shape[-1]))
+        product = context.emit("MUL", [column, row], out.like(), activation=0)
+        total = product if total is None else context.emit("ADD", [total, product], out.like(), activation=0)
+    assert total is not None  # no dimension is 0
+    return total
+
+
+def _swap(context: Context, matrices: Tensor, is_adjoint: bool) -> Tensor:
+    """Matrices with rows for columns, where they are given so."""
+    rank = len(matrices.shape)
+    return context.transpose(matrices, [*range(rank - 2), rank - 1, rank - 2]) if is_adjoint else matrices
