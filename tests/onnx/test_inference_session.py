@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,107 @@ def test_memory_that_is_not_the_host_s_is_refused() -> None:
         ours.OrtValue.ortvalue_from_numpy(np.zeros(1), "cuda", 0)
     with pytest.raises(ours.InvalidArgument, match=r"tensor\(double\) \[2\] does not fit into tensor\(float\) \[2\]"):
         ours.OrtValue.ortvalue_from_numpy(np.zeros(2, np.float32)).update_inplace(np.zeros(2))
+
+
+def absolute() -> bytes:
+    """Two open dimensions: one with a meaning, one with a name."""
+    x = helper.make_tensor_value_info("x", FLOAT, [None, "columns"], shape_denotation=["DATA_BATCH", ""])
+    y = helper.make_tensor_value_info("y", FLOAT, [None, "columns"])
+    graph = helper.make_graph([helper.make_node("Abs", ["x"], ["y"])], "graph", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return bytes(model.SerializeToString())
+
+
+def test_dimensions_are_fixed_by_what_they_mean() -> None:
+    options = ours.SessionOptions()
+    options.add_free_dimension_override_by_denotation("DATA_BATCH", 4)
+    options.add_free_dimension_override_by_name("columns", 2)
+    fixed = session(absolute(), sess_options=options)
+    assert fixed.get_inputs()[0].shape == [4, 2]
+    np.testing.assert_array_equal(fixed.run(None, {"x": np.full((4, 2), -1, np.float32)})[0], 1)
+    with pytest.raises(ours.InvalidArgument, match="of shape"):
+        fixed.run(None, {"x": np.zeros((3, 2), np.float32)})
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("add", ["add_initializer", "add_external_initializers"])
+def test_constants_are_replaced(add: str) -> None:
+    theirs = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    content, bias, x = dense(), np.full(4, 7, np.float32), np.ones((2, 3), np.float32)
+    results = []
+    for module, provider in ((theirs, "CPUExecutionProvider"), (ours, "nnapi-reference")):
+        options, value = module.SessionOptions(), module.OrtValue.ortvalue_from_numpy(bias)
+        if add == "add_initializer":
+            options.add_initializer("b", value)
+        elif module is theirs:
+            options.add_initializer("b", value)  # the other way it takes those alone that lie in other files
+        else:
+            options.add_external_initializers(["b"], [value])
+        results.append(module.InferenceSession(content, options, [provider]).run(None, {"x": x})[0])
+    np.testing.assert_allclose(results[1], results[0], 1e-5)
+
+
+def test_a_constant_of_another_shape_is_refused() -> None:
+    options = ours.SessionOptions()
+    options.add_initializer("b", ours.OrtValue.ortvalue_from_numpy(np.ones(3, np.float32)))
+    with pytest.raises(ours.InvalidArgument, match=r"b is tensor\(float\) \[4\], what is given .* \[3\]"):
+        session(dense(), sess_options=options)
+
+
+def test_the_model_is_written_as_it_is_here(tmp_path: Path) -> None:
+    options = ours.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    content, feed = dense("batch"), {"x": np.ones((3, 3), np.float32)}
+    before = session(content, sess_options=options).run(None, feed)[0]
+    (after,) = session((tmp_path / "optimized.onnx").read_bytes()).run(None, feed)
+    np.testing.assert_allclose(after, before, 1e-6)
+
+
+def test_entries_are_kept() -> None:
+    options, run_options = ours.SessionOptions(), ours.RunOptions()
+    options.add_session_config_entry("key", "value")
+    run_options.add_run_config_entry("key", "other")
+    assert (options.get_session_config_entry("key"), run_options.get_run_config_entry("key")) == ("value", "other")
+    with pytest.raises(RuntimeError, match="SessionOptions does not have configuration with key: none"):
+        options.get_session_config_entry("none")
+    with pytest.raises(RuntimeError, match="RunOptions does not have configuration with key: none"):
+        run_options.get_run_config_entry("none")
+
+
+def test_providers_are_changed_later() -> None:
+    changing = session(dense())
+    with pytest.raises(RuntimeError, match="Unknown Provider Type: NoSuchProvider"):
+        changing.set_providers(["NoSuchProvider"])
+    assert changing.get_providers() == ["nnapi-reference"]
+    changing.set_providers(["CPUExecutionProvider"])
+    assert changing.get_provider_options() == {"CPUExecutionProvider": {}}
+    changing.set_providers(["nnapi-reference"])
+    assert changing.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (2, 4)
+    assert "nnapi-reference" in changing.explain()
+
+
+def test_a_run_calls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: Queue[tuple[Any, ...]] = Queue()
+    one, feed = session(dense()), {"x": np.ones((2, 3), np.float32)}
+    one.run_async(["y"], feed, lambda *given: told.put(given), "mine")
+    results, data, failure = told.get(timeout=120)
+    assert (results[0].shape, data, failure) == ((2, 4), "mine", "")
+    with pytest.raises(ValueError, match="Required inputs"):
+        one.run_async(None, {}, lambda *given: None, None)
+
+    def fail(*_: Any) -> None:
+        raise ours.Fail("the device is gone")
+
+    monkeypatch.setattr(one, "run", fail)
+    one.run_async(None, feed, lambda *given: told.put(given), None)
+    assert told.get(timeout=120) == ([], None, "the device is gone")
+
+
+def test_values_go_in_and_come_out() -> None:
+    value = ours.OrtValue.ortvalue_from_numpy(np.ones((2, 3), np.float32))
+    (result,) = session(dense()).run_with_ort_values(["y"], {"x": value})
+    assert result.shape() == [2, 4]
 
 
 def test_providers_are_devices() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+
+from nnapi.onnx.ort_value import OrtValue
 
 
 class GraphOptimizationLevel(IntEnum):
@@ -38,19 +41,37 @@ class SessionOptions:
     log_severity_level: int = -1
     log_verbosity_level: int = 0
     logid: str = ""
+    optimized_model_filepath: str = ""
+    """Where a session writes the model as this library has it, an .onnx file."""
     entries: dict[str, str] = field(default_factory=dict)
     dimensions: dict[str, int] = field(default_factory=dict)
     """Sizes of dimensions, by the names that files give them."""
+    denotations: dict[str, int] = field(default_factory=dict)
+    """The same by what files say that dimensions mean."""
+    initializers: dict[str, OrtValue] = field(default_factory=dict)
+    """Constants in the place of a file's own."""
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self.entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        return self.entries[key]
+        return _find_entry(self.entries, key, "SessionOptions")
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fix the dimensions to which a file gives this name."""
         self.dimensions[name] = size
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Fix the dimensions that a file says to mean this."""
+        self.denotations[denotation] = size
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """A constant in the place of a file's own, which need not have a value then."""
+        self.initializers[name] = value
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
+        """The same for several."""
+        self.initializers.update(zip(names, values, strict=True))
 
 
 @dataclass(slots=True)
@@ -61,3 +82,17 @@ class RunOptions:
     log_verbosity_level: int = 0
     logid: str = ""
     only_execute_path_to_fetches: bool = False
+    entries: dict[str, str] = field(default_factory=dict)
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        self.entries[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        return _find_entry(self.entries, key, "RunOptions")
+
+
+def _find_entry(entries: dict[str, str], key: str, who: str) -> str:
+    """RuntimeError where nobody added the entry, in the words that programs look for."""
+    if key not in entries:
+        raise RuntimeError(f"{who} does not have configuration with key: {key}")
+    return entries[key]

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.importers.onnx.tensors import ELEM_OF
 from nnapi.model.operand import Array
 from nnapi.onnx.failures import InvalidArgument
-from nnapi.onnx.session_file import type_of
+from nnapi.onnx.types import type_of
 
 
 class OrtValue:

@@ -35,18 +35,25 @@ def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
     """The devices of those providers that there are; ONNX Runtime warns of the others too."""
     if providers is None:
         return Choice(get_available_providers(), None)
-    named = [each if isinstance(each, str) else each[0] for each in providers]
-    found = {name: _find_devices(name) for name in named}
-    for name in (name for name, those in found.items() if not those):
+    for name in list_unknown(providers):
         warnings.warn(
             f"there is no provider {name!r}; there are {', '.join(get_available_providers())}",
             UserWarning,
             stacklevel=3,
         )
-    there = [name for name in found if found[name]] or [CPU]
+    there = [name for name in _list_names(providers) if _find_devices(name)] or [CPU]
     if there == [CPU]:
         return Choice(there, None)
-    return Choice(there, [*dict.fromkeys(device for name in there for device in found[name])])
+    return Choice(there, [*dict.fromkeys(device for name in there for device in _find_devices(name))])
+
+
+def list_unknown(providers: Sequence[str | tuple[str, Any]]) -> list[str]:
+    """The names of providers that no device stands for."""
+    return [name for name in _list_names(providers) if not _find_devices(name)]
+
+
+def _list_names(providers: Sequence[str | tuple[str, Any]]) -> list[str]:
+    return [*dict.fromkeys(each if isinstance(each, str) else each[0] for each in providers)]
 
 
 def _find_devices(provider: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
 from nnapi.onnx.options import RunOptions, SessionOptions
 from nnapi.onnx.ort_value import OrtValue
-from nnapi.onnx.providers import choose
-from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_fixed, type_of
+from nnapi.onnx.providers import choose, list_unknown
+from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_fixed
+from nnapi.onnx.types import type_of
 from nnapi.runtime.compilation import Compilation, compile
 
 MOST_SHAPES = 8
@@ -44,11 +45,13 @@ class InferenceSession:
         self._options = sess_options or SessionOptions()
         self._providers, self._devices = choose(providers)
         self._cache = cache
-        self._file = SessionFile(path_or_bytes, self._options.dimensions)
+        self._file = SessionFile(path_or_bytes, self._options)
         self._compiled: dict[tuple[Shape, ...], Compilation] = {}
         self._lock = threading.Lock()
         if all(is_fixed(end) for end in self._file.inputs):
             self._compile(tuple(tuple(end.shape) for end in self._file.inputs))  # type: ignore[arg-type]  # all numbers
+        if self._options.optimized_model_filepath:
+            self._file.write(self._options.optimized_model_filepath)
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._file.inputs)
@@ -65,6 +68,21 @@ class InferenceSession:
 
     def get_providers(self) -> list[str]:
         return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """By provider; there are none."""
+        return {name: {} for name in self._providers}
+
+    def set_providers(
+        self, providers: Sequence[str | tuple[str, Any]], provider_options: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Compile for other devices from now on. RuntimeError, and nothing changes, where there is no such provider."""
+        unknown = list_unknown(providers)
+        if unknown:
+            raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")
+        with self._lock:
+            self._providers, self._devices = choose(providers)
+            self._compiled.clear()
 
     def get_session_options(self) -> SessionOptions:
         return self._options
@@ -92,6 +110,36 @@ class InferenceSession:
         ends = self._file.outputs
         return [_as_described(results[place], ends[place]) for place in wanted]
 
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As :meth:`run`, with values in and out."""
+        return [OrtValue(np.asarray(each)) for each in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[Sequence[Array], Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run on a thread of its own, which then calls back with the outputs and what went wrong, if anything did."""
+        self._places(output_names)
+        self._check(input_feed)
+
+        def run() -> None:
+            try:
+                results, failure = self.run(output_names, input_feed, run_options), ""
+            except Exception as error:
+                results, failure = [], str(error) or type(error).__name__
+            callback(results, user_data, failure)
+
+        threading.Thread(target=run, name="nnapi.onnx run_async").start()
+
     def explain(self) -> str:
         """Which operation runs where, and why not elsewhere, for each combination of shapes that has run."""
         return "\n\n".join(
@@ -113,7 +161,7 @@ class InferenceSession:
         ends = self._file.inputs
         missing = [end.name for end in ends if end.name not in feed]
         if missing:
-            raise ValueError(f"the inputs {missing} are missing; {list(feed)} are given")
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)})")
         unknown = set(feed) - {end.name for end in ends}
         if unknown:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")

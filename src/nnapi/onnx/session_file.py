@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nnapi.errors import BadDataError, NnapiError
+from nnapi.exporters import export
 from nnapi.importers.onnx import read_file
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, NAMES
+from nnapi.importers.onnx.tensors import DTYPES, NAMES
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 from nnapi.onnx import failures
 from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile
+from nnapi.onnx.options import SessionOptions
+from nnapi.onnx.types import TYPES
 
 UNVERSIONED = (1 << 63) - 1
 """What ONNX Runtime takes for the version of a model that has none."""
@@ -48,8 +51,7 @@ class ModelMetadata(NamedTuple):
 class SessionFile:
     """A file that stays open for models of other dimensions."""
 
-    def __init__(self, source: str | os.PathLike[str] | bytes, dimensions: Mapping[str, int]) -> None:
-        """``dimensions`` are sizes by the names that the file has for them."""
+    def __init__(self, source: str | os.PathLike[str] | bytes, options: SessionOptions) -> None:
         self._path = "model" if isinstance(source, bytes) else os.fspath(source)
         try:
             if isinstance(source, bytes):
@@ -64,10 +66,12 @@ class SessionFile:
         except (NnapiError, OSError) as error:
             raise Fail(f"{self._path}: {error}") from error
         graph = self._file.proto.graph
+        _fix_dimensions(graph, options)
+        _replace_constants(graph, options)
         constants = {each.name for each in graph.initializer}
-        self.inputs = [_describe(each, dimensions) for each in graph.input if each.name not in constants]
-        self.outputs = [_describe(each, {}) for each in graph.output]
-        self.overridable = [_describe(each, {}) for each in graph.input if each.name in constants]
+        self.inputs = [_describe(each) for each in graph.input if each.name not in constants]
+        self.outputs = [_describe(each) for each in graph.output]
+        self.overridable = [_describe(each) for each in graph.input if each.name in constants]
 
     @property
     def metadata(self) -> ModelMetadata:
@@ -92,6 +96,13 @@ class SessionFile:
         except NnapiError as error:
             raise Fail(f"{self._path}: {error}") from error
 
+    def write(self, path: str) -> None:
+        """The model as this library has it, as an .onnx file."""
+        try:
+            export(read_file(self._file, self._path), path)
+        except NnapiError as error:
+            raise Fail(f"{path}: {error}") from error
+
 
 def is_fixed(end: NodeArg) -> bool:
     """Whether the file says every dimension."""
@@ -106,24 +117,40 @@ def dtype_of(end: NodeArg) -> np.dtype[Any]:
     return DTYPES[found]
 
 
-def type_of(dtype: np.dtype[Any]) -> str:
-    """What ONNX calls a type of NumPy's."""
-    elem = ELEM_OF.get(dtype)
-    return str(dtype) if elem is None else TYPES[elem]
+def _fix_dimensions(graph: Any, options: SessionOptions) -> None:
+    """Give dimensions the sizes that the options have for their names, or for what they mean."""
+    for info in (*graph.input, *graph.output):
+        for each in info.type.tensor_type.shape.dim:
+            size = options.dimensions.get(each.dim_param) or options.denotations.get(each.denotation)
+            if size and not each.HasField("dim_value"):
+                each.dim_value = size
 
 
-TYPES = {elem: f"tensor({NAMES[elem].lower()})" for elem in DTYPES}
-"""ONNX Runtime's names of types, by TensorProto.DataType."""
+def _replace_constants(graph: Any, options: SessionOptions) -> None:
+    """Put the constants of the options in the place of the file's. InvalidArgument where type or shape differ."""
+    for each in graph.initializer:
+        value = options.initializers.get(each.name)
+        if value is None:
+            continue
+        if (value.element_type(), value.shape()) != (each.data_type, [*each.dims]):
+            had = f"{TYPES.get(each.data_type)} {[*each.dims]}"
+            raise InvalidArgument(
+                f"{each.name} is {had}, what is given in its place {value.data_type()} {value.shape()}"
+            )
+        each.ClearField("external_data")
+        each.ClearField("data_location")
+        for name in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
+            each.ClearField(name)
+        each.raw_data = value.view().tobytes()
 
 
-def _describe(info: Any, dimensions: Mapping[str, int]) -> NodeArg:
+def _describe(info: Any) -> NodeArg:
     kind = info.type.WhichOneof("value")
     if kind != "tensor_type":
         return NodeArg(info.name, str(kind).removesuffix("_type"), [])
     declared = info.type.tensor_type
     shape: list[int | str | None] = [
-        each.dim_value if each.HasField("dim_value") else dimensions.get(each.dim_param, each.dim_param or None)
-        for each in declared.shape.dim
+        each.dim_value if each.HasField("dim_value") else each.dim_param or None for each in declared.shape.dim
     ]
     name = NAMES[declared.elem_type] if 0 <= declared.elem_type < len(NAMES) else str(declared.elem_type)
     return NodeArg(
