@@ -10,32 +10,14 @@ import numpy as np
 import pytest
 
 import nnapi
-from tests.tflite_writer import Graph, T, flags, s8, single, write
+from tests.tflite_writer import Graph, T, single, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
 from tests.litert.interpreter_cases import both, feed, rng, run, values  # noqa: E402
+from tests.litert.model_cases import OUT, SUM, X, Y, dense, open_batch, signatures, two_steps, whole_numbers  # noqa: E402
 
 pytestmark = pytest.mark.engine
-X, Y, SUM, OUT = (T("FLOAT32", (2, 3), name=name) for name in ("x", "y", "sum", "out"))
-
-
-def two_steps() -> bytes:
-    """(x + y) · y, in two operators."""
-    graph = Graph().operator("ADD", [X, Y], [SUM], "AddOptions").operator("MUL", [SUM, Y], [OUT], "MulOptions")
-    return write(graph.between([X, Y], [OUT]))
-
-
-def dense(shape: tuple[int, int] = (1, 4)) -> bytes:
-    x, y = s8(*shape), s8(shape[0], 2, scale=0.2)
-    matrix = T("INT8", (2, 4), 0.1, 0, data=rng.integers(-127, 128, (2, 4)), name="matrix")
-    bias = T("INT32", (2,), 0.05 * 0.1, 0, data=[3, -4])
-    return single("FULLY_CONNECTED", [x, matrix, bias], y, "FullyConnectedOptions")
-
-
-def open_batch() -> bytes:
-    x, y = T("FLOAT32", (1, 3), name="x", signature=(-1, 3)), T("FLOAT32", (1, 3), name="y", signature=(-1, 3))
-    return single("TANH", [x], y)
 
 
 @pytest.mark.parametrize("content", [two_steps(), dense(), open_batch()], ids=["two steps", "dense", "open batch"])
@@ -238,10 +220,7 @@ def test_what_falls_back_is_resized() -> None:
 
 
 def test_types_that_nnapi_lacks_are_converted_at_both_ends() -> None:
-    a, b, low = (T("INT64", (3,), name=name) for name in "abm")
-    less = flags(3)
-    graph = Graph().operator("MINIMUM", [a, b], [low], "MaximumMinimumOptions").operator("LESS", [a, b], [less])
-    pair = both(write(graph.between([a, b], [low, less])))
+    pair = both(whole_numbers())
     for interpreter in pair:
         interpreter.allocate_tensors()
     feed(pair, -9, 9)
@@ -266,15 +245,6 @@ def test_it_explains_what_runs_where() -> None:
         ours.explain()
     ours.allocate_tensors()
     assert "nnapi-reference" in ours.explain()
-
-
-def signatures() -> bytes:
-    graphs = []
-    for name, kind in (("add", "ADD"), ("multiply", "MUL")):
-        a, b, c = (T("FLOAT32", (1,), name=f"{name}_{end}") for end in "abc")
-        graph = Graph(signature=name).operator(kind, [a, b], [c], f"{kind.capitalize()}Options")
-        graphs.append(graph.between([a, b], [c]))
-    return write(*graphs)
 
 
 @pytest.mark.parametrize("name", ["add", "multiply"])

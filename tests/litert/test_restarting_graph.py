@@ -5,21 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.litert.interpreter_cases import both, feed, rng, run, values
-from tests.tflite_writer import T, f32, single
+from tests.litert.interpreter_cases import both, feed, run, values
+from tests.litert.model_cases import svdf, weights
+from tests.tflite_writer import T, single
 
 pytestmark = pytest.mark.engine
-
-
-def weights(*shape: int) -> T:
-    return f32(*shape).of(rng.uniform(-0.5, 0.5, shape))
-
-
-def svdf() -> bytes:
-    state = T("FLOAT32", (2, 5 * 4), name="state", variable=True)
-    x, y = T("FLOAT32", (2, 3), name="x"), T("FLOAT32", (2, 5), name="y")
-    fields = {"Rank": 1, "FusedActivationFunction": 0}
-    return single("SVDF", [x, weights(5, 3), weights(5, 4), weights(5), state], y, "SVDFOptions", **fields)
 
 
 def lstm() -> bytes:
