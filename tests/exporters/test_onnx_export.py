@@ -147,12 +147,15 @@ def test_everything_that_cannot_be_written_is_listed(suffix: str, reason: str, t
 def test_a_reason_is_said_once(suffix: str, tmp_path: Path) -> None:
     model = nnapi.Model("mine")
     x = model.add_operand(nnapi.tensor("float32", (2, 3)), "x")
-    ranks = [model.add_operand(nnapi.OperandType(nnapi.OperandCode.INT32)) for _ in range(3)]
-    for rank in ranks:
+    y = model.add_operand(nnapi.tensor("float32", (2, 3)), "y")
+    ranks = [model.add_operand(nnapi.OperandType(nnapi.OperandCode.INT32)) for _ in range(4)]
+    for rank in ranks[:3]:
         model.add_operation(OperationCode.RANK, [x], [rank])
-    model.identify_inputs_and_outputs([x], ranks)
+    model.add_operation(OperationCode.RELU, [x], [y])
+    model.add_operation(OperationCode.RANK, [x], ranks[3:])
+    model.identify_inputs_and_outputs([x], [*ranks, y])
     model.finish()
-    with pytest.raises(BadDataError, match=r": RANK ×3 \(#0, #1, #2\): [^;]*composition$"):
+    with pytest.raises(BadDataError, match=r": RANK ×4 \(#0–#2, #4\): [^;]*composition$"):
         nnapi.export(model, tmp_path / f"ranks{suffix}")
 
 

@@ -13,9 +13,10 @@ from rich.text import Text
 import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input, read, runs
+from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
-from nnapi.cli.text import Int16AsFloat, console, indent, print_json, say_count, table
+from nnapi.cli.text import console, indent, print_json, say_count, table
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
 from nnapi.testing.divergence import Distance, Step, Verdict, find_divergence, first_that_differs
@@ -43,6 +44,7 @@ def compare(
         bool, typer.Option("--all", help="Show all operations, not only those that are not the same.")
     ] = False,
     int16_as_float: Int16AsFloat = False,
+    shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by error.")] = None,
 ) -> None:
@@ -58,7 +60,7 @@ def compare(
     out = console()
     with progress(out, 2) as step:
         step("reading the model")
-        loaded = nnapi.load(model, int16_as_float=int16_as_float)
+        loaded = load(model, int16_as_float, shapes)
         given = _read(loaded, inputs or [], seed)
         step("running each operation on both devices")
         steps = find_divergence(loaded, given, tried, base)

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
-from nnapi.cli.text import Int16AsFloat, console, print_json
+from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
 from nnapi.runtime.planning.explain import as_text
@@ -25,13 +26,14 @@ def explain(
     profile: ProfileFile = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by device.")] = None,
     int16_as_float: Int16AsFloat = False,
+    shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the plan for a model: its parts, and for each operation the device, the costs and the reasons."""
     out = console()
     with progress(out, 2) as step:
         step("reading the model")
-        loaded = nnapi.load(model, int16_as_float=int16_as_float)
+        loaded = load(model, int16_as_float, shapes)
         step("compiling")
         plan = nnapi.compile(loaded, add_profile(profile, device)).plan
     graph = graph_data(plan)

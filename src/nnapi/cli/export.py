@@ -10,6 +10,7 @@ import typer
 import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.info import EXAMPLES, examples_by_model
+from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.text import console
 from nnapi.errors import NnapiError
 from nnapi.exporters import FORMATS
@@ -20,6 +21,8 @@ def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
     format: Annotated[str, typer.Option(help="What is written to a folder: tflite or onnx.")] = "tflite",
+    int16_as_float: Int16AsFloat = False,
+    shapes: InputShapes = None,
 ) -> None:
     """Write a model as a .tflite or .onnx file. The suffix of the file says which.
 
@@ -31,7 +34,7 @@ def export(
     if model.suffix == EXAMPLES:
         _export_recording(model, out, suffix)
     else:
-        _write(nnapi.load(model), out / f"{model.stem}{suffix}" if out.is_dir() else out)
+        _write(load(model, int16_as_float, shapes), out / f"{model.stem}{suffix}" if out.is_dir() else out)
 
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:

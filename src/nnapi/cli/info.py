@@ -15,7 +15,8 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.failure import Mistake
-from nnapi.cli.text import Int16AsFloat, console, indent, print_json, say_count, size, table
+from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.text import console, indent, print_json, say_count, size, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
@@ -41,6 +42,7 @@ class Reason:
 def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
     int16_as_float: Int16AsFloat = False,
+    shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a model's inputs, outputs and operations, the feature level it needs and what forces it.
@@ -52,7 +54,7 @@ def info(
     if model.suffix == EXAMPLES:
         described = [_show_examples(out, examples, as_json) for examples in examples_by_model(model)]
     else:
-        loaded = nnapi.load(model, int16_as_float=int16_as_float)
+        loaded = load(model, int16_as_float, shapes)
         described = [_describe(model, loaded, file_size)] if as_json else []
         if not as_json:
             _show(out, model.name, loaded, f"{size(file_size)}, ", loaded.notes)

@@ -19,12 +19,13 @@ import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
 from nnapi.cli.labels import fit_labels, read_labels
+from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
 from nnapi.cli.pictures import Pixels, open_picture
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.tasks import Task, View, find_task, to_blocks, view
-from nnapi.cli.text import Int16AsFloat, console, duration, indent, print_json, table
+from nnapi.cli.text import console, duration, indent, print_json, table
 from nnapi.model.operand import Array
 
 WIDEST = 80
@@ -82,6 +83,7 @@ def run(
     std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
     int16_as_float: Int16AsFloat = False,
+    shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Annotated[
         Path | None,
@@ -110,7 +112,7 @@ def run(
     out = console()
     with progress(out, 2 + max(1, len(files))) as step:
         step("reading the model")
-        loaded = nnapi.load(model, int16_as_float=int16_as_float)
+        loaded = load(model, int16_as_float, shapes)
         task = task or find_task(loaded)
         names = _labels(loaded, labels, task)
         planned = runs(loaded, files)

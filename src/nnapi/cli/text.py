@@ -7,18 +7,12 @@ import math
 import os
 import sys
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-Int16AsFloat = Annotated[
-    bool,
-    typer.Option("--int16-as-float", help="Take 16-bit codes of a .tflite file as the real numbers they stand for."),
-]
-"""The option of commands that read a model."""
 WIDE = 200
 """Columns where no terminal sets them: what reads a pipe wants no wrapped lines."""
 

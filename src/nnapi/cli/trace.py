@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ import nnapi
 from nnapi import trace as tracing
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
 from nnapi.report.trace_files import FORMATS, write_trace
@@ -54,6 +56,8 @@ def record(
         list[str] | None, typer.Option("--device", "-d", help="Run on this device only (may be repeated).")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random values.")] = 0,
+    int16_as_float: Int16AsFloat = False,
+    shapes: InputShapes = None,
 ) -> None:
     """Load, compile and run a model with tracing on. This is what `nnapi trace MODEL` does."""
     if output.suffix not in FORMATS:
@@ -61,7 +65,7 @@ def record(
     out = console()
     run = tracing.section(f"[NN_LA_PO]{model.name}")
     with progress(out, runs + 2) as step, tracing.recording() as recorder, run:
-        compilation = _record(model, device, runs, seed, step)
+        compilation = _record(partial(load, model, int16_as_float, shapes), device, runs, seed, step)
     spans = recorder.spans()
     report = parse(from_ftrace(to_ftrace(spans)))
     write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")
@@ -71,11 +75,15 @@ def record(
 
 
 def _record(
-    file: Path, devices: Sequence[str] | None, runs: int, seed: int, step: Callable[[str], None]
+    read: Callable[[], nnapi.Model],
+    devices: Sequence[str] | None,
+    runs: int,
+    seed: int,
+    step: Callable[[str], None],
 ) -> nnapi.Compilation:
     """What is traced."""
     step("reading the model")
-    model = nnapi.load(file)
+    model = read()
     step("compiling")
     with tracing.section("[NN_LA_PC]compile"):
         compilation = nnapi.compile(model, devices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from nnapi.codes import OperationCode
@@ -50,13 +51,19 @@ class NestingLowering(Lowering[V, C], Generic[V, C]):
         parts = []
         for (name, reason), numbers in groups.items():
             count = f" ×{len(numbers)}" if len(numbers) > 1 else ""
-            parts.append(f"{name}{count} ({', '.join(f'#{number}' for number in sorted(numbers))}): {reason}")
+            parts.append(f"{name}{count} ({_say_places(numbers)}): {reason}")
         return "; ".join(parts)
 
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
         """The types of operands that go into a nested model."""
         types = [self.types[index] for index in given]
         return [type for type in types if type is not None]
+
+
+def _say_places(numbers: Sequence[int]) -> str:
+    """Numbers of operations, those that follow one another as #3–#5."""
+    runs = [[*run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
+    return ", ".join(f"#{run[0][1]}" if len(run) == 1 else f"#{run[0][1]}–#{run[-1][1]}" for run in runs)
 
 
 def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:

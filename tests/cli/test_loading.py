@@ -1,0 +1,70 @@
+"""What commands are told about a model file: dimensions that it leaves open, and 16-bit codes."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import nnapi
+from nnapi.cli import app
+from tests.tflite_writer import T, single
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Path:
+    """An .onnx file whose input has open dimensions."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    builder = nnapi.Builder()
+    builder.output(builder.relu(builder.input(nnapi.tensor("float32", (0, 3)), "x")))
+    nnapi.export(builder.finish(), tmp_path / "open.onnx")
+    return tmp_path / "open.onnx"
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_open_dimensions_are_given(opened: Path) -> None:
+    assert "?×3" in call("info", opened).output
+    assert "2×3" in call("info", opened, "--shape", "x=2,3").output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "-d", "nnapi-reference"),
+        ("explain", "-d", "nnapi-reference"),
+        ("compare", "--devices", "nnapi-reference,nnapi-reference"),
+        ("trace", "-d", "nnapi-reference", "-o", "trace.json"),
+    ],
+)
+def test_commands_that_read_a_model_take_them(
+    arguments: tuple[str, ...], opened: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(opened.parent)
+    command, *options = arguments
+    done = call(command, opened, *options, "--shape", "x=2,3")
+    assert done.exit_code == 0, done.output
+    assert "input x is (0, 3), not (2, 4)" in call(command, opened, *options, "--shape", "x=2,4").output
+
+
+def test_they_are_known_in_what_is_written(opened: Path, tmp_path: Path) -> None:
+    done = call("export", opened, "-o", tmp_path / "fixed.tflite", "--shape", "x=2,3")
+    assert done.exit_code == 0, done.output
+    model = nnapi.load(tmp_path / "fixed.tflite")
+    assert model.operands[model.inputs[0]].type.dimensions == (2, 3)
+
+
+def test_codes_of_16_bits_are_written_as_numbers(tmp_path: Path) -> None:
+    (tmp_path / "codes.tflite").write_bytes(single("ABS", [T("INT16", (2,), 0.1, 0)], T("INT16", (2,), 0.1, 0)))
+    refused = call("export", tmp_path / "codes.tflite", "-o", tmp_path / "out.tflite")
+    assert (refused.exit_code, (tmp_path / "out.tflite").exists()) == (1, False)
+    done = call("export", tmp_path / "codes.tflite", "-o", tmp_path / "out.tflite", "--int16-as-float")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("text", ["x", "x=", "=1,2", "x=1,two", "1,3"])
+def test_what_is_no_shape_is_said(text: str, opened: Path) -> None:
+    done = call("info", opened, "--shape", text)
+    assert done.exit_code == 1
+    assert f"--shape is {text}, must be a name and dimensions" in done.output
