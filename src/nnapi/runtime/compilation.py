@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from nnapi.codes import PreferenceCode, PriorityCode
 from nnapi.drivers.base import Attribute, Prepared, PrepareOptions, Request
@@ -40,6 +40,9 @@ from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.digest import hash_content
 from nnapi.trace import Layer, Phase, Section, spans
+
+if TYPE_CHECKING:
+    from nnapi.runtime.run_many import Progress, RunMany, Single
 
 log = logging.getLogger("nnapi.CompilationBuilder")
 
@@ -87,6 +90,7 @@ class Compilation:
         """The short way to run, once finished, where the plan has one."""
         self._is_open = is_open(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
+        self._single: Single | None = None
 
     # Options
 
@@ -190,6 +194,25 @@ class Compilation:
         found = dict(zip(wanted, self._keeping[wanted].run(*inputs), strict=True))
         return [found[index] for index in (*self.model.outputs, *kept)]
 
+    def run_many(
+        self, inputs: Iterable[Any], *, requests: int | None = None, progress: Progress | None = None
+    ) -> RunMany:
+        """Run on each of any number of inputs, several in flight; gives what :meth:`run` gives for each, in order.
+
+        Each is an array, or a tuple or list with one per input of the model, taken when needed; it must not change
+        until its result has come. ``requests`` are in flight, by default such that all cores are busy; where the number
+        of threads was left open each has one, for which the plan is prepared again at first. An input that fails raises
+        in its place and says which it is; the next can be asked for. ``progress`` is told of each, and of how many.
+        """
+        from nnapi.runtime.run_many import RunMany, count_requests, prepare_single
+
+        ready, count = self._need_ready(), count_requests(self._threads, requests)
+        if count > 1 and self._threads is None and self._single is None:
+            options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes.to_tuple())
+            self._single = prepare_single(ready, self._candidates, options)
+        single = None if count == 1 else self._single
+        return RunMany(inputs, single or self, self.run if single else None, count, progress)
+
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
         with START:
@@ -202,7 +225,7 @@ class Compilation:
     def close(self) -> None:
         """Give back what was prepared (``ANeuralNetworksCompilation_free``), as soon as the executions, bursts and runs
         that were begun have no more use for it."""
-        self.state.value, self._ready, self.shortcut = "closed", None, None
+        self.state.value, self._ready, self.shortcut, self._single = "closed", None, None, None
         self._keeping.clear()
 
     def __enter__(self) -> Self:
@@ -344,8 +367,7 @@ def compile(
         compilation.set_caching(*cache)
     elif cache is not None:
         model.need_mapped()
-        if not os.path.isdir(cache):
-            os.makedirs(cache, exist_ok=True)
+        os.makedirs(cache, exist_ok=True)
         compilation.set_caching(cache, hash_content(model))
     compilation.finish()
     return compilation

@@ -1,0 +1,289 @@
+"""Many runs of one compilation: several in flight on all cores, results in the order of the inputs.
+
+The caller's thread takes the inputs from where they come from and hands them in lots to other threads, each with a
+burst of its own. While it has to wait it computes as well, so that no more threads compute than there are to be runs in
+flight. Lots hold one input where a run takes long, more where it is short, and a run that takes microseconds is not
+handed over at all: waking another thread would take longer.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import length_hint
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.burst import Burst, Runnable
+from nnapi.runtime.device import Device
+from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan, prepare_plan
+from nnapi.runtime.executors.workers import run_in_background
+
+log = logging.getLogger("nnapi.ExecutionBuilder")
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Is told after each result how many there are, and of how many altogether where that is known."""
+Given: TypeAlias = Sequence[Any]
+"""One input of the model each."""
+RunOne: TypeAlias = Callable[[Given], list[Array]]
+Repeat: TypeAlias = Callable[..., list[Array]]
+
+WORTH_HANDING = 1.5e-5
+"""Seconds of a run below which several threads are slower than one: they wait for Python's lock most of the time."""
+LOT = 1e-3
+"""About how many seconds the runs of a lot take, where it has several, and at most those of gathering its inputs. So
+long the first runs are watched before any are handed over."""
+MOST = 64
+"""Inputs in a lot."""
+HEEDLESS = DeviceTypeCode.DEVICE_CPU, DeviceTypeCode.DEVICE_GPU
+"""Devices to which the number of threads is nothing: the reference, and what is no processor."""
+LOTS_AHEAD = 2
+"""Lots for each run in flight that may be begun before the first of them is given back: one runs, one waits."""
+
+
+@dataclass
+class Single:
+    """The plan of a compilation, prepared so that each run has one thread."""
+
+    prepared: Prepared
+    model: Model
+
+
+def count_requests(threads: int | None, wanted: int | None) -> int:
+    """How many runs are to be in flight: as many as ``wanted``, else such that all cores are busy."""
+    if wanted is None:
+        return max(1, len(os.sched_getaffinity(0)) // (threads or 1))
+    need(wanted > 0, f"requests is {wanted}, must be above 0", BadDataError)
+    return wanted
+
+
+def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: PrepareOptions) -> Single | None:
+    """A plan prepared again with ``options``, which are for one thread. None where its runs have one already, where it
+    is nothing to its devices how many there are, or where it cannot be done: then what there is runs."""
+    plan = ready.plan
+    used = [device for device in devices if device.name in plan.devices]
+    if plan.threads == 1 or all(device.type in HEEDLESS for device in used):
+        return None
+    try:
+        plan.model.need_mapped()
+        again = prepare_plan(plan, devices, options, None, lambda run, prepared: prepared)
+    except (ClaimedError, NnapiError) as error:
+        log.warning("runs in flight together have several threads each: %s", error)
+        return None
+    return Single(again.prepared, plan.model)
+
+
+class RunMany(Iterator[list[Array]]):
+    """The results of :meth:`Compilation.run_many`, in the order of the inputs.
+
+    An input that cannot be run raises in its place, with its number; the next call goes on with what follows it.
+    """
+
+    def __init__(
+        self,
+        inputs: Iterable[Any],
+        runnable: Runnable,
+        repeat: Repeat | None,
+        requests: int,
+        progress: Progress | None,
+    ) -> None:
+        """``repeat`` is a second way for an input on which ``runnable`` fails."""
+        self._total = length_hint(inputs, -1)
+        self._progress = progress
+        self._done = 0
+        self._results = _run_all(inputs, _Opener(runnable, repeat), requests)
+
+    def __next__(self) -> list[Array]:
+        result = next(self._results)
+        number = self._done
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, None if self._total < 0 else self._total)
+        if isinstance(result, Exception):
+            raise _name_input(result, number)
+        return result
+
+    def close(self) -> None:
+        """Begin no more runs; what was begun is not waited for."""
+        self._results.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Opener(NamedTuple):
+    """What gives each thread its own way to run."""
+
+    runnable: Runnable
+    repeat: Repeat | None
+
+    def open(self) -> tuple[Burst, RunOne]:
+        burst, repeat = Burst(self.runnable), self.repeat
+
+        def run(given: Given) -> list[Array]:
+            try:
+                return burst.run(*given)
+            except NnapiError:
+                if repeat is None:
+                    raise
+                return repeat(*given)
+
+        return burst, run
+
+
+class _Lot:
+    """Inputs that one thread runs one after the other, and what came of each."""
+
+    def __init__(self, inputs: Sequence[Given]) -> None:
+        self.inputs = inputs
+        self.results: list[list[Array] | Exception] = []
+        self.pace = 0.0
+        """Seconds that one input took, once all have run."""
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def run(self, run: RunOne) -> None:
+        results, start = self.results, time.perf_counter()
+        try:
+            for given in self.inputs:
+                try:
+                    results.append(run(given))
+                except Exception as error:
+                    results.append(error)
+        finally:
+            self.pace = (time.perf_counter() - start) / len(self.inputs)
+            self.inputs = ()
+            self._running.release()
+
+    @property
+    def is_done(self) -> bool:
+        return not self._running.locked()
+
+    def wait(self) -> None:
+        self._running.acquire()
+        self._running.release()
+
+
+class _Source:
+    """Where inputs come from, in lots. What it raises is kept until everything that it gave before has been run."""
+
+    def __init__(self, inputs: Iterable[Any]) -> None:
+        self._inputs = iter(inputs)
+        self.has_more = True
+        self.failure: Exception | None = None
+
+    def take(self, most: int) -> _Lot | None:
+        """The next inputs: so many, or fewer where they come slowly; None where there are no more."""
+        found: list[Given] = []
+        begun = time.perf_counter()
+        try:
+            while len(found) < most and (not found or time.perf_counter() - begun < LOT):
+                given = next(self._inputs)
+                found.append(given if isinstance(given, tuple | list) else (given,))
+        except StopIteration:
+            self.has_more = False
+        except Exception as error:
+            self.has_more, self.failure = False, error
+        return _Lot(found) if found else None
+
+
+def _run_all(inputs: Iterable[Any], opener: _Opener, requests: int) -> Generator[list[Array] | Exception, None, None]:
+    """Yields the result of each input, or what it raised. The first is run here, which tells how long one takes."""
+    process = os.getpid()
+    source, handed, begun = _Source(inputs), SimpleQueue[_Lot | None](), deque[_Lot]()
+    helpers, pace, watched = 0, 0.0, 0.0
+    burst, run = opener.open()
+    try:
+        while True:
+            if os.getpid() != process:
+                raise BadStateError("the runs were begun in another process, of which this one is a fork")
+            while begun and begun[0].is_done:
+                lot = begun.popleft()
+                pace = lot.pace
+                yield from lot.results
+            if source.has_more and len(begun) < LOTS_AHEAD * requests:
+                taken = source.take(max(1, min(MOST, int(LOT / pace))) if pace else 1)
+                if taken is None:
+                    continue
+                begun.append(taken)
+                if requests == 1 or watched < LOT or (len(begun) == 1 and pace < WORTH_HANDING):
+                    taken.run(run)
+                    watched += taken.pace * len(taken.results)
+                else:
+                    handed.put(taken)
+                    if helpers < min(len(begun), requests - 1) and _start_helper(handed, opener):
+                        helpers += 1
+            elif begun:
+                _help(handed, begun[0], run)
+            elif source.failure is not None:
+                raise source.failure
+            else:
+                return
+    finally:
+        _end_helpers(handed, helpers)
+        burst.close()
+
+
+def _help(handed: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
+    """Run what no other thread has begun, or wait for the first where all are begun."""
+    try:
+        lot = handed.get_nowait()
+    except Empty:
+        first.wait()
+    else:
+        assert lot is not None  # which ends helpers, and comes last
+        lot.run(run)
+
+
+def _start_helper(handed: SimpleQueue[_Lot | None], opener: _Opener) -> bool:
+    """Start a thread that runs lots until it is given None; False where the system has none to give."""
+
+    def help() -> None:
+        try:
+            burst, run = opener.open()
+        except Exception:  # no memory, or closed meanwhile: what it would have run the caller runs, and hears why
+            return
+        while (lot := handed.get()) is not None:
+            lot.run(run)
+            del lot  # nothing is kept alive while it waits
+        burst.close()
+
+    try:
+        run_in_background(help)
+    except OpFailedError:
+        return False
+    return True
+
+
+def _end_helpers(handed: SimpleQueue[_Lot | None], helpers: int) -> None:
+    try:
+        while True:
+            handed.get_nowait()
+    except Empty:
+        for _ in range(helpers):
+            handed.put(None)
+
+
+def _name_input(error: Exception, number: int) -> Exception:
+    """The error as one that says which input it is of, counted from 0."""
+    if not isinstance(error, NnapiError):
+        error.add_note(f"while input {number} was run")
+        return error
+    named = copy.copy(error)
+    named.args = (f"input {number}: {error}", *error.args[1:])
+    named.where = None
+    return named.with_traceback(error.__traceback__)
