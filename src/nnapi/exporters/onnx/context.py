@@ -77,8 +77,7 @@ class Context(lowering.Context):
     def quantise(self, real: Value, type: OperandType) -> Value:
         """Numbers as codes of a type."""
         out = value_of(type.with_dimensions(real.shape), real.name)
-        if real.element != np.float32:
-            real = self.emit("Cast", [real], real.like(element=np.float32), to=out.like(element=np.float32).element)
+        real = self.cast(real, np.float32)
         return self.emit("QuantizeLinear", [real, *self._parameters(type, out.element)], out)
 
     def store(self, real: Value, position: int = 0, *, activated: bool = True) -> Value:
@@ -104,6 +103,12 @@ class Context(lowering.Context):
     def fill(self, value: Value, number: float) -> Value:
         """A number to compute with beside a value."""
         return constant(number, value.element)
+
+    def cast(self, value: Value, element: Any) -> Value:
+        """The same numbers in another type, which is there already of some."""
+        if value.element == element:
+            return value
+        return self.emit("Cast", [value], value.like(element=element), to=np.dtype(element))
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
         """The same elements under other dimensions."""

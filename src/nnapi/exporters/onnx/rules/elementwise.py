@@ -144,7 +144,7 @@ def quantize(context: Context, input: Value) -> Value:
 def dequantize(context: Context, input: Value) -> Value:
     codes = input.meaning
     real = context.dequantise(input, codes, codes.channel.dimension if codes.channel else 0)
-    return _cast(context, real, context.result().element)
+    return context.cast(real, context.result().element)
 
 
 @lower(Op.CAST)
@@ -155,15 +155,9 @@ def cast(context: Context, input: Value) -> Value:
         return input
     if out.element.itemsize == 1:
         limits = np.iinfo(out.element)
-        wide = _cast(context, input, np.float32) if input.element == np.float16 else input
+        wide = context.cast(input, np.float32) if input.element == np.float16 else input
         input = context.clip(wide, limits.min, limits.max)
     return context.emit("Cast", [input], out, to=out.element)
-
-
-def _cast(context: Context, value: Value, element: Any) -> Value:
-    if value.element == element:
-        return value
-    return context.emit("Cast", [value], value.like(element=element), to=np.dtype(element))
 
 
 @lower(Op.FILL)

@@ -7,10 +7,10 @@ from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
 from nnapi.exporters.onnx.rules.images import pads_of
+from nnapi.exporters.transposed_convolution import surround
 from nnapi.model.operand import ChannelQuantization, OperandType
 from nnapi.ops.shapes import Padding, Pair
 
@@ -78,8 +78,8 @@ def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     out = context.result()
-    require(min(map(min, padding)) >= 0, "it has negative paddings, which ONNX's ConvTranspose has not")
-    x = context.real(context.to_nchw(input))
+    zeros, padding = surround(padding, stride)
+    x = context.real(context.pad(context.to_nchw(input), [(0, 0), (0, 0), *zeros], 0))
     weights = context.transpose(filter, (3, 0, 1, 2))
     made = context.emit(
         "ConvTranspose",

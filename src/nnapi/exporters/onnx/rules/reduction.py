@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.model.operand import Array
@@ -92,16 +91,16 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
-    """ONNX's is along the second axis, and its alpha is divided by the size of the window."""
-    require(input.element == np.float32, "ONNX's LRN is computed in float32 alone")
+    """ONNX's is along the second axis, and its alpha is divided by the size of the window. It is computed in float32
+    alone by who runs it."""
     rank, size = len(input.shape), 2 * radius + 1
     axis = axis_of(axis, rank)
     whole = context.reshape(input, (1,) * (4 - rank) + input.shape)
     place = axis + 4 - rank
     order = [0, place, *(i for i in range(1, 4) if i != place)] if place else [1, 0, 2, 3]
-    turned = context.transpose(whole, order)
+    turned = context.cast(context.transpose(whole, order), np.float32)
     options = {"alpha": float(alpha) * size, "beta": float(beta), "bias": float(bias), "size": size}
-    made = context.emit("LRN", [turned], turned.like(), **options)
+    made = context.cast(context.emit("LRN", [turned], turned.like(), **options), input.element)
     return context.reshape(context.transpose(made, np.argsort(order).tolist()), input.shape)
 
 

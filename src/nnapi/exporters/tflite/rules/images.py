@@ -33,10 +33,10 @@ def in_scheme(
     scheme = scheme_of(x.shape[1:3], size, padding, stride, dilation)
     if scheme is not None:
         return x, scheme
-    return _pad(context, x, padding, None), VALID
+    return pad(context, x, padding, None), VALID
 
 
-def _pad(context: Context, x: Tensor, padding: Padding, number: float | None) -> Tensor:
+def pad(context: Context, x: Tensor, padding: Padding, number: float | None) -> Tensor:
     """An image with zeros, or a number, around it."""
     around = [(0, 0), *padding, (0, 0)]
     shape = tuple(size + sum(pair) for size, pair in zip(x.shape, around, strict=True))
@@ -55,7 +55,7 @@ def pool(context: Context, input: Tensor, padding: Padding, stride: Pair, size: 
             return _mean_within(context, input, padding, stride, size)
         dtype = DTYPES[input.type]
         lowest = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-        input, scheme = _pad(context, input, padding, float(lowest)), VALID
+        input, scheme = pad(context, input, padding, float(lowest)), VALID
     return context.emit(context.kind, [input], **pooling_options(scheme, stride, size), activation=context.activation)
 
 
@@ -67,7 +67,7 @@ def _mean_within(context: Context, input: Tensor, padding: Padding, stride: Pair
         x = context.emit("MUL", [x, x], x.like(), activation=0)
     out = context.real_result()
     options = {"padding": VALID, "stride_h": stride[0], "stride_w": stride[1], "filter_h": size[0], "filter_w": size[1]}
-    surrounded = _pad(context, x, padding, None)
+    surrounded = pad(context, x, padding, None)
     mean = context.emit("AVERAGE_POOL_2D", [surrounded], out.like(), activation=0, **options)
     rows, columns = (
         _counts(n, window, step, before, count)

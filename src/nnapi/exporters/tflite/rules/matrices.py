@@ -8,7 +8,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.exporters import cells
 from nnapi.exporters.tflite.context import Context, lower
-from nnapi.exporters.tflite.rules.images import in_scheme
+from nnapi.exporters.tflite.rules.images import in_scheme, pad
+from nnapi.exporters.transposed_convolution import surround
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import VALID
@@ -88,13 +89,14 @@ def transpose_conv_2d(
     """The whole result, of which what NNAPI pads away is sliced off."""
     require(filter.is_constant or not filter.is_quantized, "its filter is computed and quantised")
     x, weights, out = _in_one_sign(context, input, filter)
-    _, height, width, _ = input.shape
+    zeros, padding = surround(padding, stride)
+    if any(map(any, zeros)):
+        x = pad(context, x, zeros, None)
+    _, height, width, _ = x.shape
     sizes = filter.shape[1:3]
     full = tuple((n - 1) * step + size for n, step, size in zip((height, width), stride, sizes, strict=True))
-    (top, bottom), (left, right) = padding
+    (top, _), (left, _) = padding
     whole = (out.shape[0], *full, out.shape[3])
-    fits = min(top, bottom, left, right) >= 0
-    require(fits, "it has negative paddings, which TFLite's TRANSPOSE_CONV has not")
     made = out if whole == out.shape else out.like(shape=whole)
     context.emit(
         "TRANSPOSE_CONV",
