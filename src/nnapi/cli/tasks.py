@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 LEAST = 0.4
 """Score of a box that is shown."""
+NESTED = 0.8
+"""Part of a box from which on it belongs to a likelier one of its class: models find parts of a thing again, and what
+they suppress themselves are boxes of about the same size."""
 LEAST_OF_POINTS = 0.25
 """Score of a key point that is shown."""
 LEAST_SHARE = 0.005
@@ -113,17 +116,32 @@ def view(
 
 
 def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[Box]:
-    """The boxes with a score of LEAST, of the first picture; outputs may come in either order in use."""
+    """The boxes with a score of LEAST, of the first picture, one for each thing; outputs may come in either order in
+    use."""
     (boxes,) = (array[0] for array in outputs if array.ndim == 3)
     (count,) = (int(array[0]) for array in outputs if array.ndim == 1)
     first, second = (array[0] for array in outputs if array.ndim == 2)
     is_class = bool((first[:count] == np.round(first[:count])).all())
     classes, scores = (first, second) if is_class else (second, first)
-    return [
+    found = [
         Box(name_class(int(classes[i]), labels), float(scores[i]), _place(boxes[i]), int(classes[i]))
         for i in range(count)
         if scores[i] >= LEAST
     ]
+    found.sort(key=lambda box: -box.score)
+    kept: list[Box] = []
+    for box in found:
+        if not any(box.number == other.number and _share_inside(box, other) >= NESTED for other in kept):
+            kept.append(box)
+    return kept
+
+
+def _share_inside(box: Box, other: Box) -> float:
+    """The part of a box that lies in another."""
+    top, left, bottom, right = box.place
+    high = min(bottom, other.place[2]) - max(top, other.place[0])
+    wide = min(right, other.place[3]) - max(left, other.place[1])
+    return max(high, 0) * max(wide, 0) / max((bottom - top) * (right - left), 1e-9)
 
 
 def _place(box: Array) -> tuple[float, float, float, float]:
