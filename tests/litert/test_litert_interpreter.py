@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from tests.tflite_writer import Graph, T, single, write
+from tests.tflite_writer import Graph, T, const, single, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
@@ -217,6 +217,38 @@ def test_what_falls_back_is_resized() -> None:
         interpreter.allocate_tensors()
     feed(pair)
     run(pair)
+
+
+def test_strings_go_through_litert() -> None:
+    words, places, chosen = (
+        T("STRING", (4,), name="words"),
+        T("INT64", (2,), name="places"),
+        T("STRING", (2,), name="y"),
+    )
+    content = single("GATHER", [words, places], chosen, "GatherOptions")
+    pair = both(content, fallback=True)
+    for given in (["ab", "c", "", "Olá"], [b"1", b"22", b"333", b"4"]):
+        for interpreter in pair:
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(0, np.array(given))
+            interpreter.set_tensor(1, np.array([3, 0]))
+            interpreter.invoke()
+        for index in (0, 2):
+            assert pair[1].get_tensor(index).tolist() == pair[0].get_tensor(index).tolist()
+    for interpreter in pair:
+        with pytest.raises(ValueError, match="Dimension mismatch"):
+            interpreter.set_tensor(0, np.array(["a"]))
+
+
+def test_what_is_empty_falls_back() -> None:
+    x, y = T("FLOAT32", (1,), name="x", signature=(-1,)), T("FLOAT32", (), name="y")
+    content = single("SUM", [x, const([0])], y, "ReducerOptions")
+    pair = both(content, fallback=True)
+    for interpreter in pair:
+        interpreter.resize_tensor_input(0, [0])
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+    assert values(pair[1])[0] == values(pair[0])[0] == 0
 
 
 def test_types_that_nnapi_lacks_are_converted_at_both_ends() -> None:

@@ -92,8 +92,6 @@ def test_a_program_gives_the_same_results(
     monkeypatch.delenv("DEBUG_NN_CPUONLY")
     monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", "xnnpack")
     program = FOLDER / f"{name}.py"
-    if "from PIL" in program.read_text():
-        pytest.importorskip("PIL", reason="Pillow is not installed")
     device = "xnnpack-cpu" if "/" in ARGUMENTS[name][0] else "nnapi-reference"
 
     monkeypatch.setattr(sys, "argv", [program.name, *arguments])

@@ -22,6 +22,9 @@ from nnapi.model.operand import Array
 FREE = 2
 """References to the lease of views while nobody holds one: the interpreter's, and that of the call that counts."""
 
+TEXT = "SO"
+"""Kinds of arrays that hold strings, which LiteRT's interpreter converts: of any length, so in memory of their own."""
+
 
 class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no types
     """A model of LiteRT's, run by this library's devices.
@@ -101,6 +104,10 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         """Set what must be converted, or lies in another subgraph, or is refused."""
         graph = self.session(subgraph_index).graph
         array, given = None if graph is None else graph.inputs.get(tensor_index), np.asarray(value)
+        if graph is not None and array is not None and array.dtype.kind in TEXT:
+            self._interpreter.SetTensor(tensor_index, value, subgraph_index)
+            graph.inputs[tensor_index] = self._interpreter.GetTensor(tensor_index, subgraph_index)
+            return
         if array is not None and given.dtype == array.dtype and given.shape == array.shape:
             array[...] = given
             return
