@@ -247,6 +247,19 @@ def test_the_model_is_written_as_it_is_here(tmp_path: Path) -> None:
     np.testing.assert_allclose(after, before, 1e-6)
 
 
+def test_constants_are_written_beside_the_model(tmp_path: Path) -> None:
+    for _ in range(2):  # the second time in the place of the first
+        options, path = ours.SessionOptions(), tmp_path / "optimized.onnx"
+        options.optimized_model_filepath = str(path)
+        options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "constants.bin")
+        options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "20")
+        content, feed = dense(), {"x": np.ones((2, 3), np.float32)}
+        before = session(content, sess_options=options).run(None, feed)[0]
+        assert (tmp_path / "constants.bin").stat().st_size >= 48
+        (after,) = ours.InferenceSession(path, providers=["nnapi-reference"]).run(None, feed)
+        np.testing.assert_allclose(after, before, 1e-6)
+
+
 def test_entries_are_kept() -> None:
     options, run_options = ours.SessionOptions(), ours.RunOptions()
     options.add_session_config_entry("key", "value")

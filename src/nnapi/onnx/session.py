@@ -51,7 +51,7 @@ class InferenceSession:
         if all(is_fixed(end) for end in self._file.inputs):
             self._compile(tuple(tuple(end.shape) for end in self._file.inputs))  # type: ignore[arg-type]  # all numbers
         if self._options.optimized_model_filepath:
-            self._file.write(self._options.optimized_model_filepath)
+            self._file.write(self._options)
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._file.inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,10 @@ from nnapi.onnx.types import TYPES
 
 UNVERSIONED = (1 << 63) - 1
 """What ONNX Runtime takes for the version of a model that has none."""
+
+CONSTANTS_FILE = "session.optimized_model_external_initializers_file_name"
+LEAST_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
+"""Entries of options for the model that a session writes."""
 
 
 class NodeArg(NamedTuple):
@@ -96,12 +101,20 @@ class SessionFile:
         except NnapiError as error:
             raise Fail(f"{self._path}: {error}") from error
 
-    def write(self, path: str) -> None:
-        """The model as this library has it, as an .onnx file."""
+    def write(self, options: SessionOptions) -> None:
+        """The model as this library has it, as an .onnx file; large constants beside it where the options say so."""
+        path, beside = options.optimized_model_filepath, options.entries.get(CONSTANTS_FILE)
         try:
             export(read_file(self._file, self._path), path)
         except NnapiError as error:
             raise Fail(f"{path}: {error}") from error
+        if beside:
+            import onnx  # which has read the file, or there would be none here
+
+            with suppress(FileNotFoundError):
+                os.remove(os.path.join(os.path.dirname(path), beside))
+            least = int(options.entries.get(LEAST_BYTES, 1024))
+            onnx.save_model(onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=least)
 
 
 def is_fixed(end: NodeArg) -> bool:
