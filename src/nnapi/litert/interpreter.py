@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import interpreter as litert
 from ai_edge_litert.interpreter import OpResolverType
+from numpy import ndarray
 
 from nnapi.errors import NnapiError
 from nnapi.litert.delegates import list_devices
@@ -93,7 +94,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         array = self._main.inputs.get(tensor_index)
-        if array is None or value.__class__ is not np.ndarray:
+        if array is None or value.__class__ is not ndarray:
             self.set_otherwise(tensor_index, value)
         elif value.dtype is array.dtype and value.shape == array.shape:
             array[...] = value

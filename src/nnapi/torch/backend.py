@@ -13,11 +13,14 @@ import torch
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
 from nnapi.torch.checks import Unfit, need_inference
-from nnapi.torch.export import export_graph
+from nnapi.torch.export import NOTHING_OPEN, export_graph
+from nnapi.torch.open_dimensions import OpenDimensions, find_open_dimensions
 
 log = logging.getLogger("nnapi.torch")
 MOST_SHAPES = 8
 """For so many combinations of inputs a graph keeps what it compiled, the latest ones."""
+ROUNDING = 1e-3
+"""How far a graph for any size may be from PyTorch's result before it is taken for another."""
 
 Tensors = Sequence[Any]
 Run = Callable[[Tensors], tuple[Any, ...]]
@@ -25,7 +28,8 @@ Run = Callable[[Tensors], tuple[Any, ...]]
 
 def compile_graph(graph: Any, examples: Tensors, *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
     """What PyTorch calls in the place of a graph; it is compiled when it is first called, and for other shapes anew."""
-    return CompiledGraph(graph, [is_weight(each) for each in examples], options or {})
+    weights = [is_weight(each) for each in examples]
+    return CompiledGraph(graph, weights, find_open_dimensions(graph), options or {})
 
 
 def is_weight(tensor: Any) -> bool:
@@ -37,12 +41,16 @@ def is_weight(tensor: Any) -> bool:
 class CompiledGraph:
     """A graph and what was compiled of it, by the shapes of its inputs and the state of the model's weights."""
 
-    def __init__(self, graph: Any, weights: Sequence[bool], options: Mapping[str, Any]) -> None:
-        self._graph, self._weights = graph, weights
+    def __init__(
+        self, graph: Any, weights: Sequence[bool], open: OpenDimensions | None, options: Mapping[str, Any]
+    ) -> None:
+        self._graph, self._weights, self._open = graph, weights, open
         self._session_options = SessionOptions(intra_op_num_threads=options.get("threads") or 0)
         self._devices, self._cache = options.get("devices"), options.get("cache")
         self._is_strict = bool(options.get("strict"))
         self._runs: dict[Any, Run] = {}
+        self._for_any: tuple[Any, InferenceSession] | None = None
+        """The session of open dimensions, and the state of the weights that it was made of."""
         self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
@@ -58,23 +66,54 @@ class CompiledGraph:
         """The run of such inputs here, or by PyTorch with a warning."""
         try:
             need_inference(self._graph, inputs)
-            live = [
-                place
-                for place, (each, is_fixed) in enumerate(zip(inputs, self._weights, strict=True))
-                if isinstance(each, torch.Tensor) and not is_fixed
-            ]
-            content = export_graph(self._graph, inputs, live)
-            session = InferenceSession(content, self._session_options, self._devices, cache=self._cache)
+            return self._make_for_any(inputs) or self._bind(self._prepare(inputs, NOTHING_OPEN), inputs)
         except Exception as error:
             if self._is_strict:
                 raise
             log.warning("a graph is left to PyTorch: %s", error if str(error) else type(error).__name__)
             return lambda inputs: tuple(self._graph(*inputs))
-        names = [end.name for end in session.get_inputs()]
-        places = {f"input{number}": place for number, place in enumerate(live)}
+
+    def _make_for_any(self, inputs: Tensors) -> Run | None:
+        """The run of what is exported once for any size. None where nothing is open, or it computes something else than
+        PyTorch for this one, now and from then on: the exporter takes for constant what Python computes of sizes."""
+        if self._open is None:
+            return None
+        state = [self._identify_for_any(place, each) for place, each in enumerate(inputs)]
+        try:
+            if self._for_any is None or self._for_any[0] != state:
+                self._for_any = state, self._prepare(inputs, self._open)
+            run = self._bind(self._for_any[1], inputs)
+            if all(map(_is_close, run(inputs), self._graph(*inputs))):
+                return run
+            reason = "the exporter made a constant of a size"
+        except Exception as error:
+            reason = str(error)
+        log.debug("exported for each size alone: %s", reason)
+        self._open = self._for_any = None
+        return None
+
+    def _identify_for_any(self, place: int, value: Any) -> Any:
+        """As :func:`_identify`, for any size."""
+        assert self._open is not None
+        if self._weights[place] or not (isinstance(value, torch.Tensor) or place in self._open.sizes):
+            return _identify(value, self._weights[place])
+        return getattr(value, "dtype", None)
+
+    def _prepare(self, inputs: Tensors, open: OpenDimensions) -> InferenceSession:
+        content = export_graph(self._graph, inputs, self._list_live(inputs), open)
+        return InferenceSession(content, self._session_options, self._devices, cache=self._cache)
+
+    def _list_live(self, inputs: Tensors) -> list[int]:
+        """The places of tensors that calls give."""
+        ends = enumerate(zip(inputs, self._weights, strict=True))
+        return [place for place, (each, is_fixed) in ends if isinstance(each, torch.Tensor) and not is_fixed]
+
+    def _bind(self, session: InferenceSession, inputs: Tensors) -> Run:
+        places = {f"input{number}": place for number, place in enumerate(self._list_live(inputs))}
+        taken = [(end.name, places[end.name]) for end in session.get_inputs()]  # those that the graph reads
 
         def run(inputs: Tensors) -> tuple[Any, ...]:
-            feed = {name: _as_array(inputs[places[name]]) for name in names}
+            feed = {name: _as_array(inputs[place]) for name, place in taken}
             return tuple(torch.from_numpy(np.ascontiguousarray(each)) for each in session.run(None, feed))
 
         return run
@@ -87,6 +126,14 @@ def _identify(value: Any, is_fixed: bool) -> Any:
     if is_fixed:
         return value.data_ptr(), 0 if value.is_inference() else value._version
     return tuple(value.shape), value.dtype, value.requires_grad and torch.is_grad_enabled()
+
+
+def _is_close(ours: Any, theirs: Any) -> bool:
+    """Whether two results are the same but for rounding."""
+    if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
+        return False
+    largest = float(theirs.abs().max()) if theirs.numel() and theirs.dtype.is_floating_point else 0.0
+    return bool(torch.allclose(ours, theirs, ROUNDING, ROUNDING * largest, equal_nan=True))
 
 
 def _as_array(tensor: Any) -> np.ndarray[Any, Any]:

@@ -1,0 +1,33 @@
+"""What PyTorch leaves open in a graph, which it makes once sizes have changed from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+
+class OpenDimensions(NamedTuple):
+    """The names of open dimensions by tensor and axis, and for the sizes that are inputs where each is one.
+
+    Tensors and sizes are the places of a graph's inputs.
+    """
+
+    names: Mapping[int, Mapping[int, str]]
+    sizes: Mapping[int, tuple[int, int]]
+
+
+def find_open_dimensions(graph: Any) -> OpenDimensions | None:
+    """Those of a graph's inputs; None where there are none, or one that no tensor has."""
+    examples = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
+    names = {
+        place: {axis: str(size) for axis, size in enumerate(each.shape) if isinstance(size, torch.SymInt)}
+        for place, each in enumerate(examples)
+        if isinstance(each, torch.Tensor)
+    }
+    places = {name: (place, axis) for place, axes in names.items() for axis, name in axes.items()}
+    wanted = {place: str(each) for place, each in enumerate(examples) if isinstance(each, torch.SymInt)}
+    if not places or any(name not in places for name in wanted.values()):
+        return None
+    return OpenDimensions(names, {place: places[name] for place, name in wanted.items()})
