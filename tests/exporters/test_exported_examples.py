@@ -29,6 +29,16 @@ def test_examples_compute_the_same_as_files(way: str, corpus: Corpus, tmp_path: 
     assert Counter(each.kind for each in found.values())["passed"] > len(found) // 2
 
 
+@pytest.mark.parametrize(
+    "name", ["while_sum_of_powers_quant8_n_2", "while_sum_of_powers_quant8_signed_n_2", "abs", "neg"]
+)
+def test_onnx_files_are_read_again(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    """Loops of bytes whose scale is said within the body alone, and tensors of rank 5."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    (example,) = corpus.examples(lambda entry: entry.name == name)
+    assert outcome(example, "nnapi, .onnx", tmp_path).kind == "passed"
+
+
 NETWORKS = {"tflm_hello_world_float": "e-0", "tflm_mnist_lstm_int8": "equal", "tiny_vww_96_int8": "equal"}
 """Small ones, and what is said of their files: floats that differ by millionths, or codes that do not."""
 

@@ -155,10 +155,13 @@ class Node(AnyNode):
 
     def bare(self, value: Value) -> Value:
         """Codes as the bytes that they are, whatever they stand for."""
-        type = value.type
-        if not type.is_quantized or (type.scale, type.zero_point) == (1.0, 0):
+        return self.restate(value, 1.0, 0) if value.type.is_quantized else value
+
+    def restate(self, value: Value, scale: float, zero_point: int) -> Value:
+        """The same codes, which stand for other numbers."""
+        if (value.type.scale, value.type.zero_point) == (scale, zero_point):
             return value
-        type = OperandType(type.code, value.shape, 1.0)
+        type = OperandType(value.type.code, value.shape, scale, zero_point)
         if value.array is not None:
             return Value(type, value.name, value.array, value.in_file)
         return self.apply(OperationCode.CAST, value, type=type)

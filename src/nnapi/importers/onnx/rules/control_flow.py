@@ -108,6 +108,11 @@ def _while(
     kept = [*inner.captured, bound]
     states = [node.conversion.value_in_file_order(tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
+    # What bytes stand for may be said within the body alone.
+    states = [
+        node.restate(state, own.type.scale, own.type.zero_point) if own.type.is_quantized else state
+        for state, own in zip(states, inner.values, strict=True)
+    ]
     results = apply_models(
         node, OperationCode.WHILE, [loop_condition(node.conversion, states), body_model, *states], inner
     )

@@ -35,11 +35,12 @@ ARITHMETIC = {
 }
 
 
-def real_input(node: Node, i: int = 0) -> tuple[Value, Layout]:
-    """An input in real numbers in whatever order it lies, as few dimensions as NNAPI takes, and its layout."""
+def real_input(node: Node, i: int = 0, *, of_any_rank: bool = False) -> tuple[Value, Layout]:
+    """An input in real numbers in whatever order it lies, with as few dimensions as most of NNAPI's operations take,
+    and its layout."""
     (value,), layout = align(node, i)
     value = node.graph.real(value) if node.tensor(i).elem not in BYTES else value
-    if value.rank > HIGHEST_RANK and value.type.is_known:
+    if value.rank > HIGHEST_RANK and value.type.is_known and not of_any_rank:
         value = node.view(value, (int(np.prod(value.shape)),))
     return value, layout
 
@@ -55,7 +56,7 @@ def floats(node: Node, *indices: int) -> tuple[list[Value], Layout]:
 
 @rule(*UNARY)
 def unary(node: Node) -> Tensor:
-    x, layout = real_input(node)
+    x, layout = real_input(node, of_any_rank=node.kind != "Floor")
     if x.type.code in BYTE_CODES:
         whole = node.cast(x, INT32)
         return layout.result(node, as_bytes(node, node.apply(UNARY[node.kind], whole), x.type), node.tensor(0).elem)
