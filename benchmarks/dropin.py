@@ -1,0 +1,76 @@
+"""What calls of the interpreter in LiteRT's place cost beside LiteRT's own: MODEL…
+
+Both run in one process with one thread each, turn by turn, ours on ``xnnpack-cpu``. Times are microseconds, the
+shortest of many short series; the promise is that ``invoke`` takes at most one more than LiteRT's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import interpreter as litert
+from rich.console import Console
+from rich.table import Table
+
+from nnapi.litert import Interpreter
+from nnapi.runtime.autotune.timing import time_series
+
+CALLS = "set_tensor", "invoke", "get_tensor", "all three"
+SERIES = 60
+PROMISED = 1.0
+
+
+def list_calls(interpreter: Any) -> list[Callable[[], Any]]:
+    """Those of :data:`CALLS`, on the first input and output."""
+    interpreter.allocate_tensors()
+    entry, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]["index"]
+    index, value = entry["index"], np.zeros(entry["shape"], entry["dtype"])
+
+    def all_three() -> Any:
+        interpreter.set_tensor(index, value)
+        interpreter.invoke()
+        return interpreter.get_tensor(result)
+
+    return [
+        lambda: interpreter.set_tensor(index, value),
+        interpreter.invoke,
+        lambda: interpreter.get_tensor(result),
+        all_three,
+    ]
+
+
+def measure(path: str, number: int, series: int = SERIES) -> tuple[list[float], list[float]]:
+    """The microseconds of each call, LiteRT's and ours."""
+    sides = [
+        list_calls(litert.Interpreter(path, num_threads=1)),
+        list_calls(Interpreter(path, num_threads=1, devices="xnnpack-cpu")),
+    ]
+    best = [[float("inf")] * len(CALLS) for _ in sides]
+    for _ in range(series):
+        for shortest, calls in zip(best, sides, strict=True):
+            for place, call in enumerate(calls):
+                shortest[place] = min(shortest[place], 1e6 * time_series(call, number))
+    return best[0], best[1]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--number", type=int, default=300, help="calls in each of the series")
+    options = parser.parse_args()
+    shown, kept = Table("model", *(f"{call}: LiteRT, ours, more" for call in CALLS)), True
+    for path in options.models:
+        theirs, ours = measure(path, options.number)
+        pairs = zip(theirs, ours, strict=True)
+        shown.add_row(os.path.basename(path), *(f"{a:.2f}  {b:.2f}  {b - a:+.2f}" for a, b in pairs))
+        kept &= ours[1] - theirs[1] <= PROMISED
+    Console(width=150).print(shown)
+    return not kept
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

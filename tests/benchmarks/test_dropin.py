@@ -1,0 +1,36 @@
+"""The benchmark of the interpreter in LiteRT's place: what it measures, not how long that takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+from benchmarks import dropin  # LiteRT may be missing
+from nnapi.litert import Interpreter
+from tests.litert.model_cases import dense
+
+pytestmark = pytest.mark.engine
+
+
+def test_each_call_is_measured_on_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dense.tflite"
+    path.write_bytes(dense())
+    called: list[str] = []
+
+    class Counting(Interpreter):
+        def __init__(self, path: str, **named: Any) -> None:
+            super().__init__(path, **named | {"devices": "nnapi-reference"})
+
+        def invoke(self) -> None:
+            called.append("invoke")
+            super().invoke()
+
+    monkeypatch.setattr(dropin, "Interpreter", Counting)
+    theirs, ours = dropin.measure(str(path), number=2, series=1)
+    assert len(theirs) == len(ours) == len(dropin.CALLS)
+    assert np.isfinite([*theirs, *ours]).all()
+    assert len(called) == 4, "twice alone, twice with the others"
