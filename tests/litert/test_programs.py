@@ -124,7 +124,7 @@ def as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in [name for name in sys.modules if name.partition(".")[0] in REPLACED]:
             del sys.modules[name]
         sys.modules.update(before)
-        monkeypatch.setattr(ai_edge_litert, "interpreter", before["ai_edge_litert.interpreter"])
+        ai_edge_litert.interpreter = before["ai_edge_litert.interpreter"]
 
 
 def read_results() -> dict[str, Any]:

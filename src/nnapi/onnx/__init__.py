@@ -6,9 +6,15 @@
 
 from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
 from nnapi.onnx.io_binding import IOBinding
-from nnapi.onnx.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from nnapi.onnx.options import (
+    ExecutionMode,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    set_default_logger_severity,
+)
 from nnapi.onnx.ort_value import OrtValue
-from nnapi.onnx.providers import get_available_providers, get_device
+from nnapi.onnx.providers import get_all_providers, get_available_providers, get_device
 from nnapi.onnx.session import InferenceSession
 from nnapi.onnx.session_file import ModelMetadata, NodeArg
 
@@ -27,6 +33,8 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "get_all_providers",
     "get_available_providers",
     "get_device",
+    "set_default_logger_severity",
 ]

@@ -91,6 +91,10 @@ class RunOptions:
         return _find_entry(self.entries, key, "RunOptions")
 
 
+def set_default_logger_severity(severity: int) -> None:
+    """How much ONNX Runtime says; without effect, as this library tells Python's loggers."""
+
+
 def _find_entry(entries: dict[str, str], key: str, who: str) -> str:
     """RuntimeError where nobody added the entry, in the words that programs look for."""
     if key not in entries:

@@ -26,6 +26,11 @@ def get_available_providers() -> list[str]:
     return [*(device.name for device in devices()), CPU]
 
 
+def get_all_providers() -> list[str]:
+    """The same: what is not there is not named."""
+    return get_available_providers()
+
+
 def get_device() -> str:
     """What ONNX Runtime was built for; here the processor."""
     return "CPU"
