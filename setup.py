@@ -12,7 +12,8 @@ from setuptools.command.build_ext import build_ext
 sys.path.insert(0, "native")
 
 ABI = sysconfig.get_config_var("SOABI")
-LIBRARY = f"nnapi.capi.{ABI}.libneuralnetworks"  # a folder for each Python: one checkout may serve several
+FOLDER = f"nnapi.capi.{ABI}"  # one for each Python: one checkout may serve several
+LIBRARY, DELEGATE = f"{FOLDER}.libneuralnetworks", f"{FOLDER}.libnnapi_delegate"
 # Before 2.34 glibc had dlopen in a library of its own, and later ones still have its name.
 LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "glibc" else ["-ldl"]
 
@@ -39,18 +40,18 @@ LITERT_HAS_WHEELS = ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-d
 
 
 class BuildNative(build_ext):
-    """Both are made by the C compiler; that one of them is no Python module only shows in its name."""
+    """All are made by the C compiler; that two of them are no Python modules only shows in their names."""
 
     def get_ext_filename(self, fullname):
         name = super().get_ext_filename(fullname)
-        is_library = fullname in (LIBRARY, LIBRARY.rpartition(".")[2])
+        is_library = fullname.startswith(("lib", FOLDER))
         return name.removesuffix(sysconfig.get_config_var("EXT_SUFFIX")) + ".so" if is_library else name
 
     def get_export_symbols(self, ext):
         return []
 
     def copy_extensions_to_source(self):
-        Path(self.get_finalized_command("build_py").get_package_dir(LIBRARY.rpartition(".")[0])).mkdir(exist_ok=True)
+        Path(self.get_finalized_command("build_py").get_package_dir(FOLDER)).mkdir(exist_ok=True)
         super().copy_extensions_to_source()
 
     def build_extensions(self):
@@ -78,7 +79,7 @@ class BuildNative(build_ext):
             macros["NNAPI_PYTHON_PATH"] = f'"{sys.executable}"'
         for extension in self.extensions:
             extension.include_dirs += [str(made), "native", "src/nnapi/capi/include"]
-            if extension.name == LIBRARY:
+            if extension.name.startswith(FOLDER):
                 extension.define_macros += list(macros.items())
             else:
                 extension.sources = [str(made / "_bridge.c")]
@@ -98,6 +99,13 @@ setup(
             optional=True,
             extra_compile_args=["-fvisibility=hidden"],
             extra_link_args=["-Wl,-soname,libneuralnetworks.so", "-Wl,-z,nodelete", *LIBDL, "-pthread"],
+        ),
+        Extension(
+            DELEGATE,
+            ["native/delegate.c", "native/interpreter.c"],
+            optional=True,
+            extra_compile_args=["-fvisibility=hidden"],
+            extra_link_args=["-Wl,-soname,libnnapi_delegate.so", "-Wl,-z,nodelete", *LIBDL],
         ),
     ],
     cmdclass={"build_ext": BuildNative},

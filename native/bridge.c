@@ -83,4 +83,13 @@ static const char *join(void **entries, char *(*give_message)(void), void (*give
     return reason;
 }
 
-__attribute__((visibility("default"))) const struct nnapi_bridge nnapi_bridge = {boot, join};
+static const char *import(const char *name) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *module = PyImport_ImportModule(name);
+    const char *reason = module ? NULL : exception();
+    Py_XDECREF(module);
+    PyGILState_Release(state);
+    return reason;
+}
+
+__attribute__((visibility("default"))) const struct nnapi_bridge nnapi_bridge = {boot, join, import, &serving};

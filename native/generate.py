@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +37,17 @@ typedef struct { uint32_t width, height, layers, format; uint64_t usage; uint32_
 typedef struct { int32_t left, top, right, bottom; } ARect;
 typedef int32_t ANeuralNetworksOperationType;
 """
+
+
+def serving() -> list[tuple[str, str]]:
+    """The functions that libnnapi_delegate.so asks for: the name of each and its prototype."""
+    members = re.findall(r"^    (\w+) \(\*(\w+)\)(\(.*\));", (NATIVE / "serving.h").read_text(), re.MULTILINE)
+    return [(name, f"{result} py_delegate_{name}{parameters};") for result, name, parameters in members]
+
+
+def declarations(header: str) -> str:
+    """What a header declares, for cffi, which knows no preprocessor."""
+    return re.sub(r"^#.*$", "", (NATIVE / header).read_text(), flags=re.MULTILINE)
 
 
 def tables():
@@ -92,17 +104,24 @@ def bridge() -> cffi.FFI:
         f"{function.result} py_{function.name}({', '.join(p.word for p in function.parameters) or 'void'});"
         for function in asked()
     ] + ["void py_end(void);"]
+    delegates = serving()
     ffi = cffi.FFI()
     ffi.cdef(STRUCTURES)
+    ffi.cdef(declarations("litert.h"))
     ffi.cdef("void nnapi_bridge_say(const char*); void nnapi_bridge_revive(void);")
-    ffi.cdef('extern "Python" {\n' + "\n".join(prototypes) + "\n}")
+    answered = [*prototypes, *(prototype for _, prototype in delegates)]
+    ffi.cdef('extern "Python" {\n' + "\n".join(answered) + "\n}")
     addresses = "".join(f"    (void *){prototype.split('(')[0].split()[1]},\n" for prototype in prototypes)
     ffi.set_source(
         "nnapi.capi._bridge",
         '#include "NeuralNetworks.h"\n#include "android/hardware_buffer.h"\n#include "android/trace.h"\n'
         '#include "NeuralNetworksSupportLibraryImpl.h"\n#include "diagnosis.h"\n'
-        + "".join(f"static {prototype}\n" for prototype in prototypes)
+        '#include "litert.h"\n#include "serving.h"\n'
+        + "".join(f"static {prototype}\n" for prototype in answered)
         + f"static void *const functions[] = {{\n{addresses}}};\n"
+        + "static const struct nnapi_serving serving = {\n"
+        + "".join(f"    .{name} = py_delegate_{name},\n" for name, _ in delegates)
+        + "};\n"
         + (NATIVE / "bridge.c").read_text(),
     )
     return ffi

@@ -30,6 +30,7 @@
 #include "diagnosis.h"
 #include "glibc.h"
 #include "interpreter.h"
+#include "serving.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -40,6 +41,7 @@ static atomic_int state = NEW;
 static int (*is_initialized)(void);
 static int (*is_finalizing)(void);
 static void *entries[NNAPI_ENTRIES];
+static const struct nnapi_bridge *bridge;
 static _Thread_local char message[2048];
 
 EXPORT const char *nnapi_last_error(void) { return message; }
@@ -89,7 +91,6 @@ static void at_end(void) {
 static int start(const char *function) {
     char path[PATH_MAX], python[PATH_MAX];
     const char *reason = NULL, *executable = NULL;
-    struct nnapi_bridge *bridge;
     void *module;
     int started = 0;
 
@@ -141,6 +142,21 @@ static int enter(const char *function) {
 
 /* Whether Python has come and gone, so that what is still to be freed went with it: at exit there is much of that. */
 static int is_over(void) { return state == READY && (!is_initialized() || (is_finalizing && is_finalizing())); }
+
+/* For libnnapi_delegate.so: what answers it; null, with a message, where there is no Python. For who only gives something
+ * back null says nothing. */
+EXPORT const struct nnapi_serving *nnapi_serve(int gives_back) {
+    static const struct nnapi_serving *_Atomic serving;
+    const char *reason;
+    if (gives_back && (!serving || state != READY || is_over())) return NULL;
+    if (!enter(__func__)) return NULL;
+    if (!serving) {
+        reason = bridge->import("nnapi.delegate.calls");
+        if (reason) return complain(__func__, "%s", reason), NULL;
+        serving = bridge->serving;
+    }
+    return serving;
+}
 
 EXPORT int ASharedMemory_create(const char *name, size_t size) {
     if (!size) return errno = EINVAL, -1;

@@ -24,7 +24,7 @@ ROWS = [
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing"},
     {"capi", "litert", "onnx"},
-    {"torch"},
+    {"delegate", "torch"},
     {"nnapi"},
     {"cli"},
 ]

@@ -26,6 +26,7 @@ TESTED_BY = {
     "capi/support.py": "clients/test_clients.py",
     "capi/support_answers.py": "clients/test_clients.py",
     "cli/lib.py": "capi/test_installation.py",
+    "delegate": "delegate/test_delegate.py",
     "drivers/isolated": "drivers/isolated",
     "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",
     "drivers/openvino/lowering.py": "drivers/openvino/test_openvino_rules.py",

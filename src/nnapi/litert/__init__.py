@@ -7,8 +7,8 @@ what a file holds and what shapes follow from an input's: so names, indexes and 
 
 from ai_edge_litert.interpreter import OpResolverType
 
-from nnapi.litert.delegates import Delegate, load_delegate
+from nnapi.litert.delegates import Delegate, delegate_path, load_delegate
 from nnapi.litert.interpreter import Interpreter
 from nnapi.litert.signature_runner import SignatureRunner
 
-__all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
+__all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "delegate_path", "load_delegate"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from nnapi.runtime.device import devices
@@ -25,6 +27,15 @@ class Delegate:
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
     """The delegate of a library, which itself is not loaded. ValueError where no device stands for it."""
     return Delegate(library, options)
+
+
+def delegate_path() -> str:
+    """Where the delegate is that LiteRT's own interpreters load. FileNotFoundError where it was not built."""
+    folder = Path(__file__).resolve().parent.parent / "capi" / str(sysconfig.get_config_var("SOABI"))
+    library = folder / "libnnapi_delegate.so"
+    if not library.is_file():
+        raise FileNotFoundError(f"{library} has not been built: no C compiler was found when the package was installed")
+    return str(library)
 
 
 def list_devices(delegates: Iterable[Any] | None) -> list[str] | None:

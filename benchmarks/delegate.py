@@ -1,0 +1,154 @@
+"""LiteRT with our delegate, beside LiteRT alone and the library itself: nodes taken, results, latency.
+
+    python benchmarks/delegate.py FOLDER [--devices NAME …] [--threads N] [--only TEXT] [--seconds S]
+
+All three run in this process and take turns; times are of the processor (with more threads than one those of a clock),
+the least of the turns, of set, invoke and get in Python. "of LiteRT" and "of ours" are their times divided by the
+delegate's, above 1 where the delegate is faster. The last line has the means and, of models whose inputs are unsigned,
+how many reach 1.5 times LiteRT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any, NamedTuple
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+
+import nnapi
+from nnapi.errors import NnapiError
+from nnapi.litert import delegate_path
+
+Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+BLOCK = 0.03
+"""Seconds of one's turn."""
+
+
+class Row(NamedTuple):
+    name: str
+    taken: str
+    difference: str
+    seconds: float
+    of_litert: float
+    of_ours: float
+    is_unsigned: bool
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--devices", nargs="+", default=[], help="default: chosen by measurement")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", default="", help="models whose name contains this")
+    parser.add_argument("--seconds", type=float, default=0.6, help="of each of the three")
+    return parser.parse_args(arguments)
+
+
+def open_interpreter(path: Path, threads: int, delegates: Sequence[Any] = ()) -> tuple[Any, Run]:
+    """An interpreter, and its run as people write it."""
+    interpreter = Interpreter(str(path), num_threads=threads, experimental_delegates=list(delegates))
+    interpreter.allocate_tensors()
+    inputs = [detail["index"] for detail in interpreter.get_input_details()]
+    outputs = [detail["index"] for detail in interpreter.get_output_details()]
+
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        for index, array in zip(inputs, arrays, strict=True):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    return interpreter, run
+
+
+def make_inputs(interpreter: Any) -> list[np.ndarray]:
+    """Random codes, or numbers between 0 and 1."""
+    rng = np.random.default_rng(1)
+    made = []
+    for detail in interpreter.get_input_details():
+        shape, dtype = detail["shape"], np.dtype(detail["dtype"])
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+        if limits is None:
+            made.append(rng.random(shape).astype(dtype))
+        else:
+            small = dtype.itemsize > 1  # indices, for embeddings
+            made.append(rng.integers(0 if small else limits.min, 20 if small else limits.max, shape).astype(dtype))
+    return made
+
+
+def describe_difference(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> str:
+    """The largest difference: in codes, or relative to the largest number."""
+    told = []
+    for a, b in zip(expected, found, strict=True):
+        difference = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0))
+        is_real = a.dtype.kind == "f"
+        told.append(
+            f"{difference / max(float(np.abs(a).max(initial=0)), 1e-9):.1g}" if is_real else f"{difference:.0f} codes"
+        )
+    return max(told)
+
+
+def find_shortest(runs: Sequence[Run], inputs: Sequence[np.ndarray], options: argparse.Namespace) -> list[float]:
+    """The seconds of a run in the best turn of each."""
+    clock = time.process_time if options.threads == 1 else time.perf_counter
+    best = [float("inf")] * len(runs)
+    for _ in range(max(3, round(options.seconds / BLOCK))):
+        for number, run in enumerate(runs):
+            count, end, begin = 0, time.perf_counter() + BLOCK, clock()
+            while not count or time.perf_counter() < end:
+                run(inputs)
+                count += 1
+            best[number] = min(best[number], (clock() - begin) / count)
+    return best
+
+
+def measure(path: Path, options: argparse.Namespace) -> Row:
+    with tempfile.NamedTemporaryFile("r", suffix=".txt") as told:
+        named = {"devices": ",".join(options.devices), "explain": told.name}
+        delegate = load_delegate(delegate_path(), named)
+        alone, run_alone = open_interpreter(path, options.threads)
+        _, run_delegated = open_interpreter(path, options.threads, [delegate])
+        taken = told.readline().partition(" operators")[0]
+    inputs = make_inputs(alone)
+    difference = describe_difference(run_alone(inputs), run_delegated(inputs))
+    runs = [run_delegated, run_alone]
+    compilation = nnapi.compile(nnapi.load(str(path)), options.devices or None, threads=options.threads)
+    with compilation, compilation.burst() as burst:
+        runs.append(lambda arrays: burst.run(*arrays))
+        ours, litert, whole = find_shortest(runs, inputs, options)
+    is_unsigned = any(array.dtype == np.uint8 for array in inputs)
+    return Row(path.stem, taken, difference, ours, litert / ours, whole / ours, is_unsigned)
+
+
+def rows(options: argparse.Namespace) -> Iterator[Row]:
+    for path in sorted(options.folder.glob("*.tflite")):
+        if options.only in path.stem:
+            try:
+                yield measure(path, options)
+            except (NnapiError, RuntimeError, ValueError) as error:
+                print(f"{path.stem}: {error}", file=sys.stderr)
+
+
+def main() -> None:
+    print(f"{'model':44} {'nodes':>12} {'differs by':>11} {'ms':>9} {'of LiteRT':>9} {'of ours':>8}")
+    measured = []
+    for row in rows(parse()):
+        measured.append(row)
+        figures = f"{row.seconds * 1e3:9.4f} {row.of_litert:9.2f} {row.of_ours:8.2f}"
+        print(f"{row.name:44} {row.taken:>12} {row.difference:>11} {figures}", flush=True)
+    with suppress(ValueError):  # there is none
+        unsigned = [row for row in measured if row.is_unsigned]
+        fast = sum(row.of_litert >= 1.5 for row in unsigned)
+        print(f"mean {geometric_mean(row.of_litert for row in measured):.2f} of LiteRT, ", end="")
+        print(f"{geometric_mean(row.of_ours for row in measured):.2f} of ours; unsigned: {fast} of {len(unsigned)}")
+
+
+if __name__ == "__main__":
+    main()

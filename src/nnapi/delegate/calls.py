@@ -1,0 +1,112 @@
+"""What libnnapi_delegate.so calls: importing this module connects it, through libneuralnetworks.so and its bridge.
+
+Delegates and parts are numbers to C. What fails gives 0, and its message is what nnapi_last_error says in that thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from nnapi.capi._bridge import ffi, lib
+from nnapi.delegate.delegate import Delegate
+from nnapi.delegate.part import NotOurs, Part
+from nnapi.delegate.settings import Settings
+from nnapi.errors import NnapiError
+
+_numbers = count(1)
+_delegates: dict[int, Delegate] = {}
+_parts: dict[int, Part] = {}
+_runs: dict[int, Callable[[], None]] = {}
+"""The runs of parts that are bound."""
+
+
+def open_delegate(keys: Any, values: Any, length: int) -> int:
+    options = {_text(keys[index]): _text(values[index]) for index in range(length)}
+    number = next(_numbers)
+    _delegates[number] = Delegate(Settings(options))
+    return number
+
+
+def close_delegate(number: int) -> None:
+    _delegates.pop(number).close()
+
+
+def choose(number: int, context: Any, taken: Any) -> int:
+    nodes = _delegates[number].choose(ffi.cast("TfLiteContext*", context))
+    taken[0] = len(nodes)
+    for place, node in enumerate(nodes, 1):
+        taken[place] = node
+    return 1
+
+
+def open_part(delegate: int, context: Any, params: Any) -> int:
+    number = next(_numbers)
+    given = ffi.cast("TfLiteDelegateParams*", params)
+    _parts[number] = _delegates[delegate].open_part(ffi.cast("TfLiteContext*", context), given)
+    return number
+
+
+def close_part(number: int) -> None:
+    _runs.pop(number, None)
+    _parts.pop(number).close()
+
+
+def prepare(number: int, context: Any) -> int:
+    _parts[number].check_shapes(ffi.cast("TfLiteContext*", context))
+    return 1
+
+
+def bind(number: int, context: Any) -> int:
+    _runs[number] = _parts[number].bind(ffi.cast("TfLiteContext*", context))
+    return 1
+
+
+def run(number: int) -> int:
+    try:
+        _runs[number]()
+    except BaseException as error:
+        return _say(error)
+    return 1
+
+
+def _text(pointer: Any) -> str:
+    return os.fsdecode(ffi.string(pointer))
+
+
+def _say(error: BaseException) -> int:
+    """Leave the message of a failure; gives 0."""
+    is_told = isinstance(error, (NnapiError, NotOurs))
+    message = str(error) if is_told else f"{type(error).__name__}: {error}"
+    lib.nnapi_bridge_say(f"nnapi: {message}".encode(errors="replace"))
+    return 0
+
+
+def _tell_failures(answer: Callable[..., int]) -> Callable[..., int]:
+    def answer_or_say(*arguments: Any) -> int:
+        try:
+            return answer(*arguments)
+        except BaseException as error:
+            return _say(error)
+
+    return answer_or_say
+
+
+def _connect() -> None:
+    answers: dict[str, Callable[..., int]] = {
+        "open": open_delegate,
+        "open_part": open_part,
+        "choose": choose,
+        "prepare": prepare,
+        "bind": bind,
+    }
+    for name, answer in answers.items():
+        ffi.def_extern(name=f"py_delegate_{name}", error=0)(_tell_failures(answer))
+    ffi.def_extern(name="py_delegate_run", error=0)(run)
+    ffi.def_extern(name="py_delegate_close")(close_delegate)
+    ffi.def_extern(name="py_delegate_close_part")(close_part)
+
+
+_connect()

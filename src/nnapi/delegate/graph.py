@@ -1,0 +1,179 @@
+"""A graph of LiteRT's, read from the memory of its interpreter, as the importer reads a file.
+
+Constants stay where they are: the "file" is the stretch of memory from the first of them to the last, of which nothing
+but the constants is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nnapi.capi._bridge import ffi
+from nnapi.delegate.parameters import has_layout, read_parameters, size_of
+from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.formats.tflite import schema
+from nnapi.formats.tflite.table import Record, Source
+from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.tflite.reader import Blocks, File, Operator, Options, Subgraph, Tensor
+from nnapi.importers.tflite.tensors import operand_type
+from nnapi.model.parts import Signature
+
+TYPES = (
+    *("NONE", "FLOAT32", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT16"),
+    *("FLOAT64", "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16"),
+)
+"""Names of element types by LiteRT's numbers, which are not the file's."""
+CONSTANT, DYNAMIC = 1, 4
+"""Kinds of memory of tensors: the file's, and what an operator allocates when it runs."""
+AFFINE, BLOCKWISE = 1, 2
+"""Kinds of quantisation."""
+NO_RECORD = Record(Source(memoryview(b"")), 0, ())
+"""In place of an operator's table in a file."""
+NESTED = "IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE"
+"""Operations that run other graphs."""
+
+
+@dataclass(slots=True, eq=False)
+class Node(Operator):
+    """An operator as an interpreter has it: ``number`` is LiteRT's, ``pointer`` leads to its structure."""
+
+    number: int = 0
+    pointer: Any = None
+
+    def options(self) -> Options:
+        expressible(has_layout(self.kind), "a delegate is not told its parameters")
+        parameters = self.pointer.builtin_data
+        if self.kind not in schema.OPTIONS or not parameters:
+            fields = schema.layout(schema.OPTIONS[self.kind]).fields if self.kind in schema.OPTIONS else {}
+            return Options(**{name: each.default for name, each in fields.items()})
+        return read_parameters(self.kind, ffi.buffer(parameters, size_of(self.kind)))
+
+    @property
+    def custom_options(self) -> bytes:
+        return bytes(ffi.buffer(self.pointer.custom_initial_data, self.pointer.custom_initial_data_size))
+
+
+class LiteRtGraph(File):
+    """A graph of an interpreter, in place of a file with one subgraph. Good for as long as LiteRT's call lasts."""
+
+    def __init__(self, context: Any, numbers: Sequence[int], *, is_dynamic: bool) -> None:
+        """``numbers`` are the nodes. ``is_dynamic`` says that shapes may be known only when it runs.
+
+        ``left`` are those that are LiteRT's in any case, by their numbers, and why.
+        """
+        self._context, self._is_dynamic = context, is_dynamic
+        self.subgraph_count = 1
+        self.nodes = [_read_node(context, number) for number in numbers]
+        given = [context.tensors[index] for index in range(context.tensors_size)]
+        constants = [each for each in given if _is_constant(each)]
+        places = [_address(each) for each in constants]
+        first = min(places, default=0)
+        last = max((place + each.bytes for place, each in zip(places, constants, strict=True)), default=0)
+        self.content = memoryview(ffi.buffer(ffi.cast("char*", first), last - first)).toreadonly()
+        self.source = Source(self.content)
+        self.source.size = sum(each.bytes for each in constants)
+        self.tensors = [_read_tensor(index, each, first) for index, each in enumerate(given)]
+        self.left = {node.number: reason for node in self.nodes for reason in self._find_foreign(node)}
+        self._part = Subgraph("", self.tensors, (), (), [])
+
+    def select(self, numbers: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Let some nodes be what :meth:`subgraph` gives. ``inputs`` are all tensors that they do not write."""
+        wanted = set(numbers)
+        self._part = Subgraph(
+            "",
+            self.tensors,
+            tuple(index for index in inputs if index >= 0 and self.is_given(index)),
+            tuple(outputs),
+            [node for node in self.nodes if node.number in wanted],
+        )
+
+    def list_nodes(self, operators: Sequence[Operator]) -> list[Node]:
+        """The nodes that are operators."""
+        wanted = {id(operator) for operator in operators}
+        return [node for node in self.nodes if id(node) in wanted]
+
+    def is_given(self, index: int) -> bool:
+        """Whether a tensor that nothing writes comes in: it is neither constant nor state."""
+        tensor, given = self.tensors[index], self._context.tensors[index]
+        return not (tensor.region or tensor.is_variable or given.allocation_type == CONSTANT)
+
+    def subgraph(self, index: int) -> Subgraph:
+        need(index == 0, f"there is no subgraph {index}", BadDataError)
+        return self._part
+
+    def signature(self, index: int) -> Signature | None:
+        return None
+
+    def _find_foreign(self, node: Node) -> Iterator[str]:
+        if node.pointer.delegate:
+            yield "it is another delegate's"
+        if node.kind in NESTED:
+            yield "it runs other graphs, which are delegated by themselves"
+        for index in (*node.inputs, *node.outputs):
+            if index < 0 or self.tensors[index].region:
+                continue
+            tensor, given = self.tensors[index], self._context.tensors[index]
+            if 0 in tensor.shape and given.allocation_type != CONSTANT:
+                yield f"{tensor} has no elements"
+            if self._is_dynamic and (given.allocation_type == DYNAMIC or -1 in list_integers(given.dims_signature)):
+                yield f"the shape of {tensor} is known only when it runs"
+            try:
+                operand_type(tensor)
+            except (Refused, NnapiError) as error:
+                yield str(error)
+
+
+def _read_node(context: Any, number: int) -> Node:
+    places = ffi.new("TfLiteNode**"), ffi.new("TfLiteRegistration**")
+    need(not context.GetNodeAndRegistration(context, number, *places), f"LiteRT has no node {number}", BadDataError)
+    node, registration = (place[0] for place in places)
+    code = registration.builtin_code
+    kind = schema.OPERATIONS[code] if 0 <= code < len(schema.OPERATIONS) else f"operation {code}"
+    if kind == "CUSTOM":
+        kind += f":{_text(registration.custom_name)}"
+    inputs, outputs, others = map(list_integers, (node.inputs, node.outputs, node.intermediates))
+    return Node(kind, inputs, outputs, others, NO_RECORD, number, node)
+
+
+def _read_tensor(index: int, given: Any, first: int) -> Tensor:
+    known = 0 <= given.type < len(TYPES)
+    tensor = Tensor(
+        index,
+        _text(given.name),
+        TYPES[given.type] if known else f"type {given.type}",
+        list_integers(given.dims),
+        (_address(given) - first, given.bytes) if _is_constant(given) else None,
+        is_variable=given.is_variable,
+    )
+    if given.sparsity:
+        tensor.type = f"sparse {tensor.type}"
+    quantization = given.quantization
+    if quantization.type == AFFINE and quantization.params:
+        affine = ffi.cast("TfLiteAffineQuantization*", quantization.params)
+        if affine.scale:
+            tensor.scales = tuple(ffi.unpack(affine.scale.data, affine.scale.size))
+            tensor.zero_points = list_integers(affine.zero_point)
+            tensor.axis = affine.quantized_dimension
+    elif quantization.type == BLOCKWISE and quantization.params:
+        blocks = ffi.cast("TfLiteBlockwiseQuantization*", quantization.params)
+        tensor.blocks = Blocks(blocks.scale, blocks.zero_point, blocks.blocksize)
+    return tensor
+
+
+def _is_constant(given: Any) -> bool:
+    return bool(given.allocation_type == CONSTANT and given.bytes and given.data)
+
+
+def _address(given: Any) -> int:
+    return int(ffi.cast("uintptr_t", given.data))
+
+
+def _text(pointer: Any) -> str:
+    return bytes(ffi.string(pointer)).decode(errors="replace") if pointer else ""
+
+
+def list_integers(array: Any) -> tuple[int, ...]:
+    """The elements of a TfLiteIntArray, none where there is no array."""
+    return tuple(ffi.unpack(array.data, array.size)) if array else ()

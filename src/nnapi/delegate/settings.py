@@ -1,0 +1,40 @@
+"""What a program asks of a delegate when it loads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nnapi.errors import BadDataError, need
+from nnapi.model.model import Model
+from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.device import device
+
+OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
+ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir": "cache"}
+"""What other delegates call them."""
+
+
+class Settings:
+    """The options of a delegate: ``devices`` by name, separated by commas; ``threads``; ``cache``, a directory;
+    ``explain``, a file to which is added what became of each graph; ``dynamic``, 1 for graphs with tensors whose shapes
+    only a run knows: those are left, and no input may be resized. Without it LiteRT refuses such graphs."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """BadDataError for an option that does not exist, or a value that means nothing."""
+        named = {ALIASES.get(name, name): value for name, value in options.items()}
+        unknown = [name for name in named if name not in OPTIONS]
+        need(not unknown, f"no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}", BadDataError)
+        devices = [name.strip() for name in named.get("devices", "").split(",") if name.strip()]
+        self.devices = [device(name) for name in devices] or None
+        threads = named.get("threads", "")
+        need(not threads or threads.isdecimal(), f"threads is {threads!r}, must be a number", BadDataError)
+        self.threads = int(threads or 0) or None
+        self.cache = named.get("cache") or None
+        dynamic = named.get("dynamic", "0")
+        need(dynamic in ("0", "1"), f"dynamic is {dynamic!r}, must be 0 or 1", BadDataError)
+        self.is_dynamic = dynamic == "1"
+        self.explain = named.get("explain") or None
+
+    def compile(self, model: Model, threads: int | None) -> Compilation:
+        """A model made ready, for as many threads as were asked for here, else for ``threads``."""
+        return compile(model, self.devices, threads=self.threads or threads, cache=self.cache)

@@ -1,0 +1,203 @@
+"""The delegate that LiteRT loads: what it takes of graphs, what comes out, and what it survives."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
+
+cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
+pytestmark = cases.pytestmark
+
+
+def test_a_whole_graph_is_one_node() -> None:
+    pair = cases.both(cases.convolution())
+    cases.run(pair)
+    cases.run(pair)
+    assert pair[1]._interpreter.NodeName(2) == "DELEGATE"
+
+
+def test_what_is_not_taken_stays_with_its_reason(tmp_path: Path) -> None:
+    pair, told = cases.explain(tmp_path, cases.in_the_middle())
+    cases.run(pair)
+    assert "2 of 3 operators run here, in 2 parts" in told
+    assert "left to LiteRT: ATAN2: NNAPI has no inverse trigonometric function" in told
+    assert "nnapi-reference" in told
+
+
+def test_constants_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nnapi.delegate import delegate as room
+    from nnapi.delegate.part import convert
+
+    seen: list[bool] = []
+
+    def watch(graph: Any, share: Any) -> Any:
+        model = convert(graph, share)
+        memory = np.frombuffer(graph.content, np.uint8)
+        constants = [operand.value for operand in model.operands if isinstance(operand.value, np.ndarray)]
+        seen.extend(np.may_share_memory(memory, array) for array in constants if array.size > 3)
+        return model
+
+    monkeypatch.setattr(room, "convert", watch)
+    cases.both(cases.convolution(channels=16))
+    assert seen == [True, True]
+
+
+def test_inputs_are_resized() -> None:
+    x, y = f32(2, 3), f32(2, 3)
+    pair = cases.both(single("RELU", [x], y))
+    cases.run(pair)
+    for interpreter in pair:
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [5, 3])
+        interpreter.allocate_tensors()
+    assert cases.run(pair)[0].shape == (5, 3)
+
+
+def test_state_lasts_until_it_is_reset() -> None:
+    steps, units, rank, memory = 2, 4, 1, 3
+    rng = np.random.default_rng(1)
+    x, y = f32(1, steps), f32(1, units)
+    features = f32(units * rank, steps).of(rng.uniform(-1, 1, (units * rank, steps)).astype(np.float32))
+    times = f32(units * rank, memory).of(rng.uniform(-1, 1, (units * rank, memory)).astype(np.float32))
+    state = T("FLOAT32", (1, units * rank * memory), variable=True)
+    pair = cases.both(single("SVDF", [x, features, times, None, state], y, "SVDFOptions", Rank=rank))
+    (first,) = cases.run(pair)
+    (second,) = cases.invoke(pair)
+    assert not np.array_equal(first, second)
+    for interpreter in pair:
+        interpreter.reset_all_variables()
+    (again,) = cases.invoke(pair)
+    np.testing.assert_array_equal(again, first)
+
+
+def test_64_bits_are_taken_as_32() -> None:
+    x, y = T("INT64", (2, 3)), T("INT64", (2, 3))
+    pair = cases.both(single("ADD", [x, const([[1, 2, 3]], "INT64")], y, "AddOptions"))
+    cases.run(pair)
+    interpreter = pair[1]
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.full((2, 3), 1 << 40))
+    with pytest.raises(RuntimeError, match="exceeds 32 bits"):
+        interpreter.invoke()
+    cases.run(pair)
+
+
+def test_codes_are_exact() -> None:
+    x, y = s8(1, 4), s8(1, 4)
+    cases.run(cases.both(single("TANH", [x], s8(1, 4, scale=1 / 128, zero_point=0))))
+    cases.run(cases.both(single("MAXIMUM", [x, x], y)))
+
+
+def test_several_outputs_and_inputs_that_are_outputs() -> None:
+    x, a, b = f32(2, 4), f32(2, 2), f32(2, 2)
+    graph = Graph().operator("SPLIT", [const(1), x], [a, b], "SplitOptions", NumSplits=2)
+    cases.run(cases.both(write(graph.between([x], [b, a]))))
+
+
+def dynamic() -> bytes:
+    """An operation of ours, and one whose result has the shape that another input says."""
+    x, shape, y, z = f32(2, 6), i32(2), f32(2, 6), T("FLOAT32", (1, 1), signature=(-1, -1))
+    graph = Graph().operator("RELU", [x], [y]).operator("RESHAPE", [y, shape], [z])
+    return write(graph.between([x, shape], [z]))
+
+
+def test_what_only_a_run_knows_is_left_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError):  # LiteRT prints why
+        cases.both(dynamic())
+    pair, told = cases.explain(tmp_path, dynamic(), dynamic=1)
+    assert "1 of 2 operators run here" in told
+    assert "is known only when it runs" in told
+    for interpreter in pair:
+        x, shape = (detail["index"] for detail in interpreter.get_input_details())
+        interpreter.set_tensor(x, np.arange(-6, 6, dtype=np.float32).reshape(2, 6))
+        interpreter.set_tensor(shape, np.array([3, 4], np.int32))
+    assert cases.invoke(pair)[0].shape == (3, 4)
+    interpreter = pair[1]
+    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [4, 6])
+    with pytest.raises(RuntimeError, match="no inputs that are resized"):
+        interpreter.allocate_tensors()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"devices": "toaster"}, "toaster"),
+        ({"device": "nnapi-reference"}, "no option device; there are devices"),
+        ({"threads": "many"}, "must be a number"),
+        ({"dynamic": "perhaps"}, "must be 0 or 1"),
+    ],
+)
+def test_options_that_are_none(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cases.load(**options)
+
+
+def test_threads_have_interpreters_of_their_own() -> None:
+    content, failures = cases.convolution(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            pair = cases.both(content)
+            for _ in range(5):
+                cases.run(pair)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_parts_are_given_back() -> None:
+    from nnapi.delegate import calls
+
+    gc.collect()
+    before = len(calls._parts), len(calls._delegates)
+    pair = cases.both(cases.in_the_middle())
+    cases.run(pair)
+    assert len(calls._parts) == before[0] + 2
+    del pair
+    gc.collect()
+    assert (len(calls._parts), len(calls._delegates)) == before
+
+
+PROGRAM = """
+import os, sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+from nnapi.litert import delegate_path
+delegate = load_delegate(delegate_path(), {"devices": "nnapi-reference"})
+interpreter = Interpreter(sys.argv[1], experimental_delegates=[delegate])
+interpreter.allocate_tensors()
+index = interpreter.get_input_details()[0]["index"]
+interpreter.set_tensor(index, np.ones((1, 8, 8, 2), np.float32))
+def answer():
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+before = answer()
+child = os.fork()
+if not child:
+    os._exit(0 if np.array_equal(answer(), before) else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert np.array_equal(answer(), before)
+print("done")
+"""
+"""A program that forks, and ends with everything alive."""
+
+
+def test_forks_and_exits(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(cases.convolution())
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(model)], capture_output=True, text=True, env=os.environ)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -1,0 +1,64 @@
+"""Parameters of operators as LiteRT hands them over, beside what the file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nnapi.formats.tflite import schema
+from nnapi.importers.tflite.reader import File
+
+cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
+from nnapi.delegate import delegate as room  # noqa: E402  # it needs the bridge, as the cases do
+from nnapi.delegate.graph import LiteRtGraph  # noqa: E402
+from nnapi.delegate.parameters import LAYOUTS, has_layout  # noqa: E402
+from nnapi.delegate.part import NotOurs, Share  # noqa: E402
+
+pytestmark = [*cases.pytestmark, pytest.mark.shared]
+UNREAD = {"source", "target", "type", "asymmetric_quantize_inputs"}
+"""Parameters that no rule reads, or that are other numbers to LiteRT."""
+
+REFUSED = "tflm_person_detect_int8.tflite"
+"""What LiteRT itself does not open."""
+
+
+def read_by_the_delegate(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """The operators that the delegate is shown, with their parameters; nothing is taken."""
+    seen: list[tuple[str, dict[str, Any]]] = []
+
+    class Watched(LiteRtGraph):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            seen.extend((node.kind, vars(node.options())) for node in self.nodes if has_layout(node.kind))
+
+    def refuse(graph: LiteRtGraph, share: Share) -> None:
+        raise NotOurs(dict.fromkeys(share.nodes, "nothing is taken"))
+
+    monkeypatch.setattr(room, "LiteRtGraph", Watched)
+    monkeypatch.setattr(room, "convert", refuse)
+    cases.litert.Interpreter(str(path), experimental_delegates=[cases.load()])
+    return seen
+
+
+def test_parameters_are_the_files(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = set()
+    for path in sorted(each for each in (shared / "models").glob("*.tflite") if each.name != REFUSED):
+        operators = File(memoryview(path.read_bytes())).subgraph(0).operators
+        seen = read_by_the_delegate(path, monkeypatch)
+        assert [kind for kind, _ in seen] == [operator.kind for operator in operators], path
+        for (kind, given), operator in zip(seen, operators, strict=True):
+            told = vars(operator.options()) if kind in schema.OPTIONS else {}
+            names = (set(told) & set(given)) - UNREAD - {"_"}
+            assert {name: given[name] for name in names} == {name: told[name] for name in names}, kind
+            kinds.add(kind)
+    assert len(kinds) > 20
+
+
+def test_layouts_have_every_parameter_that_files_have() -> None:
+    for kinds, text in LAYOUTS.items():
+        names = {member.split()[0] for member in text.split(", ")}
+        for kind in kinds.split():
+            told = set(schema.layout(schema.OPTIONS[kind]).fields) - UNREAD - {"_"}
+            assert told <= names, kind
