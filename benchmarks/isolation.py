@@ -36,6 +36,8 @@ from nnapi.drivers.isolated import Isolated
 CALL, BURST, MEMORY, DELAY = 30.0, 5.0, 40.0, 1.5
 SIZES = (1024, 65_536, 262_144)
 """Bytes of the input."""
+KINDS = ("call", "burst", "bound")
+"""Ways to run; the last is a burst whose inputs are written into the device's memory."""
 LEAST = 5
 """Percent of the calls that are as fast as the figure for a machine that is not quiet."""
 CONSTANTS = 64 << 20
@@ -77,8 +79,10 @@ def times(name: str, number: int) -> list[dict[str, Any]]:
             bursts = [each.burst() for each in compiled]
             here, there = in_turns([partial(each.run, given) for each in compiled], number)
             burst_here, burst_there = in_turns([partial(each.run, given) for each in bursts], number)
+            bound_here, bound_there = in_turns([each.bind(given.shape).run for each in bursts], number)
             found.append({"device": name, "bytes": size, "here": here["median"]})
-            for kind, one, other in (("call", here, there), ("burst", burst_here, burst_there)):
+            pairs = zip(KINDS, (here, burst_here, bound_here), (there, burst_there, bound_there), strict=True)
+            for kind, one, other in pairs:
                 found[-1] |= {kind: other["median"] - one["median"], f"{kind}_low": other["low"] - one["low"]}
             for burst in bursts:
                 burst.close()
@@ -216,9 +220,10 @@ def main() -> int:
         print(
             f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors; in brackets the fastest {LEAST}% of calls"
         )
-        shown = Table("device", "bytes", "here µs", f"a call more µs (≤ {CALL:g})", f"in a burst more µs (≤ {BURST:g})")
+        headings = f"a call more µs (≤ {CALL:g})", f"in a burst more µs (≤ {BURST:g})", "in its memory more µs"
+        shown = Table("device", "bytes", "here µs", *headings)
         for row in calls:
-            figures = [f"{row[key]:.1f} ({row[key + '_low']:.1f})" for key in ("call", "burst")]
+            figures = [f"{row[key]:.1f} ({row[key + '_low']:.1f})" for key in KINDS]
             shown.add_row(row["device"], str(row["bytes"]), f"{row['here']:.1f}", *figures)
         Console().print(shown)
         for row in sizes:

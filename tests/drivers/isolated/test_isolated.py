@@ -277,6 +277,22 @@ def test_a_forked_process_has_one_of_its_own(own: Isolated) -> None:
     assert compiled.run(X)[0].tolist() == [1, 2, 3, 4], "the first one is untouched"
 
 
+def test_a_burst_s_memory_is_the_arena(own: Isolated) -> None:
+    with compile(model(), Device(own)).burst() as burst:
+        (given,), run = burst.bind(X.shape)
+        assert given.tolist() == [0, 0, 0, 0]
+        for sign in (1, -1):
+            given[...] = sign * X
+            assert run()[0].tolist() == [1, 2, 3, 4]
+        assert burst.bind(X.shape).inputs[0].ctypes.data == given.ctypes.data, "nothing lies between"
+        kill(own.pid)
+        given[...] = 2 * X
+        with pytest.raises(DeadObjectError):
+            run()
+        assert run()[0].tolist() == [2, 4, 6, 8], "what another process gives"
+        assert given.tolist() == (2 * X).tolist()
+
+
 @pytest.mark.parametrize("signal", ["kill", "terminate", "close"])
 def test_it_ends_with_the_application(signal: str) -> None:
     command = [sys.executable, isolated_cases.__file__]
