@@ -20,7 +20,16 @@ from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
 from nnapi.runtime.autotune import timing
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
-QUICK = Settings(rounds=3, requests=2, block=0.003, throughput_rounds=2, throughput_seconds=0.01, repeats=2)
+QUICK = Settings(
+    rounds=3,
+    requests=2,
+    block=0.003,
+    throughput_rounds=2,
+    throughput_seconds=0.01,
+    repeats=2,
+    preparing=600,
+    patience=600,
+)
 SUBJECT = Subject(Path("m"), [np.ones(2, np.float32)], [tensor("float32", (2,))], [np.array([2.0, 2.0])])
 
 
