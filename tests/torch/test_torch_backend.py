@@ -62,15 +62,11 @@ def test_pytorch_finds_the_backend() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_networks_compute_what_they_do_in_pytorch(
-    name: str, sessions: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # without which PyTorch captures no recurrent layers, or has always done so
-    monkeypatch.setattr(torch._dynamo.config, "allow_rnn", True, raising=False)
+def test_networks_compute_what_they_do_in_pytorch(name: str, sessions: list[Any]) -> None:
     case = CASES[name]
     module = case.make().eval()
     fast = compiled(module)
-    with torch.no_grad():
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):  # or recurrent layers are not captured
         for seed in range(2):
             x = torch.from_numpy(sample(case, seed))
             agree(fast(x), module(x))
