@@ -23,7 +23,7 @@ ROWS = [
     {"drivers.wrappers"},
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing"},
-    {"capi", "litert", "onnx"},
+    {"capi", "cluster", "litert", "onnx"},
     {"delegate", "torch"},
     {"nnapi"},
     {"cli"},

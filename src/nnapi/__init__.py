@@ -38,6 +38,7 @@ from nnapi.errors import (
 from nnapi.errors import translate_errors as _translate_errors
 
 if typing.TYPE_CHECKING:
+    from nnapi.cluster.predictor import Predictor
     from nnapi.exporters import export
     from nnapi.importers import load
     from nnapi.model.builder import Builder
@@ -86,6 +87,7 @@ __all__ = [
     "OutputInsufficientSizeError",
     "PaddingCode",
     "Partitioning",
+    "Predictor",
     "PreferenceCode",
     "PriorityCode",
     "ResourceExhaustedError",
@@ -109,6 +111,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "nnapi.cluster.predictor": "Predictor",
     "nnapi.exporters": "export",
     "nnapi.importers": "load",
     "nnapi.model.builder": "Builder",

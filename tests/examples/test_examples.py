@@ -1,6 +1,7 @@
 """Every example runs, and finds its own result right."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,28 @@ OFFLINE = {"digits/train.py"}  # needs TensorFlow
 SCRIPTS = sorted({path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")} - OFFLINE)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+WORKERS = {
+    "workers/joblib_digits.py": "joblib",
+    "workers/ray_digits.py": "ray.data",
+    "workers/spark_digits.py": "pyspark",
+}
+"""What takes another library's workers, which is not installed for development and says what it likes on stderr."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("library", "script"), WORKERS.items())
+def test_example_of_workers(library: str, script: str) -> None:
+    pytest.importorskip(library.partition(".")[0], reason=f"{library} is not installed")
+    if library == "ray.data":
+        pytest.importorskip("pyarrow", reason="ray[data] is not installed")
+    if library == "pyspark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    done = subprocess.run([sys.executable, str(EXAMPLES / script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("of 450 digits are right")
+
+
+@pytest.mark.parametrize("script", sorted({*SCRIPTS} - {*WORKERS.values()}))
 def test_example(script: str) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "error", str(EXAMPLES / script)]

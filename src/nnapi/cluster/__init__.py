@@ -1,0 +1,1 @@
+"""Runs outside of the process that asks for them: a callable for other programs' workers, shards on Ray."""

@@ -1,0 +1,238 @@
+"""A model as a callable that can be pickled: what Ray Data's ``map_batches``, joblib or Spark send to their workers.
+
+What travels is the model, as a path with its digest or as bytes, and how to compile it. It is compiled at the first
+call in each process, once for all copies of the callable that come there, and stays ready for the next call.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from blake3 import blake3
+
+from nnapi.codes import PreferenceCode
+from nnapi.errors import BadDataError, OpFailedError, need
+from nnapi.importers import load
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.device import Device
+from nnapi.runtime.run_many import RunMany
+from nnapi.runtime.store.digest import hash_content
+from nnapi.runtime.store.directories import default_directory
+
+MOST_READY = 4
+"""Models that a process keeps compiled for its predictors: those that were called last."""
+NODES_OWN = "compiled"
+"""The folder of the node's own cache, among what is kept there anyway."""
+
+Batch = Mapping[str, Any]
+"""Columns by name, with one row for each example."""
+
+
+class Settings(NamedTuple):
+    """How a model is compiled wherever it is to run."""
+
+    devices: tuple[str, ...] | None
+    preference: PreferenceCode | None
+    threads: int | None
+    relaxed: bool | None
+    cache: str | bool | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model and what tells it from all others: a file by its path, else its bytes or the model itself."""
+
+    digest: bytes
+    path: str | None = None
+    content: bytes | Model | None = None
+
+    def load(self) -> Model:
+        """The model; BadDataError where the path leads to another file here."""
+        if isinstance(self.content, Model):
+            return self.content
+        if self.path is None:
+            assert self.content is not None
+            return load(self.content)
+        model = load(self.path)
+        if _hash_file(self.path) != self.digest:
+            raise BadDataError(f"{self.path} is another file here than where the predictor was made")
+        return model
+
+
+class Predictor:
+    """A compiled model to be sent to other processes: called with arrays, or with a batch as a dictionary of columns.
+
+    ``model`` is a path, which must lead to the same file wherever it is called, the bytes of a file, or a model; the
+    latter two travel with the callable. ``devices`` are names; the rest is as for :func:`nnapi.compile`, but that a run
+    has one thread unless told otherwise, as there are mostly as many workers as cores. ``cache`` is a directory, True
+    for one of the node's own; ``~`` stands for the home where it is called. ``columns`` names the columns of a batch
+    that are the model's inputs, in their order, where they are not called as these are; ``requests`` is how many rows
+    of a batch run at once.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | bytes | Model,
+        devices: Sequence[Device | str] | Device | str | None = None,
+        *,
+        preference: PreferenceCode | None = None,
+        threads: int | None = 1,
+        relaxed: bool | None = None,
+        cache: str | os.PathLike[str] | bool | None = None,
+        columns: Sequence[str] | None = None,
+        requests: int = 1,
+    ) -> None:
+        several = [devices] if isinstance(devices, str | Device) else devices
+        names = None if several is None else tuple(one if isinstance(one, str) else one.name for one in several)
+        place = cache if cache is None or isinstance(cache, bool) else os.fspath(cache)
+        self.source = _find_source(model)
+        self.settings = Settings(names, preference, threads, relaxed, place)
+        self._columns = None if columns is None else tuple(columns)
+        self._requests = requests
+
+    @property
+    def compilation(self) -> Compilation:
+        """What runs in this process, compiled now where it has not been."""
+        return _compile_once(self.source, self.settings)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The outputs for arrays, one per input of the model; or for a dictionary of columns one of as many rows.
+
+        That has the outputs by their names, and the columns that are no inputs as they came. Leading dimensions of 1
+        may be missing from a row, and are from the outputs' rows.
+        """
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            return self._predict_batch(inputs[0])
+        return self.compilation.run(*inputs)
+
+    def run_many(self, inputs: Iterable[Any]) -> RunMany:
+        """As :meth:`Compilation.run_many`: what takes an iterator and gives one, as Spark's ``mapPartitions`` wants."""
+        return self.compilation.run_many(inputs, requests=self._requests)
+
+    def _predict_batch(self, batch: Batch) -> dict[str, Any]:
+        model = self.compilation.model
+        columns = self._find_columns(batch)
+        operands = [model.operands[index] for index in model.inputs]
+        values = [batch[name] for name in columns]
+        counts = {len(column) for column in values}
+        need(len(counts) == 1, f"the columns {', '.join(columns)} have {sorted(counts)} rows", BadDataError)
+        ranks = [operand.type.rank for operand in operands]
+        rows = (tuple(map(_add_dimensions, row, ranks)) for row in zip(*values, strict=True))
+        results = list(self.run_many(rows))
+        kept = {name: column for name, column in batch.items() if name not in columns}
+        return kept | dict(zip(name_outputs(model), _join(model, results), strict=True))
+
+    def _find_columns(self, batch: Batch) -> Sequence[str]:
+        """The columns of a batch that are the model's inputs."""
+        model = self.compilation.model
+        names = self._columns or [model.operands[index].name for index in model.inputs]
+        need(
+            len(names) == len(model.inputs),
+            f"{model.name} takes {len(model.inputs)} columns, not {names}",
+            BadDataError,
+        )
+        if self._columns is None and len(names) == len(batch) == 1:
+            return list(batch)
+        missing = [name for name in names if name not in batch]
+        need(
+            not missing,
+            f"no column {', '.join(missing)} for {model.name}; there are: {', '.join(batch)}",
+            BadDataError,
+        )
+        return names
+
+    def __repr__(self) -> str:
+        what = self.source.path or (self.source.content if isinstance(self.source.content, Model) else "bytes")
+        return f"<nnapi.Predictor of {what}>"
+
+
+def name_outputs(model: Model) -> list[str]:
+    """What a batch calls the model's outputs: by their names where each has one of its own."""
+    names = [model.operands[index].name for index in model.outputs]
+    is_told_apart = all(names) and len(set(names)) == len(names)
+    return names if is_told_apart else [f"output{number}" for number in range(len(names))]
+
+
+def _find_source(model: str | os.PathLike[str] | bytes | Model) -> Source:
+    if isinstance(model, Model):
+        return Source(hash_content(model), content=model)
+    if isinstance(model, bytes | bytearray | memoryview):
+        content = bytes(model)
+        return Source(blake3(content).digest(), content=content)
+    path = os.path.abspath(model)
+    return Source(_hash_file(path), path)
+
+
+def _hash_file(path: str) -> bytes:
+    state = blake3()
+    try:
+        state.update_mmap(path)
+    except FileNotFoundError:
+        raise OpFailedError(f"the predictor's model {path} is not here") from None
+    return state.digest()
+
+
+def _add_dimensions(row: Any, rank: int) -> Any:
+    """A row of a column with the leading dimensions of 1 that it lacks."""
+    if row is None:
+        return None
+    array = np.asarray(row)
+    return array.reshape((1,) * (rank - array.ndim) + array.shape)
+
+
+def _join(model: Model, results: Sequence[Sequence[Array]]) -> list[Any]:
+    """From the outputs of each row to a column for each output: an array, or a list where they differ in shape."""
+    columns: list[Any] = []
+    for place in range(len(model.outputs)):
+        rows = [outputs[place] for outputs in results]
+        rows = [row[0] if row.ndim and len(row) == 1 else row for row in rows]
+        columns.append(np.stack(rows) if len({row.shape for row in rows}) == 1 else rows)
+    return columns
+
+
+_ready: OrderedDict[tuple[bytes, Settings], Compilation] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _compile_once(source: Source, settings: Settings) -> Compilation:
+    key = source.digest, settings
+    with _lock:
+        found = _ready.get(key)
+        if found is None:
+            found = _ready[key] = _compile(source.load(), settings)
+            if len(_ready) > MOST_READY:
+                _ready.popitem(last=False)
+        else:
+            _ready.move_to_end(key)
+        return found
+
+
+def _compile(model: Model, settings: Settings) -> Compilation:
+    cache = _find_cache(settings.cache)
+    options: dict[str, Any] = {"threads": settings.threads, "relaxed": settings.relaxed, "cache": cache}
+    return compile(model, settings.devices, settings.preference, **options)
+
+
+def _find_cache(place: str | bool | None) -> str | None:
+    """A directory on this node."""
+    if isinstance(place, str):
+        return os.path.expanduser(place)
+    return os.path.join(default_directory(), NODES_OWN) if place else None
+
+
+def _forget() -> None:
+    """In a forked child nothing is ready: engines do not survive a fork, nor does a lock that another thread held."""
+    global _lock
+    _ready.clear()
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
