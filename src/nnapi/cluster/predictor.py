@@ -25,12 +25,10 @@ from nnapi.runtime.compilation import Compilation, compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
 from nnapi.runtime.store.digest import hash_content
-from nnapi.runtime.store.directories import default_directory
+from nnapi.runtime.store.directories import compiled_directory
 
 MOST_READY = 4
 """Models that a process keeps compiled for its predictors: those that were called last."""
-NODES_OWN = "compiled"
-"""The folder of the node's own cache, among what is kept there anyway."""
 
 Batch = Mapping[str, Any]
 """Columns by name, with one row for each example."""
@@ -225,7 +223,7 @@ def _find_cache(place: str | bool | None) -> str | None:
     """A directory on this node."""
     if isinstance(place, str):
         return os.path.expanduser(place)
-    return os.path.join(default_directory(), NODES_OWN) if place else None
+    return compiled_directory() if place else None
 
 
 def _forget() -> None:

@@ -204,14 +204,14 @@ class Compilation:
         of threads was left open each has one, for which the plan is prepared again at first. An input that fails raises
         in its place and says which it is; the next can be asked for. ``progress`` is told of each, and of how many.
         """
-        from nnapi.runtime.run_many import RunMany, count_requests, prepare_single
+        from nnapi.runtime.run_many import count_requests, prepare_single, start
 
         ready, count = self._need_ready(), count_requests(self._threads, requests)
         if count > 1 and self._threads is None and self._single is None:
             options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes.to_tuple())
             self._single = prepare_single(ready, self._candidates, options)
         single = None if count == 1 else self._single
-        return RunMany(inputs, single or self, self.run if single else None, count, progress)
+        return start(inputs, single or self, self.run if single else None, count, progress)
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""

@@ -84,32 +84,25 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
     return Single(again.prepared, plan.model)
 
 
-class RunMany(Iterator[list[Array]]):
+class RunMany(Iterator[Any]):
     """The results of :meth:`Compilation.run_many`, in the order of the inputs.
 
     An input that cannot be run raises in its place, with its number; the next call goes on with what follows it.
     """
 
     def __init__(
-        self,
-        inputs: Iterable[Any],
-        runnable: Runnable,
-        repeat: Repeat | None,
-        requests: int,
-        progress: Progress | None,
+        self, results: Generator[Any, None, None], total: int | None = None, progress: Progress | None = None
     ) -> None:
-        """``repeat`` is a second way for an input on which ``runnable`` fails."""
-        self._total = length_hint(inputs, -1)
-        self._progress = progress
+        """``results`` yields what each input gave, or the exception that it raised."""
+        self._results, self._total, self._progress = results, total, progress
         self._done = 0
-        self._results = _run_all(inputs, _Opener(runnable, repeat), requests)
 
-    def __next__(self) -> list[Array]:
+    def __next__(self) -> Any:
         result = next(self._results)
         number = self._done
         self._done += 1
         if self._progress is not None:
-            self._progress(self._done, None if self._total < 0 else self._total)
+            self._progress(self._done, self._total)
         if isinstance(result, Exception):
             raise _name_input(result, number)
         return result
@@ -123,6 +116,20 @@ class RunMany(Iterator[list[Array]]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def start(
+    inputs: Iterable[Any], runnable: Runnable, repeat: Repeat | None, requests: int, progress: Progress | None
+) -> RunMany:
+    """Run on each input, so many at once. ``repeat`` is a second way for one on which ``runnable`` fails."""
+    results = _run_all(inputs, _Opener(runnable, repeat), requests)
+    return RunMany(results, count_inputs(inputs), progress)
+
+
+def count_inputs(inputs: Iterable[Any]) -> int | None:
+    """How many there are, where they tell."""
+    count = length_hint(inputs, -1)
+    return None if count < 0 else count
 
 
 class _Opener(NamedTuple):

@@ -37,6 +37,11 @@ def directory_of(kind: RecordKind) -> str:
     return os.path.join(default_directory(), kind)
 
 
+def compiled_directory() -> str:
+    """The cache of compilations that is a machine's own, for those who know no directory there."""
+    return os.path.join(default_directory(), "compiled")
+
+
 @cache
 def _find_directory(chosen: str | None, users: str | None, home: str | None) -> str:
     """What the environment's three values lead to; the last decides through :func:`os.path.expanduser`."""
