@@ -62,21 +62,35 @@ def test_inputs_are_resized() -> None:
     assert cases.run(pair)[0].shape == (5, 3)
 
 
-def test_state_lasts_until_it_is_reset() -> None:
-    steps, units, rank, memory = 2, 4, 1, 3
-    rng = np.random.default_rng(1)
+def with_state(steps: int = 2, units: int = 4, memory: int = 3) -> bytes:
+    weights = np.random.default_rng(1)
     x, y = f32(1, steps), f32(1, units)
-    features = f32(units * rank, steps).of(rng.uniform(-1, 1, (units * rank, steps)).astype(np.float32))
-    times = f32(units * rank, memory).of(rng.uniform(-1, 1, (units * rank, memory)).astype(np.float32))
-    state = T("FLOAT32", (1, units * rank * memory), variable=True)
-    pair = cases.both(single("SVDF", [x, features, times, None, state], y, "SVDFOptions", Rank=rank))
+    features = f32(units, steps).of(weights.uniform(-1, 1, (units, steps)).astype(np.float32))
+    times = f32(units, memory).of(weights.uniform(-1, 1, (units, memory)).astype(np.float32))
+    state = T("FLOAT32", (1, units * memory), variable=True)
+    return single("SVDF", [x, features, times, None, state], y, "SVDFOptions", Rank=1)
+
+
+def test_state_lasts_until_it_is_reset() -> None:
+    pair = cases.both(with_state())
     (first,) = cases.run(pair)
     (second,) = cases.invoke(pair)
     assert not np.array_equal(first, second)
-    for interpreter in pair:
-        interpreter.reset_all_variables()
-    (again,) = cases.invoke(pair)
-    np.testing.assert_array_equal(again, first)
+    cases.run(pair)  # other inputs, with the state of two runs
+    cases.run(pair)
+
+
+def test_state_that_is_reset_begins_anew() -> None:
+    pair = cases.both(with_state())
+    cases.run(pair)
+    (before,) = cases.run(pair)
+    for runs in (1, 2, 3):
+        for interpreter in pair:
+            interpreter.reset_all_variables()
+        (first,) = cases.invoke(pair)
+        assert not np.array_equal(first, before)
+        for _ in range(runs):
+            cases.run(pair)
 
 
 def test_64_bits_are_taken_as_32() -> None:

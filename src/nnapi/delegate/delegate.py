@@ -77,7 +77,7 @@ class Delegate:
         for line in lines:
             log.info("%s", line)
         if self._settings.explain:
-            plans = [f"part {number}\n{part.compilation.explain()}" for number, part in enumerate(parts, 1)]
+            plans = [f"part {number}\n{part.explain()}" for number, part in enumerate(parts, 1)]
             with open(self._settings.explain, "a", encoding="utf-8") as file:
                 file.write("\n\n".join(["\n".join(lines), *plans]) + "\n\n")
 

@@ -94,6 +94,11 @@ class LiteRtGraph(File):
         wanted = {id(operator) for operator in operators}
         return [node for node in self.nodes if id(node) in wanted]
 
+    def uses_outside(self, tensors: Sequence[int], numbers: Sequence[int]) -> bool:
+        """Whether nodes other than those have one of the tensors."""
+        others = (node for node in self.nodes if node.number not in numbers)
+        return not set(tensors).isdisjoint(index for node in others for index in (*node.inputs, *node.outputs))
+
     def is_given(self, index: int) -> bool:
         """Whether a tensor that nothing writes comes in: it is neither constant nor state."""
         tensor, given = self.tensors[index], self._context.tensors[index]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nnapi.capi._bridge import ffi
+from nnapi.delegate.compiled import Compiled, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
+from nnapi.delegate.restarting import Restarting
 from nnapi.delegate.settings import Settings
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.tflite.convert import Import, list_variables
@@ -42,10 +43,11 @@ class NotOurs(Exception):
         self.reasons = reasons
 
 
-def convert(graph: LiteRtGraph, share: Share) -> Model:
-    """Nodes as a model; NotOurs where NNAPI cannot express them."""
+def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Model:
+    """Nodes as a model; NotOurs where NNAPI cannot express them. ``keeps_state``: states come in behind the inputs and
+    go out behind the outputs, else they begin anew at every run."""
     graph.select(*share)
-    importing = Import(graph, NAME, keeps_state=True)
+    importing = Import(graph, NAME, keeps_state=keeps_state)
     try:
         return importing.model()
     except NnapiError as error:
@@ -58,17 +60,26 @@ class Part:
     """Nodes that are compiled for the shapes that the graph had when they were chosen."""
 
     def __init__(self, graph: LiteRtGraph, share: Share, model: Model, settings: Settings, threads: int | None) -> None:
-        """NotOurs where they cannot be compiled."""
+        """``model`` is what :func:`convert` makes of them. NotOurs where they cannot be compiled."""
         graph.select(*share)
         nodes = graph.subgraph(0)
-        states = list_variables(nodes)
-        self._inputs = [graph.tensors[index] for index in (*nodes.inputs, *states)]
-        self._outputs = [graph.tensors[index] for index in (*nodes.outputs, *states)]
+        variables = list_variables(nodes)
+        self._inputs = [graph.tensors[index] for index in nodes.inputs]
+        self._outputs = [graph.tensors[index] for index in nodes.outputs]
+        self._states = [graph.tensors[index] for index in variables]
+        self._ready: Compiled | Restarting
         try:
-            self.compilation = settings.compile(model, threads)
+            if variables and not graph.uses_outside(variables, share.nodes):
+                fresh = Compiled(settings.compile(convert(graph, share, keeps_state=False), threads))
+                zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
+                self._ready = Restarting(fresh, lambda: Compiled(settings.compile(model, threads)), zero_points)
+            else:
+                self._ready = Compiled(settings.compile(model, threads))
         except NnapiError as error:
             raise NotOurs(dict.fromkeys(share.nodes, str(error))) from error
-        self._burst = self.compilation.burst(borrow=True)
+
+    def explain(self) -> str:
+        return self._ready.compilation.explain()
 
     def check_shapes(self, context: Any) -> None:
         """BadDataError where the inputs have other shapes now. LiteRT has nodes chosen anew for those, unless it was
@@ -78,24 +89,17 @@ class Part:
             told = f"{tensor} is {list(shape)}, was {list(tensor.shape)} when it was delegated"
             need(shape == tensor.shape, f"{told}: the option dynamic takes no inputs that are resized", BadDataError)
 
-    def bind(self, context: Any) -> Callable[[], None]:
+    def bind(self, context: Any) -> Run:
         """A run that reads and writes the tensors where they lie now."""
-        given = [_view(context, tensor) for tensor in self._inputs]
-        outputs = [_view(context, tensor) for tensor in self._outputs]
-        memory, compute = self._burst.bind(*(array.shape for array in given))
-        if len(given) != 1 or len(outputs) != 1 or given[0].dtype == np.int64:
-            return lambda: _run(given, memory, compute, outputs)
-        (x,), (place,), (y,) = given, memory, outputs
-
-        def run() -> None:
-            place[...] = x
-            y[...] = compute()[0]
-
-        return run
+        inputs, outputs, states = (
+            [_view(context, tensor) for tensor in tensors] for tensors in (self._inputs, self._outputs, self._states)
+        )
+        if isinstance(self._ready, Restarting):
+            return self._ready.bind(inputs, states, outputs)
+        return self._ready.bind([*inputs, *states], [*outputs, *states])
 
     def close(self) -> None:
-        self._burst.close()
-        self.compilation.close()
+        self._ready.close()
 
 
 def _view(context: Any, tensor: Tensor) -> Array:
@@ -103,14 +107,3 @@ def _view(context: Any, tensor: Tensor) -> Array:
     given, dtype = context.tensors[tensor.index], DTYPES[tensor.type]
     need(given.data, f"{tensor} has no memory", BadDataError)
     return np.frombuffer(ffi.buffer(given.data, given.bytes), dtype).reshape(tensor.shape or (1,))
-
-
-def _run(
-    given: Sequence[Array], memory: Sequence[Array], compute: Callable[[], list[Array]], outputs: Sequence[Array]
-) -> None:
-    for array, place in zip(given, memory, strict=True):
-        np.copyto(place, array, casting="unsafe")
-        if array.dtype == np.int64:
-            need(np.array_equal(place, array), "an input exceeds 32 bits", BadDataError)
-    for output, result in zip(outputs, compute(), strict=True):
-        output[...] = result

@@ -1,0 +1,49 @@
+"""Models that are compiled, run on arrays that lie somewhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nnapi.errors import BadDataError, need
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import Compilation
+
+Run = Callable[[], None]
+
+
+class Compiled:
+    """A compilation whose runs read and write given arrays."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        self.compilation = compilation
+        self._burst = compilation.burst(borrow=True)
+
+    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        """A run from and to these arrays; those of 64 bits must hold no more than 32."""
+        memory, compute = self._burst.bind(*(array.shape for array in inputs))
+        if len(inputs) != 1 or len(outputs) != 1 or inputs[0].dtype == np.int64:
+            return lambda: _run(inputs, memory, compute, outputs)
+        (x,), (place,), (y,) = inputs, memory, outputs
+
+        def run() -> None:
+            place[...] = x
+            y[...] = compute()[0]
+
+        return run
+
+    def close(self) -> None:
+        self._burst.close()
+        self.compilation.close()
+
+
+def _run(
+    inputs: Sequence[Array], memory: Sequence[Array], compute: Callable[[], list[Array]], outputs: Sequence[Array]
+) -> None:
+    for array, place in zip(inputs, memory, strict=True):
+        np.copyto(place, array, casting="unsafe")
+        if array.dtype == np.int64:
+            need(np.array_equal(place, array), "an input exceeds 32 bits", BadDataError)
+    for output, result in zip(outputs, compute(), strict=True):
+        output[...] = result

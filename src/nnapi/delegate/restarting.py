@@ -1,0 +1,75 @@
+"""A part with state that most programs begin anew before each run.
+
+What takes states in and gives them back is several times slower, for cells in integers, than what begins at a state
+that is known. So the first run after a reset is of the latter kind. It leaves no state, but a mark in its place, by
+which the next run knows that nobody has reset it: then that first run is repeated by the former kind, which goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nnapi.delegate.compiled import Compiled, Run
+from nnapi.model.operand import Array
+
+MARK = 0x5A
+"""What the bytes of a state differ in from those of one that is reset."""
+
+
+class Restarting:
+    """Two compilations of one part. ``zero_points`` are what LiteRT resets states to."""
+
+    def __init__(self, fresh: Compiled, make_lasting: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
+        self._fresh, self._make_lasting, self._zero_points = fresh, make_lasting, zero_points
+        self.compilation = fresh.compilation
+        self._lasting: Compiled | None = None
+        self._first: list[Array] | None = None
+        """The inputs of the run after the last reset, while it is the only one since."""
+        self._kept: list[Array] = []
+        """Where those are put."""
+
+    def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        """A run from and to these arrays, which goes on from the states where they were not reset."""
+        ends = list(zip(states, self._zero_points, strict=True))
+        reset = [np.full(state.shape, zero_point, state.dtype).view(np.uint8) for state, zero_point in ends]
+        marks = [array ^ np.uint8(MARK) for array in reset]
+        bytes_of = [state.view(np.uint8) for state in states]
+        read = [state.tobytes for state in bytes_of]  # which compare faster than arrays
+        is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
+        self._kept = self._kept or [array.copy() for array in inputs]
+        begin = self._fresh.bind(inputs, outputs)
+        go_on: Run | None = None
+
+        def run() -> None:
+            nonlocal go_on
+            found = [take() for take in read]
+            if found == is_reset:
+                begin()
+                self._first = self._kept
+                _copy(inputs, self._first)
+                _copy(marks, bytes_of)
+                return
+            if go_on is None:
+                self._lasting = self._lasting or self._make_lasting()
+                go_on = self._lasting.bind([*inputs, *states], [*outputs, *states])
+            if self._first is not None and found == is_marked:
+                now = [array.copy() for array in inputs]
+                _copy(reset, bytes_of)
+                _copy(self._first, inputs)
+                go_on()
+                _copy(now, inputs)
+            self._first = None
+            go_on()
+
+        return run
+
+    def close(self) -> None:
+        for each in filter(None, (self._fresh, self._lasting)):
+            each.close()
+
+
+def _copy(arrays: Sequence[Array], places: Sequence[Array]) -> None:
+    for array, place in zip(arrays, places, strict=True):
+        place[...] = array
