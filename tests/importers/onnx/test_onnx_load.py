@@ -2,6 +2,7 @@
 
 import contextlib
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,12 @@ def test_an_open_batch_stays_open_and_can_be_fixed() -> None:
     ("shapes", "message"),
     [
         ({"y": (1,)}, "it has no input y; its inputs are x"),
-        ({"x": (1, 4, 8, 8)}, "input x is (0, 3, 8, 8), not (1, 4, 8, 8)"),
-        ({"x": (0, 3, 8, 8)}, "not (0, 3, 8, 8)"),
+        ({"x": (1, 4, 8, 8)}, "input x is [?, 3, 8, 8], not [1, 4, 8, 8]"),
+        ({"x": (0, 3, 8, 8)}, "input x cannot be [0, 3, 8, 8]"),
     ],
 )
 def test_shapes_that_do_not_fit(shapes: Any, message: Any) -> None:
-    with pytest.raises(BadDataError, match=message.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(BadDataError, match=re.escape(message)):
         nnapi.load(network("batch").SerializeToString(), shapes=shapes)
 
 

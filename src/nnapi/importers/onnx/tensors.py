@@ -176,5 +176,10 @@ def fix_shape(name: str, shape: Shape | None, wanted: Shape) -> Shape:
     fits = shape is None or (
         len(shape) == len(wanted) and all(have in (OPEN, want) for have, want in zip(shape, wanted, strict=True))
     )
-    need(fits and all(each > 0 for each in wanted), f"input {name} is {shape}, not {wanted}", BadDataError)
+    need(fits, f"input {name} is {_say_shape(shape or ())}, not {list(wanted)}", BadDataError)
+    need(all(each > 0 for each in wanted), f"input {name} cannot be {list(wanted)}", BadDataError)
     return wanted
+
+
+def _say_shape(shape: Shape) -> str:
+    return f"[{', '.join('?' if size == OPEN else str(size) for size in shape)}]"
