@@ -12,16 +12,20 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.failure import Mistake
+from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
 from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
+from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
-from nnapi.testing.divergence import Distance, Step, Verdict, find_divergence, first_that_differs
+from nnapi.testing.divergence import Distance, Step, Verdict, find_divergence, first_that_differs, measure_outputs
 
 REFERENCE = "nnapi-reference"
+SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
+"""The engines of others that can be tried, and the files that they read."""
 
 
 def compare(
@@ -33,12 +37,21 @@ def compare(
         ),
     ] = None,
     devices: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="A,B",
-            help="B is tried, on what A makes of the operations before; one name is tried on the reference.",
+            help="B is tried, on what A makes of the operations before; one name (xnnpack-cpu without) is tried on the "
+            "reference.",
+            show_default=False,
         ),
-    ] = "xnnpack-cpu",
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Try litert or onnxruntime, handed the operations and the model as files, in place of B.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
     every: Annotated[
         bool, typer.Option("--all", help="Show all operations, not only those that are not the same.")
@@ -48,15 +61,13 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by error.")] = None,
 ) -> None:
-    """Find the first operation whose result differs between two devices, given the same inputs.
+    """Find the first operation whose result differs between two devices, or a device and another engine, given the
+    same inputs.
 
     Each operation runs as a model of its own on both, and is judged by what rounding allows; then the whole model
     runs, and how differences have grown is shown beside it. Exit code 1 where one differs.
     """
-    names = devices.split(",")
-    if len(names) > 2:
-        raise Mistake(f"--devices takes two names, not {len(names)}")
-    base, tried = (nnapi.device(name) for name in [REFERENCE, *names][-2:])
+    base, tried = _find_devices(devices, against)
     out = console()
     with progress(out, 2) as step:
         step("reading the model")
@@ -64,6 +75,7 @@ def compare(
         given = _read(loaded, inputs or [], seed)
         step("running each operation on both devices")
         steps = find_divergence(loaded, given, tried, base)
+        whole = _measure_file(model, loaded, given, against, base)
     first = first_that_differs(steps)
     data = [asdict(one) for one in steps]
     title = f"{model.name}: {tried.name} beside {base.name}"
@@ -76,6 +88,7 @@ def compare(
                 "model": str(model),
                 "devices": [base.name, tried.name],
                 "first": first and first.number,
+                "file": whole and asdict(whole),
                 "operations": data,
             }
         )
@@ -84,7 +97,40 @@ def compare(
         shown = [one for one in steps if every or one.verdict is not Verdict.SAME]
         if shown:
             out.print(indent(_table(shown)))
+        if whole:
+            off, decibels = _say(whole)
+            out.print(Text(f"The file itself in {tried.name}: off by {off}{decibels and f', {decibels} dB'}"))
     raise typer.Exit(1 if first else 0)
+
+
+def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
+    """What is right, and what is tried."""
+    names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
+    most = 1 if against else 2
+    if len(names) > most:
+        beside = " beside --against" if against else ""
+        raise Mistake(f"--devices takes {('one name', 'two names')[most - 1]}{beside}, not {len(names)}")
+    if against is None:
+        return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
+    if against not in SUFFIXES:
+        raise Mistake(f"--against takes {' or '.join(SUFFIXES)}, not {against}")
+    try:
+        return [nnapi.device(names[0]), nnapi.Device(FileDriver(OTHERS[against], SUFFIXES[against]))]
+    except ImportError as error:
+        raise Mistake(f"{against} is not installed: {error}") from None
+
+
+def _measure_file(
+    file: Path, model: nnapi.Model, inputs: Sequence[Any], against: str | None, base: nnapi.Device
+) -> Distance | None:
+    """How far the engine's outputs are off where it reads the model's own file; None where it cannot."""
+    if against is None or file.suffix != SUFFIXES[against]:
+        return None
+    try:
+        (run,) = OTHERS[against].open(file, 1).prepare(1)
+        return measure_outputs(model, nnapi.compile(model, base).run(*inputs), run(inputs))
+    except (UnsuitableError, ValueError):
+        return None
 
 
 def _read(model: nnapi.Model, files: Sequence[Path], seed: int) -> list[Any]:

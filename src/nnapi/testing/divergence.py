@@ -104,6 +104,12 @@ def first_that_differs(steps: Sequence[Step]) -> Step | None:
     return next((step for step in steps if step.verdict is Verdict.DIFFERS), None)
 
 
+def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]) -> Distance:
+    """How far outputs of a whole model are from what they should be."""
+    operands = example_of(model, model.name, {}, {}).main.operands
+    return _measure([(operands[i], a, b) for i, a, b in zip(model.outputs, right, found, strict=True)])
+
+
 def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
     """The model as an example, with the tolerance of its precision; what is drawn at random is not judged."""
     example = example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {})
@@ -144,12 +150,14 @@ def _with_growth(
     """The steps with how far each result is off in the whole model, which the reference helps with what is refused."""
     helpers = [device(REFERENCE)] if tried.name != REFERENCE else []
     wanted = [index for call in model.operations for index in call.outputs]
+    kept: dict[int, Array] = {}
     try:
         refused = any(step.verdict is Verdict.REFUSED for step in steps)
         compilation = compile(model, [tried, *(helpers if refused else [])], threads=1)
-        kept = dict(zip(wanted, compilation.run(*inputs, keep=wanted)[len(model.outputs) :], strict=True))
+        if tried in compilation.devices:
+            kept = dict(zip(wanted, compilation.run(*inputs, keep=wanted)[len(model.outputs) :], strict=True))
     except NnapiError:
-        kept = {}  # the step that cannot run says so
+        pass  # the step that cannot run says so
     for step, call in zip(steps, model.operations, strict=True):
         pairs = [(example.main.operands[i], values[i], kept[i]) for i in call.outputs if i in kept]
         yield replace(step, grown=_measure(pairs) if pairs else None)

@@ -1,0 +1,63 @@
+"""An engine of others as a device: each model that it is given is written to a file, which it reads and runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import nnapi
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
+from nnapi.errors import BadDataError, OpFailedError, need_value
+from nnapi.model.operand import OperandType
+from nnapi.report.engines import Engine, Run, UnsuitableError
+
+
+class FileDriver:
+    """Takes models whole, or none of their operations. ``suffix`` says in which format they are written."""
+
+    is_measured = False
+
+    def __init__(self, engine: Engine, suffix: str) -> None:
+        self._engine, self._suffix = engine, suffix
+        self.info = DeviceInfo(engine.name, engine.version(), DeviceTypeCode.DEVICE_OTHER, 8)
+
+    def capabilities(self) -> Capabilities:
+        return ENGINE
+
+    def verdicts(self, model: nnapi.Model) -> Sequence[Verdict]:
+        reason = ""
+        try:
+            self._open(model)
+        except (BadDataError, UnsuitableError) as refused:
+            reason = str(refused)
+        return [Verdict(not reason, reason)] * len(model.operations)
+
+    def prepare(self, model: nnapi.Model, options: PrepareOptions) -> PreparedFile:
+        try:
+            return PreparedFile(self._open(model), [model.operands[index].type for index in model.outputs])
+        except UnsuitableError as error:
+            raise OpFailedError(str(error)) from None
+
+    def _open(self, model: nnapi.Model) -> Run:
+        with tempfile.TemporaryDirectory(prefix="nnapi-") as folder:
+            nnapi.export(model, path := Path(folder) / f"model{self._suffix}")
+            (run,) = self._engine.open(path, 1).prepare(1)
+        return run
+
+
+class PreparedFile:
+    """A file that the engine has read."""
+
+    def __init__(self, run: Run, types: Sequence[OperandType]) -> None:
+        self._run, self._types = run, types
+
+    def execute(self, request: Request) -> Outcome:
+        outputs = self._run([need_value(array, "an input is omitted") for array in request.inputs])
+        return Outcome([np.array(array, type.dtype) for array, type in zip(outputs, self._types, strict=True)])
+
+    def close(self) -> None:
+        """The file goes with the last reference."""
