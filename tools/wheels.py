@@ -62,8 +62,8 @@ def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
     shutil.rmtree(raw, ignore_errors=True)
     output([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", raw, sdist], path="/usr/bin:/bin")
     (built,) = raw.glob("*.whl")
-    if len(found := libraries(built)) != 2:
-        raise FailedError(f"{built.name} holds {', '.join(found) or 'no library'}, not two libraries")
+    if len(found := libraries(built)) != 3:
+        raise FailedError(f"{built.name} holds {', '.join(found) or 'no library'}, not three libraries")
     tools.run("auditwheel", "repair", "--wheel-dir", raw / "named", built)
     (named,) = (raw / "named").glob("*.whl")
     if glibc(named.name) > NEWEST_GLIBC:
