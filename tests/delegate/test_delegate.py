@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi.codes import OperationCode
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
+from nnapi.delegate.settings import Settings  # noqa: E402  # it needs the bridge, as the cases do
+
 pytestmark = cases.pytestmark
 
 
@@ -50,6 +53,25 @@ def test_constants_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "convert", watch)
     cases.both(cases.convolution(channels=16))
     assert seen == [True, True]
+
+
+class WithoutMul:
+    """An engine that takes everything but multiplications."""
+
+    name = "engine"
+
+    def supports(self, model: Any) -> list[bool]:
+        return [call.code != OperationCode.MUL for call in model.operations]
+
+
+def test_what_only_the_reference_takes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "list_engines", lambda settings: [WithoutMul()])
+    x, y, z = f32(2, 3), f32(2, 3), f32(2, 3)
+    graph = Graph().operator("MUL", [x, x], [y], "MulOptions").operator("ADD", [y, x], [z], "AddOptions")
+    pair, told = cases.explain(tmp_path, write(graph.between([x], [z])))
+    cases.run(pair)
+    assert "1 of 2 operators run here" in told
+    assert "left to LiteRT: MUL: of all devices only the reference takes it" in told
 
 
 def test_inputs_are_resized() -> None:
@@ -105,9 +127,14 @@ def test_64_bits_are_taken_as_32() -> None:
 
 
 def test_codes_are_exact() -> None:
-    x, y = s8(1, 4), s8(1, 4)
-    cases.run(cases.both(single("TANH", [x], s8(1, 4, scale=1 / 128, zero_point=0))))
-    cases.run(cases.both(single("MAXIMUM", [x, x], y)))
+    cases.run(cases.both(single("TANH", [s8(1, 4)], s8(1, 4, scale=1 / 128, zero_point=0))))
+
+
+def test_an_input_that_is_read_twice(tmp_path: Path) -> None:
+    x = s8(1, 4)
+    pair, told = cases.explain(tmp_path, single("MAXIMUM", [x, x], s8(1, 4)))
+    cases.run(pair)
+    assert "1 of 1 operators run here" in told
 
 
 def test_several_outputs_and_inputs_that_are_outputs() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.graph import LiteRtGraph, list_integers
-from nnapi.delegate.part import NotOurs, Part, Share, convert
+from nnapi.delegate.part import NotOurs, Part, Share, check_speed, convert
 from nnapi.delegate.settings import Settings
 from nnapi.errors import OpFailedError, need
 
@@ -61,6 +61,7 @@ class Delegate:
         for share, model in ({} if reasons else models).items():
             try:
                 parts[share] = Part(graph, share, model, self._settings, _find_threads(context))
+                check_speed(graph, share, parts[share], self._settings.list_engines())
             except NotOurs as error:
                 reasons |= error.reasons
         if reasons:

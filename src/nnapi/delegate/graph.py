@@ -84,7 +84,7 @@ class LiteRtGraph(File):
         self._part = Subgraph(
             "",
             self.tensors,
-            tuple(index for index in inputs if index >= 0 and self.is_given(index)),
+            tuple(index for index in dict.fromkeys(inputs) if index >= 0 and self.is_given(index)),
             tuple(outputs),
             [node for node in self.nodes if node.number in wanted],
         )

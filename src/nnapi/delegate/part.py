@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from nnapi.importers.tflite.reader import Tensor
 from nnapi.importers.tflite.tensors import DTYPES
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.runtime.device import Device
 
 NAME = "litert"
 """What the models of parts are called."""
@@ -56,6 +59,21 @@ def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Mo
         raise NotOurs(reasons or dict.fromkeys(share.nodes, str(error))) from error
 
 
+def check_speed(graph: LiteRtGraph, share: Share, part: Part, engines: Sequence[Device]) -> None:
+    """NotOurs with the nodes that no engine takes, where the reference would compute some: LiteRT does so faster."""
+    if not engines or part.has_engines_alone(engines):
+        return
+    slow = {}
+    for node in graph.nodes:
+        if node.number in share.nodes:
+            alone = Share((node.number,), node.inputs, node.outputs)
+            with suppress(NotOurs):  # what depends on what is around it
+                if not all(convert(graph, alone).supported_operations(engines)):
+                    slow[node.number] = "of all devices only the reference takes it"
+    if slow:
+        raise NotOurs(slow)
+
+
 class Part:
     """Nodes that are compiled for the shapes that the graph had when they were chosen."""
 
@@ -77,6 +95,10 @@ class Part:
                 self._ready = Compiled(settings.compile(model, threads))
         except NnapiError as error:
             raise NotOurs(dict.fromkeys(share.nodes, str(error))) from error
+
+    def has_engines_alone(self, engines: Sequence[Device]) -> bool:
+        """Whether all of it is computed by some of those devices."""
+        return {each.name for each in self._ready.compilation.devices} <= {each.name for each in engines}
 
     def explain(self) -> str:
         return self._ready.compilation.explain()

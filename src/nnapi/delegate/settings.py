@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from nnapi.codes import DeviceTypeCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.runtime.compilation import Compilation, compile
-from nnapi.runtime.device import device
+from nnapi.runtime.device import Device, device, devices
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
 ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir": "cache"}
@@ -24,8 +25,8 @@ class Settings:
         named = {ALIASES.get(name, name): value for name, value in options.items()}
         unknown = [name for name in named if name not in OPTIONS]
         need(not unknown, f"no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}", BadDataError)
-        devices = [name.strip() for name in named.get("devices", "").split(",") if name.strip()]
-        self.devices = [device(name) for name in devices] or None
+        names = [name.strip() for name in named.get("devices", "").split(",") if name.strip()]
+        self.devices = [device(name) for name in names] or None
         threads = named.get("threads", "")
         need(not threads or threads.isdecimal(), f"threads is {threads!r}, must be a number", BadDataError)
         self.threads = int(threads or 0) or None
@@ -34,6 +35,10 @@ class Settings:
         need(dynamic in ("0", "1"), f"dynamic is {dynamic!r}, must be 0 or 1", BadDataError)
         self.is_dynamic = dynamic == "1"
         self.explain = named.get("explain") or None
+
+    def list_engines(self) -> list[Device]:
+        """The devices that may be faster than LiteRT: where none are named, all but the reference."""
+        return [] if self.devices else [each for each in devices() if each.type != DeviceTypeCode.DEVICE_CPU]
 
     def compile(self, model: Model, threads: int | None) -> Compilation:
         """A model made ready, for as many threads as were asked for here, else for ``threads``."""
