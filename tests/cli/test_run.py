@@ -123,7 +123,7 @@ def both_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     model.add_operation(nnapi.OperationCode.ADD, [0, 1, 2], [3])
     model.identify_inputs_and_outputs([0, 1], [3])
     model.finish()
-    monkeypatch.setattr(nnapi, "load", lambda _, **options: model)
+    monkeypatch.setattr(nnapi, "load", lambda *_, **options: model)
 
 
 def test_a_file_for_each_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
