@@ -14,6 +14,7 @@ import pytest
 from nnapi import Builder, Predictor, tensor
 from nnapi.cluster.shards import SHARD, SHARDS_AHEAD, Cluster, Failure, connect, run_shard
 from nnapi.errors import BadDataError, OpFailedError
+from tests.cluster.ray_cases import FakeRay
 
 
 def predictor() -> Predictor:
@@ -40,47 +41,6 @@ class Dying:
             (self.lives / f"{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return os.getpid(), self.predict(array)[0]
-
-
-class FakeRay:
-    """As much of Ray as shards need, in this process: a task runs when its result is asked for."""
-
-    class exceptions:
-        class RayError(Exception):
-            pass
-
-    def __init__(self, dies: bool = False) -> None:
-        self.dies = dies
-        self.begun: list[list[Any]] = []
-        self.asked_for: dict[str, Any] = {}
-
-    def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": 2.0}
-
-    def put(self, work: Any) -> Any:
-        return work
-
-    def cancel(self, waiting: Any, force: bool) -> None:
-        self.begun.remove(waiting[1])
-
-    def remote(self, function: Any) -> Any:
-        return self
-
-    def options(self, **options: Any) -> Any:
-        self.asked_for = options
-
-        class Task:
-            @staticmethod
-            def remote(work: Any, shard: list[Any]) -> Any:
-                self.begun.append(shard)
-                return work, shard
-
-        return Task
-
-    def get(self, waiting: Any) -> Any:
-        if self.dies:
-            raise self.exceptions.RayError("the worker died\nmuch more")
-        return run_shard(*waiting)
 
 
 def double(number: int) -> int:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from nnapi.cli.elsewhere import run_on_devices
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, read
 from nnapi.cli.outputs import class_count, output_operands, real
 from nnapi.cli.pictures import Pixels
+from nnapi.cluster.shards import Cluster
 from nnapi.codes import OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error
-from nnapi.report.benchmark import Judge
+from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import Run, UnsuitableError
 
@@ -27,24 +29,46 @@ def judge(model: Model, examples: Sequence[Example]) -> Judge:
 
     Raises Mistake where the labels are not such as the model's outputs can be compared with.
     """
-    if len(model.inputs) != 1:
-        raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
-    metrics = _metrics(model, examples)
+    metrics = _prepare(model, examples)
     (operand,) = input_operands(model)
-    outputs = output_operands(model)
 
-    def judge_run(run: Run) -> Mapping[str, float]:
-        found = []
+    def run_all(run: Run) -> Iterator[Sequence[Array]]:
         for example in examples:
             try:
                 given = read(example.file, operand, Pixels())
             except Mistake as mistake:
                 raise UnsuitableError(str(mistake)) from None
-            arrays = run([given.array])
-            found.append([real(output.type, array) for output, array in zip(outputs, arrays, strict=True)])
-        return metrics(found)
+            yield run([given.array])
 
-    return judge_run
+    return lambda run: metrics(run_all(run))
+
+
+def judge_on(cluster: Cluster, model: Model, examples: Sequence[Example], step: Step) -> JudgeDevices:
+    """As :func:`judge`, for devices of ours on the workers of a cluster; ``step`` is told of each example."""
+    metrics = _prepare(model, examples)
+    files = [[example.file] for example in examples]
+
+    def tell(done: int, total: int | None) -> None:
+        step(f"{done} of {total} examples on the cluster")
+
+    def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
+        try:
+            for _, outputs, _ in run_on_devices(cluster, model, devices, files, Pixels(), progress=tell):
+                yield outputs
+        except Mistake as mistake:
+            raise UnsuitableError(str(mistake)) from None
+
+    return lambda devices: metrics(run_all(devices))
+
+
+def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Sequence[Array]]], Mapping[str, float]]:
+    """From the outputs for every example, as they are stored, to the metrics."""
+    if len(model.inputs) != 1:
+        raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
+    metrics, outputs = _metrics(model, examples), output_operands(model)
+    return lambda found: metrics(
+        [[real(output.type, array) for output, array in zip(outputs, arrays, strict=True)] for arrays in found]
+    )
 
 
 def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:

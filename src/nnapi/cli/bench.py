@@ -17,14 +17,16 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 import nnapi
-from nnapi.cli.accuracy import judge
+from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
+from nnapi.cli.elsewhere import On, connect_if
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.labels import read_labels
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, finite, say_count, table
+from nnapi.cluster.shards import Cluster
 from nnapi.errors import NnapiError
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
 from nnapi.report.dataset import DatasetError, Example, read_dataset
@@ -73,6 +75,7 @@ def bench(
         Path | None, typer.Option(help="Labelled inputs: a folder for each class, or a folder with labels.csv.")
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line, for --dataset.")] = None,
+    on: On = None,
     only_latency: Annotated[bool, typer.Option("--only-latency", help="No memory, no throughput, no plan.")] = False,
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
@@ -86,6 +89,8 @@ def bench(
     for model in models:
         if not model.is_file():
             raise Mistake(f"{model}: no such file")
+    if on and (dataset is None or profile):
+        raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
     engines, absent = available([*_ours(device, profile), *_others(against)])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
@@ -100,22 +105,24 @@ def bench(
     told = {**_describe_settings(settings, dataset), "inputs": f"random, seed {seed}"}
     results: list[ModelResult] = []
     interrupted = False
-    for place, file in enumerate(models, 1):
-        title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
-        with progress(out, 2 + steps(len(engines), settings)) as step:
-            try:
-                found, interrupted = _measure_model(
-                    file, engines, settings, examples, reference, seed, partial(_show_step, step, title)
-                )
-            except KeyboardInterrupt:
-                interrupted = True
+    elsewhere = len(examples) * sum(isinstance(engine, Nnapi) for engine in engines) if on else 0
+    with connect_if(on) as cluster:
+        for place, file in enumerate(models, 1):
+            title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
+            with progress(out, 2 + steps(len(engines), settings) + elsewhere) as step:
+                try:
+                    found, interrupted = _measure_model(
+                        file, engines, settings, examples, reference, seed, cluster, partial(_show_step, step, title)
+                    )
+                except KeyboardInterrupt:
+                    interrupted = True
+                    break
+            results.append(found)
+            _show(out, found)
+            benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
+            _write(json_file, benchmark)
+            if interrupted:
                 break
-        results.append(found)
-        _show(out, found)
-        benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
-        _write(json_file, benchmark)
-        if interrupted:
-            break
     if len(results) > 1:
         _show_summary(out, benchmark)
     benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
@@ -158,6 +165,7 @@ def _measure_model(
     examples: Sequence[Example],
     reference: bool,
     seed: int,
+    cluster: Cluster | None,
     step: Step,
 ) -> tuple[ModelResult, bool]:
     """Everything about one model, and whether the user interrupted it. A model we cannot read is told as a note."""
@@ -177,7 +185,8 @@ def _measure_model(
             expected = nnapi.compile(model, REFERENCE).run(*inputs)
         except NnapiError as error:
             notes.append(f"no comparison with {REFERENCE}: {error}")
-    subject = Subject(file, inputs, types, expected, judge(model, examples) if examples else None)
+    elsewhere = judge_on(cluster, model, examples, step) if cluster else None
+    subject = Subject(file, inputs, types, expected, judge(model, examples) if examples else None, elsewhere)
     measurements, interrupted = measure(subject, engines, settings, step)
     ours = next((engine for engine in engines if isinstance(engine, Nnapi)), None)
     graph = timeline = None

@@ -50,6 +50,14 @@ def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
     return [list(files)]
 
 
+def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int = 0) -> list[Given]:
+    """A value for each input of the model: from files, or random ones where there are none."""
+    operands = input_operands(model)
+    if not files:
+        return [random_input(operand, seed) for operand in operands]
+    return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
+
+
 def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
     """The file as a value of the operand; a Mistake, naming both, where it cannot be one."""
     with file.open("rb") as opened:

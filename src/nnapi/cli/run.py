@@ -16,8 +16,9 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.elsewhere import Ended, On, connect_if, run_on
 from nnapi.cli.failure import Mistake
-from nnapi.cli.inputs import Given, input_operands, random_input, read, runs
+from nnapi.cli.inputs import Given, read_inputs, runs
 from nnapi.cli.labels import fit_labels, read_labels
 from nnapi.cli.loading import InputShapes, Int16AsFloat, load
 from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
@@ -99,6 +100,7 @@ def run(
     picture: Annotated[
         Path | None, typer.Option(metavar="F", help="Write what was seen into this picture: boxes, masks, key points.")
     ] = None,
+    on: On = None,
 ) -> None:
     """Run a model on pictures, arrays, recordings or random values, and say what it sees.
 
@@ -106,6 +108,8 @@ def run(
     numbers from -1 to 1 unless --mean and --std say otherwise.
     """
     pixels = Pixels(_numbers("--mean", mean), _numbers("--std", std))
+    if on and profile:
+        raise Mistake("--profile is of this machine, and --on of others: give one of them")
     if pixels.std and 0 in pixels.std:
         raise typer.BadParameter("must not be 0", param_hint="--std")
     files = inputs or []
@@ -121,15 +125,18 @@ def run(
         step("compiling")
         compilation = nnapi.compile(loaded, add_profile(profile, device))
         done: list[Ran] = []
-        for paths in planned:
-            step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-            done.append(_run(compilation, _read_inputs(loaded, paths, pixels, seed), names, top, task))
-            if picture:
-                _draw(picture, done[-1].view)
-            if output:
-                _write(output, done[-1], _stem(done[-1], len(planned), len(done)))
-            if not as_json:
-                _show(out, done[-1], compilation)
+        with connect_if(on) as cluster:
+            ended = run_on(cluster, compilation, planned, pixels, seed) if cluster else None
+            for paths in planned:
+                step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
+                one = next(ended) if ended else _run(compilation, read_inputs(loaded, paths, pixels, seed))
+                done.append(_tell(loaded, one, names, top, task))
+                if picture:
+                    _draw(picture, done[-1].view)
+                if output:
+                    _write(output, done[-1], _stem(done[-1], len(planned), len(done)))
+                if not as_json:
+                    _show(out, done[-1], compilation)
     if as_json:
         print_json(_describe(model, compilation, done))
 
@@ -154,20 +161,15 @@ def _labels(model: nnapi.Model, file: Path | None, task: Task | None) -> list[st
     return fit_labels(names, count, file.name)
 
 
-def _read_inputs(model: nnapi.Model, files: Sequence[Path], pixels: Pixels, seed: int) -> list[Given]:
-    operands = input_operands(model)
-    if not files:
-        return [random_input(operand, seed) for operand in operands]
-    return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
-
-
-def _run(
-    compilation: nnapi.Compilation, given: list[Given], labels: Sequence[str] | None, top: int, task: Task | None
-) -> Ran:
+def _run(compilation: nnapi.Compilation, given: list[Given]) -> Ended:
     start = time.perf_counter()
     outputs = compilation.run(*(value.array for value in given))
-    seconds = time.perf_counter() - start
-    model = compilation.model
+    return given, outputs, time.perf_counter() - start
+
+
+def _tell(model: nnapi.Model, ended: Ended, labels: Sequence[str] | None, top: int, task: Task | None) -> Ran:
+    """What a run says."""
+    given, outputs, seconds = ended
     ranks = [] if class_count(model) is None else rank(model, outputs[0], labels, top)
     seen = view(task, model, outputs, labels, _find_picture(given)) if task else None
     return Ran(given, outputs, seconds, ranks, summaries(model, outputs), seen)

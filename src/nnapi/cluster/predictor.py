@@ -7,6 +7,7 @@ call in each process, once for all copies of the callable that come there, and s
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,18 +45,32 @@ class Settings(NamedTuple):
     cache: str | bool | None
 
 
+class Pickled(NamedTuple):
+    """A model as it travels."""
+
+    content: bytes
+
+
 @dataclass(frozen=True)
 class Source:
     """A model and what tells it from all others: a file by its path, else its bytes or the model itself."""
 
     digest: bytes
     path: str | None = None
-    content: bytes | Model | None = None
+    content: bytes | Model | Pickled | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A model stays pickled until it is needed: most often what comes to a process is compiled there already."""
+        content = Pickled(pickle.dumps(self.content)) if isinstance(self.content, Model) else self.content
+        return Source, (self.digest, self.path, content)
 
     def load(self) -> Model:
         """The model; BadDataError where the path leads to another file here."""
         if isinstance(self.content, Model):
             return self.content
+        if isinstance(self.content, Pickled):
+            model: Model = pickle.loads(self.content.content)
+            return model
         if self.path is None:
             assert self.content is not None
             return load(self.content)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from nnapi.model.operand import Array, OperandType
 from nnapi.report.accuracy import Agreements
-from nnapi.report.engines import Engine, Run, UnsuitableError, command, save
+from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
 from nnapi.report.result import Agreement, Measurement
 from nnapi.runtime.autotune.timing import time_call, time_calls
 
@@ -30,6 +30,8 @@ Step = Callable[[str], None]
 """Is told what begins."""
 Judge = Callable[[Run], Mapping[str, float]]
 """From a run to the metrics of a labelled data set."""
+JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
+"""The same for devices of ours, by their names, wherever they run."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Subject:
     output_types: Sequence[OperandType]
     expected: Sequence[Array] | None = None
     judge: Judge | None = None
+    judge_devices: JudgeDevices | None = None
+    """Judges our own rows, in the place of ``judge``."""
 
 
 @dataclass
@@ -218,7 +222,9 @@ def _judge(course: Course, subject: Subject) -> None:
         agreements = Agreements()
         agreements.add(subject.output_types, subject.expected, outputs)
         course.agreement = agreements.result()
-    if subject.judge is not None:
+    if subject.judge_devices is not None and isinstance(course.engine, Nnapi):
+        course.accuracy = subject.judge_devices(course.devices)
+    elif subject.judge is not None:
         course.accuracy = subject.judge(course.runs[0])
 
 

@@ -1,0 +1,80 @@
+"""Runs on the workers of a cluster: each reads its inputs, runs them and sends back what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import numpy as np
+import typer
+
+import nnapi
+from nnapi.cli.inputs import Given, read_inputs
+from nnapi.cli.pictures import Pixels
+from nnapi.cluster.shards import Cluster, connect
+from nnapi.model.operand import Array
+from nnapi.runtime.run_many import Progress, RunMany
+
+On: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="CLUSTER",
+        help="Run on the workers of a cluster that see the same files: ray for the one that RAY_ADDRESS names, else "
+        "this machine's cores; ray://HOST:PORT for another.",
+    ),
+]
+Ended: TypeAlias = tuple[list[Given], list[Array], float]
+"""One run: what went in, without its values, what came out, and the seconds between."""
+
+
+@dataclass(frozen=True)
+class ReadAndRun:
+    """What a worker does with the files of one run."""
+
+    predictor: nnapi.Predictor
+    pixels: Pixels
+    seed: int = 0
+
+    def __call__(self, files: Sequence[Path]) -> Ended:
+        given = read_inputs(self.predictor.compilation.model, files, self.pixels, self.seed)
+        start = time.perf_counter()
+        outputs = self.predictor(*(value.array for value in given))
+        return [replace(value, array=np.empty(0)) for value in given], outputs, time.perf_counter() - start
+
+
+@contextmanager
+def connect_if(place: str | None) -> Iterator[Cluster | None]:
+    """The cluster that an option names, None where it names none."""
+    if place is None:
+        yield None
+        return
+    with connect(place) as cluster:
+        yield cluster
+
+
+def run_on(
+    cluster: Cluster, compilation: nnapi.Compilation, runs: Sequence[Sequence[Path]], pixels: Pixels, seed: int = 0
+) -> RunMany:
+    """Each run as it ended, in order. All workers use the devices that were chosen here: all compute the same."""
+    devices = [device.name for device in compilation.devices]
+    return run_on_devices(cluster, compilation.model, devices, runs, pixels, seed)
+
+
+def run_on_devices(
+    cluster: Cluster,
+    model: nnapi.Model,
+    devices: Sequence[str],
+    runs: Sequence[Sequence[Path]],
+    pixels: Pixels,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> RunMany:
+    """As :func:`run_on`, with one thread each."""
+    predictor = nnapi.Predictor(model, devices, cache=True)
+    files = [[file.absolute() for file in run] for run in runs]
+    return cluster.map(ReadAndRun(predictor, pixels, seed), files, progress)

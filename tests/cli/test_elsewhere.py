@@ -1,0 +1,128 @@
+"""``--on``: the same answers as on this machine, from the workers of a cluster."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app, elsewhere
+from nnapi.cli.accuracy import judge, judge_on
+from nnapi.cluster.shards import Cluster
+from nnapi.report.dataset import Example
+from nnapi.report.engines import UnsuitableError
+from tests.cluster.ray_cases import FakeRay
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+MODEL = DIGITS / "digits_quant.tflite"
+REFERENCE = "nnapi-reference"
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The clusters that were connected to, each of which computes here."""
+    named: list[str] = []
+
+    @contextmanager
+    def connect(place: str) -> Iterator[Cluster]:
+        named.append(place)
+        yield Cluster(FakeRay())
+
+    monkeypatch.setattr(elsewhere, "connect", connect)
+    return named
+
+
+@pytest.fixture
+def scans(tmp_path: Path) -> list[Path]:
+    """Forty scans of digits, in a folder for each class."""
+    with np.load(DIGITS / "digits_test.npz") as split:
+        images, labels = split["images"][:40], split["labels"][:40]
+    files = []
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        files.append(tmp_path / str(label) / f"{number}.npy")
+        files[-1].parent.mkdir(exist_ok=True)
+        np.save(files[-1], image.reshape(1, 8, 8, 1) / 16.0)
+    return files
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [*map(str, arguments)])
+
+
+def told(*arguments: object) -> Any:
+    result = call("run", MODEL, "--device", REFERENCE, "--json", *arguments)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    for one in found["runs"]:
+        del one["seconds"]
+    return found
+
+
+def test_runs_say_the_same(scans: list[Path], places: list[str]) -> None:
+    assert told(*scans, "--on", "ray://host:10001") == told(*scans)
+    assert places == ["ray://host:10001"]
+
+
+def test_random_inputs_are_the_same(places: list[str]) -> None:
+    assert told("--seed", 7, "--on", "ray") == told("--seed", 7)
+
+
+def test_outputs_are_written_here(scans: list[Path], places: list[str], tmp_path: Path) -> None:
+    for folder, more in (("here", ()), ("there", ("--on", "ray"))):
+        told(*scans[:3], "--output", tmp_path / folder, *more)
+    here, there = (sorted((tmp_path / folder).iterdir()) for folder in ("here", "there"))
+    assert [file.name for file in here] == [file.name for file in there]
+    assert all(np.array_equal(np.load(one), np.load(other)) for one, other in zip(here, there, strict=True))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, places: list[str]) -> None:
+    (tmp_path / "bad.npy").write_bytes(b"no array at all")
+    result = call("run", MODEL, "--device", REFERENCE, tmp_path / "bad.npy", "--on", "ray")
+    assert result.exit_code == 1
+    assert "bad.npy for image" in result.output
+
+
+def test_a_profile_stays_here(places: list[str]) -> None:
+    result = call("run", MODEL, "--profile", "phone.toml", "--on", "ray")
+    assert "--profile is of this machine, and --on of others" in result.output
+    assert places == []
+
+
+def test_accuracy_is_the_same(scans: list[Path], places: list[str], tmp_path: Path) -> None:
+    found = []
+    for more in ((), ("--on", "ray")):
+        quick = "--only-latency", "--rounds", 1, "--against", "none", "--device", REFERENCE
+        out = tmp_path / "out.json"
+        result = call("bench", MODEL, "--dataset", scans[0].parents[1], *quick, "--json", out, *more)
+        assert result.exit_code == 0, result.output
+        found.append(json.loads(out.read_text())["models"][0]["measurements"][0]["accuracy"])
+        out.unlink()
+    assert found[0] == found[1]
+    assert places == ["ray"]
+
+
+def test_without_a_data_set_there_is_nothing_to_spread(places: list[str]) -> None:
+    result = call("bench", MODEL, "--on", "ray")
+    assert "--on spreads the examples of --dataset over a cluster" in result.output
+    assert places == []
+
+
+def test_each_example_is_told_of(scans: list[Path]) -> None:
+    model, steps = nnapi.load(MODEL), list[str]()
+    examples = [Example(file, int(file.parent.name)) for file in scans]
+    found = judge_on(Cluster(FakeRay()), model, examples, steps.append)([REFERENCE])
+    compilation = nnapi.compile(model, REFERENCE)
+    assert found == judge(model, examples)(lambda inputs: compilation.run(*inputs))
+    assert steps[-1] == "40 of 40 examples on the cluster"
+
+
+def test_an_example_that_cannot_be_read_ends_the_judgement(tmp_path: Path) -> None:
+    (tmp_path / "bad.npy").write_bytes(b"no array at all")
+    judge_devices = judge_on(Cluster(FakeRay()), nnapi.load(MODEL), [Example(tmp_path / "bad.npy", 1)], lambda _: None)
+    with pytest.raises(UnsuitableError, match=r"bad.npy for image"):
+        judge_devices([REFERENCE])
