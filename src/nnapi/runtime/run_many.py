@@ -36,8 +36,7 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 """Is told after each result how many there are, and of how many altogether where that is known."""
 Given: TypeAlias = Sequence[Any]
 """One input of the model each."""
-RunOne: TypeAlias = Callable[[Given], list[Array]]
-Repeat: TypeAlias = Callable[..., list[Array]]
+RunOne: TypeAlias = Callable[..., list[Array]]
 
 WORTH_HANDING = 1.5e-5
 """Seconds of a run below which several threads are slower than one: they wait for Python's lock most of the time."""
@@ -119,7 +118,7 @@ class RunMany(Iterator[Any]):
 
 
 def start(
-    inputs: Iterable[Any], runnable: Runnable, repeat: Repeat | None, requests: int, progress: Progress | None
+    inputs: Iterable[Any], runnable: Runnable, repeat: RunOne | None, requests: int, progress: Progress | None
 ) -> RunMany:
     """Run on each input, so many at once. ``repeat`` is a second way for one on which ``runnable`` fails."""
     results = _run_all(inputs, _Opener(runnable, repeat), requests)
@@ -136,17 +135,17 @@ class _Opener(NamedTuple):
     """What gives each thread its own way to run."""
 
     runnable: Runnable
-    repeat: Repeat | None
+    repeat: RunOne | None
 
     def open(self) -> tuple[Burst, RunOne]:
         burst, repeat = Burst(self.runnable), self.repeat
+        if repeat is None:
+            return burst, burst.run
 
-        def run(given: Given) -> list[Array]:
+        def run(*given: Any) -> list[Array]:
             try:
                 return burst.run(*given)
             except NnapiError:
-                if repeat is None:
-                    raise
                 return repeat(*given)
 
         return burst, run
@@ -168,7 +167,7 @@ class _Lot:
         try:
             for given in self.inputs:
                 try:
-                    results.append(run(given))
+                    results.append(run(*given))
                 except Exception as error:
                     results.append(error)
         finally:

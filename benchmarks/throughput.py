@@ -1,0 +1,166 @@
+"""How many inputs a second, several in flight on all cores: ``Compilation.run_many`` beside what other engines offer.
+
+    python benchmarks/throughput.py FOLDER [--only TEXT] [--requests N] [--rounds N] [--seconds S] [--json FILE]
+
+LiteRT runs with an interpreter a thread and with one alone, OpenVINO in its throughput mode with a request a thread and
+with its own queue of requests: of each engine the better way counts. All take turns in one process. The figures are
+those of the best rounds: inputs per second, and inputs per second of processor time, which say more on a machine that
+has other things to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import nnapi
+from nnapi.cli.inputs import input_operands, random_input
+from nnapi.report.benchmark import rate
+from nnapi.report.engines import LiteRT, OpenVINO, UnsuitableError
+from nnapi.report.machine import cores
+
+Measure = Callable[[float], float]
+"""From seconds to inputs per second."""
+KINDS = "wall", "processor"
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="+", default=[""], help="models whose name contains one of these")
+    parser.add_argument("--requests", type=int, default=cores())
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of each way in each round")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args(arguments)
+
+
+def measure_ours(file: Path, inputs: Sequence[Any], requests: int) -> Measure:
+    sustained = nnapi.PreferenceCode.PREFER_SUSTAINED_SPEED
+    compilation = nnapi.compile(nnapi.load(file), preference=sustained)
+
+    def measure(seconds: float) -> float:
+        start = time.perf_counter()
+        count = sum(1 for _ in compilation.run_many(repeat_until(start + seconds, inputs), requests=requests))
+        return count / (time.perf_counter() - start)
+
+    return measure
+
+
+def repeat_until(end: float, inputs: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    while time.perf_counter() < end:
+        yield inputs
+
+
+def measure_runs(engine: Any, file: Path, inputs: Sequence[Any], requests: int) -> Measure:
+    """As many threads as requests, each with what the engine prepares for one."""
+    runs = engine.open(file, 1).prepare(requests)
+    return partial(rate, runs, inputs)
+
+
+def measure_queue(file: Path, inputs: Sequence[Any]) -> Measure:
+    """OpenVINO's own queue, with as many requests as it takes for best; results are copied, as everybody's are."""
+    from nnapi.report.engines import _openvino_core
+
+    model = OpenVINO().open(file, 1)._model  # type: ignore[attr-defined]  # read as the other way reads it
+    options = {"PERFORMANCE_HINT": "THROUGHPUT", "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = _openvino_core().compile_model(model, "CPU", options)
+    queue = sys.modules["openvino"].AsyncInferQueue(compiled)
+    shaped = [array.reshape(tuple(source.shape)) for array, source in zip(inputs, compiled.inputs, strict=True)]
+    queue.set_callback(lambda request, _: [tensor.data.copy() for tensor in request.output_tensors])
+
+    def measure(seconds: float) -> float:
+        start, count = time.perf_counter(), 0
+        while time.perf_counter() < start + seconds:
+            queue.start_async(dict(enumerate(shaped)))
+            count += 1
+        queue.wait_all()
+        return count / (time.perf_counter() - start)
+
+    return measure
+
+
+def list_ways(file: Path, requests: int) -> dict[str, Measure]:
+    inputs = [random_input(operand, 0).array for operand in input_operands(nnapi.load(file))]
+    ways: dict[str, Callable[[], Measure]] = {
+        "nnapi": partial(measure_ours, file, inputs, requests),
+        "litert": partial(measure_runs, LiteRT(), file, inputs, requests),
+        "litert alone": partial(measure_runs, LiteRT(), file, inputs, 1),
+        "openvino": partial(measure_runs, OpenVINO(), file, inputs, requests),
+        "openvino queue": partial(measure_queue, file, inputs),
+    }
+    found = {}
+    for name, make in ways.items():
+        try:
+            measure = make()
+            measure(0.02)
+        except (UnsuitableError, RuntimeError, ValueError, ModuleNotFoundError, nnapi.NnapiError) as error:
+            print(f"{file.stem}: no {name}: {str(error).splitlines()[0]:.100}", file=sys.stderr)
+        else:
+            found[name] = measure
+    return found
+
+
+def measure_model(file: Path, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """The best round of each way, in inputs per second of each kind of time."""
+    ways = list_ways(file, options.requests)
+    best = {kind: dict.fromkeys(ways, 0.0) for kind in KINDS}
+    for number in range(options.rounds):
+        names = list(ways)
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            start, used = time.perf_counter(), time.process_time()
+            wall = ways[name](options.seconds)
+            count = wall * (time.perf_counter() - start)
+            best["wall"][name] = max(best["wall"][name], wall)
+            best["processor"][name] = max(best["processor"][name], count / (time.process_time() - used))
+    return best
+
+
+def compare(best: dict[str, float]) -> dict[str, float]:
+    """Ours over each engine's best way, and over the best of all; empty where nobody else runs the model."""
+    rates: dict[str, float] = {}
+    for name, value in best.items():
+        engine = name.split()[0]
+        rates[engine] = max(rates.get(engine, 0.0), value)
+    ours = rates.pop("nnapi")
+    ratios = {name: ours / value for name, value in rates.items()}
+    return ratios | {"fastest": min(ratios.values())} if ratios else {}
+
+
+def show(kind: str, ratios: list[dict[str, float]]) -> None:
+    for name in ("litert", "openvino", "fastest"):
+        values = [one[name] for one in ratios if name in one]
+        if values:
+            mean = math.exp(sum(map(math.log, values)) / len(values))
+            print(f"{kind} time, × {name}: geometric mean {mean:.3f} of {len(values)}, least {min(values):.2f}")
+
+
+def main() -> None:
+    options = parse()
+    told: dict[str, Any] = {}
+    for file in sorted(options.folder.glob("*.tflite")):
+        if not any(part in file.stem for part in options.only):
+            continue
+        best = measure_model(file, options)
+        if "nnapi" not in best["wall"]:
+            continue
+        told[file.stem] = {kind: {"rates": best[kind], "ratios": compare(best[kind])} for kind in KINDS}
+        for kind in KINDS:
+            rates = "  ".join(f"{name} {value:.5g}" for name, value in best[kind].items())
+            ratios = "  ".join(f"× {name} {value:.2f}" for name, value in told[file.stem][kind]["ratios"].items())
+            print(f"{file.stem}, {kind}: {rates}; {ratios}", flush=True)
+    for kind in KINDS:
+        show(kind, [one[kind]["ratios"] for one in told.values()])
+    if options.json:
+        options.json.write_text(json.dumps(told, indent=1))
+
+
+if __name__ == "__main__":
+    main()
