@@ -1,5 +1,6 @@
 """The compiled part: libneuralnetworks.so and its bridge to Python. Without a C compiler the package does without."""
 
+import compileall
 import platform
 import shutil
 import sys
@@ -41,6 +42,13 @@ LITERT_HAS_WHEELS = ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-d
 
 class BuildNative(build_ext):
     """All are made by the C compiler; that two of them are no Python modules only shows in their names."""
+
+    def run(self):
+        super().run()
+        if self.inplace or self.editable_mode:
+            # An installer compiles what it copies. A source that is used where it lies is compiled by every process
+            # anew wherever bytecode is not written (PYTHONDONTWRITEBYTECODE, a user who may not): most of its start.
+            compileall.compile_dir("src/nnapi", quiet=2)
 
     def get_ext_filename(self, fullname):
         name = super().get_ext_filename(fullname)

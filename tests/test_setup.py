@@ -1,8 +1,10 @@
 """What setup.py asks for on Pythons other than this one."""
 
 import email
+import os
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,15 @@ def test_litert_is_needed_only_where_it_has_wheels(abi: str, has_wheels: bool, t
     assert "numpy<3,>=2" in needed
     assert any(line.startswith("ai-edge-litert") for line in needed) == has_wheels
     assert "requires-dist" in metadata.get_all("Dynamic", [])  # so nobody takes an sdist's word for it
+
+
+def test_sources_that_are_used_where_they_lie_are_compiled(tmp_path: Path) -> None:
+    """Else every process compiles them anew where bytecode is not written."""
+    for folder in ("src/nnapi", "nnapi/capi"):  # a package of one module, and where no library is put
+        (tmp_path / folder).mkdir(parents=True)
+    source = tmp_path / "src" / "nnapi" / "module.py"
+    source.touch()
+    command = [sys.executable, "-W", "ignore", ROOT / "setup.py", "-q", "build_ext", "--inplace"]
+    without_compiler = {**os.environ, "CC": "no-compiler", "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, env=without_compiler)  # type: ignore[arg-type]
+    assert Path(cache_from_source(source)).exists()
