@@ -38,7 +38,7 @@ from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preparation import prepare
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.digest import hash_content
+from nnapi.runtime.store.own_cache import Place, open_cache
 from nnapi.trace import Layer, Phase, Section, spans
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class Compilation:
         unpickled it is made anew."""
         self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
-        caching = None if self._cache is None else (self._cache.directory, self._cache.token)
+        caching = None if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
         return _compile_again, (self.model, names, self._options, caching, self._attributes.to_tuple())
 
     @property
@@ -343,7 +343,7 @@ def compile(
     timeout: int | None = None,
     threads: int | None = None,
     relaxed: bool | None = None,
-    cache: str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | None = None,
+    cache: Place | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
@@ -351,7 +351,8 @@ def compile(
     nanoseconds and needs one device; ``threads`` is how many a run may use; ``relaxed`` permits float32 to be computed
     as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there
     is none, in which later compilations of the same model find what this one prepared; with a 32-byte token beside it,
-    it is what :meth:`Compilation.set_caching` takes.
+    it is what :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in
+    the user's cache directory.
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)
@@ -363,12 +364,7 @@ def compile(
     if timeout is not None:
         compilation.set_timeout(timeout)
     compilation.set_threads(threads)
-    if isinstance(cache, tuple):
-        compilation.set_caching(*cache)
-    elif cache is not None:
-        model.need_mapped()
-        os.makedirs(cache, exist_ok=True)
-        compilation.set_caching(cache, hash_content(model))
+    compilation._cache = open_cache(model, cache)
     compilation.finish()
     return compilation
 

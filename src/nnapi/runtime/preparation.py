@@ -82,7 +82,7 @@ def _prepare_on_devices(
 
         ready = choose_and_prepare(model, devices, options, cache, guard, key, compares)
 
-    if kept is not None:
+    if kept is not None and (key is None or not kept.is_own or recall_measurements(key).is_settled):
         kept.store(ready, options._replace(threads=ready.plan.threads))
     return ready
 

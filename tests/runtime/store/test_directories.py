@@ -24,5 +24,6 @@ def test_each_kind_has_a_folder_and_a_word_for_people(monkeypatch: pytest.Monkey
         "/mine/plans",
         "/mine/models",
         "/mine/exclusions",
+        "/mine/prepared",
     }
     assert set(HOLDS) == set(RecordKind)

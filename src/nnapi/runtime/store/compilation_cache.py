@@ -27,6 +27,8 @@ log = logging.getLogger("nnapi.CompilationCache")
 
 LIMIT = 1 << 30
 """Bytes that a directory may hold; what was used longest ago gives way to what is new."""
+SHARES = 4
+"""Entries that the runtime's own cache has room for at least: a larger one would drive all others out."""
 
 Places = Sequence[tuple[int, int]]
 """What tells the parts of a compound plan apart: for each operation the index of its model, the whole being 0, and its
@@ -36,14 +38,18 @@ own. Empty for a model that one device has whole."""
 class Cache:
     """A directory and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). The directory may not exist.
 
-    After an entry was written the oldest ones are removed until all take at most ``limit`` bytes.
+    After an entry was written the oldest ones are removed until all take at most ``limit`` bytes. One that is the
+    runtime's ``own`` is nobody's wish: trouble with it is no news, and what was chosen in it must be worth keeping.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], token: bytes, limit: int = LIMIT) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], token: bytes, limit: int = LIMIT, *, is_own: bool = False
+    ) -> None:
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
         size = BYTE_SIZE_OF_CACHE_TOKEN
         need(len(token) == size, f"the token has {len(token)} bytes, must have {size}", BadDataError)
         self.directory, self.token, self.limit = os.fspath(directory), bytes(token), limit
+        self.is_own = is_own
         self.threads: int | None = None
         """How many the client asks for: part of the names, so that its choices do not drive each other out."""
         self._contents: dict[str, Content | None] = {}
@@ -88,7 +94,7 @@ class Cache:
         Nothing is written of a model that has changed since :func:`hash_content` was made of it.
         """
         payload = None if device.caches is None else device.caches.cache_entry(prepared)
-        if payload is not None:
+        if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
             self._write(device, model, options, places, plan, payload)
 
     def keep_plan(self, device: Device, model: Model, options: PrepareOptions, plan: bytes) -> None:
@@ -123,7 +129,7 @@ class Cache:
             write_entry(path, label, Content(_describe_purpose(model, options), plan, payload))
             make_room(self.directory, self.limit)
         except OSError as error:
-            log.warning("%s not written: %s", path, error)
+            log.log(logging.INFO if self.is_own else logging.WARNING, "%s not written: %s", path, error)
         self._contents.pop(path, None)
         if model.origin is not None:
             model.origin.keep(model)

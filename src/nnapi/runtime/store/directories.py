@@ -14,6 +14,7 @@ class RecordKind(StrEnum):
     PLANS = "plans"
     MODELS = "models"
     EXCLUSIONS = "exclusions"
+    PREPARED = "prepared"
 
 
 HOLDS = {
@@ -21,6 +22,7 @@ HOLDS = {
     RecordKind.PLANS: "which plans of models were measured to be fastest",
     RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
     RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
+    RecordKind.PREPARED: "what was prepared of models from files where no cache was named",
 }
 
 

@@ -31,6 +31,8 @@ class KeptPlans:
         self, cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, compares: bool
     ) -> None:
         self._cache, self._model, self._devices, self._options = cache, model, devices, options
+        self.is_own = cache.is_own
+        """Whether nobody asked for it: a choice that is to be made again is not kept then."""
         versions = [[d.name, d.version, *sorted(exclusions_of(d.driver).reasons)] for d in devices]
         self.conditions = [versions, options.threads, len(os.sched_getaffinity(0)), compares]
         """What a kept plan depends on besides the model and what the names of files tell."""

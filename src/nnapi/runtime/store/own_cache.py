@@ -1,0 +1,62 @@
+"""The compilation cache that nobody named a directory for, so that a file's second compilation need not read it.
+
+It holds what was made of models that are the content of a file, while tuning is on: like what was measured of them, it
+belongs to this machine. What it does not tell by itself is whether the code that made an entry is the code of today, so
+the name of an entry depends on that too.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from nnapi.model.model import Model
+from nnapi.runtime.settings import tunes
+from nnapi.runtime.store.compilation_cache import Cache
+from nnapi.runtime.store.digest import digest, hash_content
+from nnapi.runtime.store.directories import RecordKind, directory_of
+
+LIMIT = 1 << 28
+"""Bytes of all its entries."""
+Place = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes]
+"""A directory, or one and the token of the model."""
+MAKERS = "drivers", "formats", "importers", "model", "ops"
+"""The packages that decide what an entry holds."""
+
+
+def open_cache(model: Model, given: Place | None) -> Cache | None:
+    """The one that was given for a model, made where there is none, else the runtime's own."""
+    if isinstance(given, tuple):
+        return Cache(*given)
+    model.need_mapped()
+    if given is None:
+        return open_own_cache(model)
+    os.makedirs(given, exist_ok=True)
+    return Cache(given, hash_content(model))
+
+
+def open_own_cache(model: Model) -> Cache | None:
+    """The cache for a model; None where nothing of it is to be kept, or can be."""
+    if model.origin is None or not tunes():
+        return None
+    directory = directory_of(RecordKind.PREPARED)
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError:
+        return None
+    return Cache(directory, digest(hash_content(model), _find_last_change()), LIMIT, is_own=True)
+
+
+@cache
+def _find_last_change() -> bytes:
+    """When the newest of the sources was written that entries are made with, and how many there are."""
+    package = Path(__file__).parents[2]
+    files = [
+        os.path.join(folder, name)
+        for maker in MAKERS
+        for folder, _, names in os.walk(package / maker)
+        for name in names
+        if name.endswith(".py")
+    ]
+    return repr((len(files), max((os.stat(file).st_mtime_ns for file in files), default=0))).encode()

@@ -1,0 +1,97 @@
+"""What is kept of models from files where nobody names a cache."""
+
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+import nnapi
+from nnapi import Compilation
+from nnapi.drivers.base import PrepareOptions
+from nnapi.importers import import_cache
+from nnapi.model.lazy_model import LazyModel
+from nnapi.runtime.autotune.measurements import keep_measurements, make_key
+from nnapi.runtime.planning.plan import Plan, run_everything_on
+from nnapi.runtime.store import own_cache
+from nnapi.runtime.store.own_cache import open_own_cache
+from tests.runtime.cache_cases import Slow, doubled
+
+FILE = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.tflite"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that was not changed for long enough, and nothing kept."""
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("NNAPI_TUNING", "1")
+    monkeypatch.setattr(import_cache, "SETTLED", 0)
+    return Path(shutil.copy(FILE, tmp_path / "model.tflite"))
+
+
+def start(path: Path, driver: Slow) -> Compilation:
+    return nnapi.compile(nnapi.load(path), nnapi.Device(driver))
+
+
+def test_a_file_is_compiled_once(path: Path) -> None:
+    driver = Slow()
+    cold, warm = start(path, driver), start(path, driver)
+    assert (len(driver.prepared), len(driver.restored)) == (1, 1)
+    assert isinstance(warm.model, LazyModel)
+    assert warm.explain() == cold.explain()
+
+
+def test_other_sources_prepare_it_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Slow()
+    start(path, driver)
+    monkeypatch.setattr(own_cache, "_find_last_change", lambda: b"another time")
+    start(path, driver)
+    assert len(driver.prepared) == 2
+
+
+def test_a_change_of_sources_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = tmp_path / "nnapi"
+    (sources / "drivers" / "some").mkdir(parents=True)
+    monkeypatch.setattr(own_cache, "__file__", str(sources / "runtime" / "store" / "own_cache.py"))
+    find = own_cache._find_last_change.__wrapped__
+    found = [find()]
+    for size in range(2):
+        (sources / "drivers" / "some" / f"new{size}.py").write_text("x")
+        found.append(find())
+    assert len(set(found)) == 3
+
+
+@pytest.mark.parametrize(("disturbed", "count"), [(0, 1), (1, 0)])
+def test_a_choice_that_is_to_be_made_again_is_not_kept(path: Path, disturbed: int, count: int) -> None:
+    devices = [nnapi.Device(Slow("one")), nnapi.Device(Slow("two"))]
+    model = nnapi.load(path)
+    plan = Plan(model, (run_everything_on(model, "two"),), (), 1.0)
+    keep_measurements(make_key(model, devices, PrepareOptions()), {"two": 1.0, "one": 2.0}, disturbed, plan)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("nnapi.runtime.choice.make_plans", lambda *_, **__: [plan])
+        patched.setattr("nnapi.runtime.choice.keep_measurements", lambda *_: None)  # the comparison is disturbed again
+        nnapi.compile(model, devices)
+    assert len(list((path.parent / "kept" / "prepared").iterdir())) == count
+
+
+def test_nothing_is_kept_of_what_is_no_file_or_too_large_or_not_tuned(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = nnapi.load(path)
+    assert open_own_cache(doubled()) is None
+    assert open_own_cache(model) is not None
+    with nnapi.settings(tuning=False):
+        assert open_own_cache(model) is None
+    monkeypatch.setattr(own_cache, "LIMIT", 30)
+    nnapi.compile(model, nnapi.Device(Slow()))
+    assert not list((path.parent / "kept" / "prepared").iterdir())
+
+
+def test_where_nothing_can_be_kept_it_is_compiled(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", "/dev/null")
+    assert start(path, Slow()).plan.devices == ("slow",)
+
+
+def test_a_pickled_compilation_names_no_directory_of_this_machine(path: Path) -> None:
+    compilation = nnapi.compile(nnapi.load(path), "nnapi-reference")
+    assert str(path.parent / "kept").encode() not in pickle.dumps(compilation)
