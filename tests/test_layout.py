@@ -40,6 +40,7 @@ ALIASES = {
     "drivers.windows": "drivers.base",
     "drivers.limited": "drivers.wrappers",
     "drivers.faulty": "drivers.wrappers",
+    "drivers.foreign": "drivers.wrappers",  # what it finds, it puts into processes
     "drivers.isolated": "drivers.wrappers",
     "drivers.null": "drivers.wrappers",
     "drivers.profiles": "drivers.wrappers",

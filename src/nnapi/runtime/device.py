@@ -152,7 +152,9 @@ def _is_enabled(entry: Entry) -> bool:
 
 def _is_isolated(driver: Driver) -> bool:
     """Whether a driver is used in another process: NNAPI_ISOLATED names its device, or all but the reference, or the
-    driver asks for it, or NNAPI_SERVICE names a service that has it."""
+    driver asks for it, or NNAPI_SERVICE names a service that has it. One that is in another process stays there."""
+    if getattr(driver, "is_remote", False):
+        return False
     name, wanted = driver.info.name, _isolated_names()
     if os.environ.get("NNAPI_SERVICE") and not wanted:
         wanted = {"all"}
@@ -171,6 +173,12 @@ def _apart(driver: Driver, entry: Entry) -> Driver:
     return Isolated(entry.value, device=driver.info.name, known=driver)
 
 
+def _explain(name: str, error: Exception) -> Unavailable:
+    unavailable = Unavailable(name, f"{type(error).__name__}: {error}")
+    log.debug("%s is unavailable: %s", *unavailable)
+    return unavailable
+
+
 def _discover() -> tuple[list[Device], list[Unavailable]]:
     global _found
     with _lock:
@@ -181,12 +189,15 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
                 try:
                     loaded = entry.load()
                     made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
-                    for driver in made if isinstance(made, list) else [made]:
+                except Exception as error:
+                    broken.append(_explain(entry.name, error))
+                    continue
+                for driver in made if isinstance(made, list) else [made]:
+                    try:
                         available.append(Device(_apart(driver, entry) if _is_isolated(driver) else driver))
                         log.debug("found %s", available[-1])
-                except Exception as error:
-                    broken.append(Unavailable(entry.name, f"{type(error).__name__}: {error}"))
-                    log.debug("%s is unavailable: %s", entry.name, broken[-1].reason)
+                    except Exception as error:
+                        broken.append(_explain(getattr(driver, "name", entry.name), error))
             for name in sorted(_isolated_names() - {"all", *(device.name for device in available)}):
                 log.warning("NNAPI_ISOLATED names %s, which is no device here", name)
             available.sort(key=lambda device: device.type == DeviceTypeCode.DEVICE_CPU)

@@ -20,7 +20,7 @@ from nnapi.errors import OpFailedError
 T = TypeVar("T")
 
 MODULE = "nnapi.drivers.isolated.child"
-OURS = ("NNAPI_TRACE", "NNAPI_ISOLATED")
+OURS = ("NNAPI_TRACE", "NNAPI_ISOLATED", "NNAPI_FOREIGN")
 """Variables that are for the application alone."""
 ORDERED = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 """Signals that somebody sends, where others are what a process does to itself."""

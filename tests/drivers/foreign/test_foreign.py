@@ -1,0 +1,216 @@
+"""Devices of another NNAPI library: ours as the other one, and small ones that lie, hang, die or lack symbols."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, Device, Model, compile, tensor
+from nnapi.capi import installation
+from nnapi.capi.functions import FUNCTIONS as OURS
+from nnapi.capi.support import pointers
+from nnapi.drivers.foreign import ForeignDevice, Unusable, find_drivers, list_devices
+from nnapi.drivers.foreign.driver import load_driver, read_level
+from nnapi.drivers.foreign.functions import FUNCTIONS, PREFIX, TABLE
+from nnapi.drivers.foreign.library import Library
+from nnapi.drivers.isolated import Isolated
+from nnapi.errors import BadDataError, DeadObjectError, NnapiError, UnavailableDeviceError
+from nnapi.testing.conformance import Status, match_name, run
+from nnapi.testing.corpus import PUBLISHED, Corpus
+
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+needs_library = pytest.mark.skipif(installation.library_problem() is not None, reason="the C library is not built")
+X = np.array([1, 2, 3], np.float32)
+
+DEVICE = """
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+int ANeuralNetworks_getDeviceCount(uint32_t* n) { COUNT *n = 1; return 0; }
+int ANeuralNetworks_getDevice(uint32_t i, void** d) { *d = (void*)1; return 0; }
+int ANeuralNetworksDevice_getName(void* d, const char** s) { *s = "chip"; return 0; }
+int ANeuralNetworksDevice_getVersion(void* d, const char** s) { *s = "0.9"; return 0; }
+int ANeuralNetworksDevice_getType(void* d, int32_t* t) { *t = 4; return 0; }
+int ANeuralNetworksDevice_getFeatureLevel(void* d, int64_t* level) { *level = LEVEL; return 0; }
+"""
+
+
+def build(folder: Path, level: str = "29", count: str = "", **bodies: str) -> str:
+    """A library with one device and the functions up to level 3, which answer with 7 unless a body says otherwise."""
+    return build_source(folder, describe_names(level, count, 3, "", bodies))
+
+
+def describe_names(level: str, count: str, highest: int, storage: str, bodies: Mapping[str, str]) -> str:
+    parts = [DEVICE.replace("LEVEL", level).replace("COUNT", count).replace("\nint ", f"\n{storage}int ")]
+    for name, signature in FUNCTIONS.items():
+        if PREFIX + name + "(" not in DEVICE and signature.level <= highest:
+            result = "void" if name.endswith("_free") else "int"
+            body = bodies.get(name, "" if result == "void" else "return 7;")
+            parts.append(f"{storage}{result} {PREFIX}{name}(void* a, void** b) {{ {body} }}")
+    return "\n".join(parts)
+
+
+def build_source(folder: Path, source: str) -> str:
+    made = folder / "libneuralnetworks.so"
+    assert COMPILER
+    subprocess.run(
+        [COMPILER, "-shared", "-fPIC", "-w", "-x", "c", "-", "-o", made], input=source, text=True, check=True
+    )
+    return str(made)
+
+
+def make_model() -> Model:
+    builder = Builder()
+    x = builder.input(tensor("float32", [3]), name="x")
+    builder.output(builder.add(x, X, name="sum"))
+    return builder.finish()
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Device]:
+    """Our own reference, by way of our own library, in a process of its own."""
+    drivers = [*list_devices("own", str(installation.library()))]
+    (driver,) = [each for each in drivers if each.info.name == "own-nnapi-reference"]
+    device = Device(driver)
+    yield device
+    device.close()
+
+
+@needs_library
+def test_own_library_computes(own: Device) -> None:
+    with compile(make_model(), [own]) as compiled:
+        np.testing.assert_array_equal(compiled.run(X)[0], 2 * X)
+
+
+@needs_library
+@pytest.mark.parametrize(
+    "pattern", ["add_broadcast*", "conv2d_v1_2_quant_output_multiplier*", "where", "split_float_1", "if_simple_u*"]
+)
+def test_examples_pass(own: Device, pattern: str) -> None:
+    """Open dimensions, several outputs, models within models; the whole of the examples is for ``nnapi check``."""
+    results = list(run(Corpus(PUBLISHED), [own], ["plain", "dynamic"], match_name(pattern)))
+    assert not [result for result in results if result.status is Status.FAILED]
+
+
+@needs_library
+def test_what_the_library_refuses_keeps_its_result_code(own: Device) -> None:
+    builder = Builder()
+    x = builder.input(tensor("float32", [2, 3]), name="x")
+    axis = builder.input(tensor("int32", [1]), name="axis")
+    builder.output(builder.mean(x, axis, keep_dims=1))
+    compiled = compile(builder.finish(), [own])
+    with pytest.raises(NnapiError, match="gives OP_FAILED|gives BAD_DATA"):
+        compiled.run(np.zeros((2, 3), np.float32), np.array([7], np.int32))
+
+
+@needs_library
+def test_a_device_whose_process_was_closed_is_there_again(own: Device) -> None:
+    compiled = compile(make_model(), [own])
+    assert isinstance(own.driver, Isolated)
+    own.driver.close()
+    np.testing.assert_array_equal(compiled.run(X)[0], 2 * X)
+
+
+def test_tables_are_those_of_the_c_library() -> None:
+    ours = {function.name: function for function in OURS}
+    assert tuple(function.name for function in pointers(OURS))[: len(TABLE)] == TABLE
+    for name, signature in FUNCTIONS.items():
+        function = ours[PREFIX + name]
+        assert len(function.parameters) == len(signature.parameters), name
+        assert (function.since or 99) <= signature.level, name
+
+
+@needs_compiler
+def test_a_device_is_described(tmp_path: Path) -> None:
+    (driver,) = list_devices("board", build(tmp_path))
+    assert driver.info[:4] == ("board-chip", "0.9", 4, 3)
+
+
+@needs_compiler
+def test_a_level_is_no_higher_than_the_functions(tmp_path: Path) -> None:
+    """It says 8 and has no functions of level 4."""
+    assert load_driver("board", build(tmp_path, level="1000008"), 0).info.feature_level == 3
+
+
+@pytest.mark.parametrize(("number", "level"), [(27, 1), (31, 5), (1_000_006, 6), (1_000_008, 8), (1_000_011, 8)])
+def test_levels_are_read(number: int, level: int) -> None:
+    assert read_level("lib", number) == level
+
+
+@pytest.mark.parametrize("number", [-1, 0, 26, 32, 1_000_005])
+def test_levels_that_there_are_not_are_refused(number: int) -> None:
+    with pytest.raises(UnavailableDeviceError, match=f"lib says feature level {number}"):
+        read_level("lib", number)
+
+
+@needs_compiler
+def test_a_support_library_gives_its_table(tmp_path: Path) -> None:
+    plain = describe_names("29", "", 8, "static ", {})
+    entries = ", ".join(
+        f"(void*){PREFIX}{n}" if (n := name.removeprefix(PREFIX)) in FUNCTIONS else "0" for name in TABLE
+    )
+    source = f"{plain}\nstruct {{ int64_t level; void* functions[{len(TABLE)}]; }} table = {{1000007, {{{entries}}}}};"
+    library = Library(
+        build_source(tmp_path, f"{source}\nvoid* ANeuralNetworks_getSLDriverImpl(void) {{ return &table; }}")
+    )
+    assert library.level == 8
+    with pytest.raises(NnapiError, match="ANeuralNetworksModel_create of .* gives UNMAPPABLE"):
+        library.make("Model_create")
+
+
+@needs_compiler
+def test_a_library_that_is_none_says_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableDeviceError, match="no NNAPI library: it has no ANeuralNetworks_getDeviceCount"):
+        Library(build_source(tmp_path, "int nothing;"))
+
+
+@needs_compiler
+def test_result_codes_that_nobody_knows_are_general_failures(tmp_path: Path) -> None:
+    library = Library(build(tmp_path, Model_create="return 99;"))
+    with pytest.raises(NnapiError, match="gives result code 99, which NNAPI does not have"):
+        library.make("Model_create")
+
+
+@needs_compiler
+def test_one_that_refuses_every_model_refuses_each_operation(tmp_path: Path) -> None:
+    driver = load_driver("board", build(tmp_path), 0)
+    (verdict,) = driver.verdicts(make_model())
+    assert not verdict.supported
+    assert "ANeuralNetworksModel_create" in verdict.reason
+    assert "UNMAPPABLE" in verdict.reason
+
+
+@needs_compiler
+def test_one_that_dies_when_it_is_loaded_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = build(tmp_path, count="abort();")
+    monkeypatch.setenv("NNAPI_FOREIGN", f"board={path}, {tmp_path}/none.so, gone={tmp_path}/none.so")
+    broken = [each for each in find_drivers() if isinstance(each, Unusable)]
+    assert [each.name for each in broken] == ["board", f"{tmp_path}/none.so", "gone"]
+    assert "SIGABRT" in broken[0].reason
+    assert "must be NAME=PATH" in broken[1].reason
+    assert "cannot be loaded" in broken[2].reason
+    with pytest.raises(UnavailableDeviceError, match="SIGABRT"):
+        _ = broken[0].info
+
+
+@needs_compiler
+def test_one_that_hangs_is_given_up(tmp_path: Path) -> None:
+    with pytest.raises(DeadObjectError, match="said nothing|did not answer"):
+        list(list_devices("board", build(tmp_path, count="for (;;) pause();"), patience=2))
+
+
+@needs_compiler
+def test_one_that_dies_later_leaves_the_application(tmp_path: Path) -> None:
+    (driver,) = list_devices("board", build(tmp_path, Model_create="abort();"))
+    with pytest.raises(DeadObjectError):
+        driver.verdicts(make_model())
+
+
+@needs_compiler
+def test_a_library_without_that_device(tmp_path: Path) -> None:
+    with pytest.raises(BadDataError, match="has 1 devices"):
+        ForeignDevice("board", build(tmp_path), 1)()
