@@ -16,6 +16,8 @@ from nnapi.cluster.shards import SHARD, SHARDS_AHEAD, Cluster, Failure, connect,
 from nnapi.errors import BadDataError, OpFailedError
 from tests.cluster.ray_cases import FakeRay
 
+LOCAL_ONLY = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
 
 def predictor() -> Predictor:
     rng = np.random.default_rng(1)
@@ -136,7 +138,9 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> InitRay:
     fake = InitRay()
     monkeypatch.setitem(sys.modules, "ray", fake)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    for name in ("RAY_USAGE_STATS_ENABLED", LOCAL_ONLY):
+        monkeypatch.setenv(name, "")  # so that it is put back afterwards
+        monkeypatch.delenv(name)
     return fake
 
 
@@ -144,7 +148,7 @@ def test_a_local_cluster_listens_to_nobody_else_and_reports_to_nobody(ray: InitR
     with connect("ray"):
         ((address, options),) = ray.told
         assert (address, options["_node_ip_address"], options["include_dashboard"]) == ("local", "127.0.0.1", False)
-        assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+        assert os.environ["RAY_USAGE_STATS_ENABLED"] == os.environ[LOCAL_ONLY] == "0"
     assert ray.is_shut_down
 
 
@@ -155,6 +159,7 @@ def test_an_address_is_kept(ray: InitRay, monkeypatch: pytest.MonkeyPatch) -> No
     with connect("ray"):
         pass
     assert [address for address, _ in ray.told] == ["ray://host:10001", "other:6379"]
+    assert LOCAL_ONLY not in os.environ
     assert all("_node_ip_address" not in options for _, options in ray.told)
 
 

@@ -113,11 +113,13 @@ def connect(place: str) -> Iterator[Cluster]:
         place == RAY or place.startswith(f"{RAY}://"), f"{place!r} is no cluster: ray or ray://HOST:PORT", BadDataError
     )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = place if place != RAY else os.environ.get("RAY_ADDRESS")
+    if address is None:  # Ray takes 127.0.0.1 for an address of the network's, and listens there, unless this is off
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
     except ModuleNotFoundError:
         raise OpFailedError("Ray is not installed: pip install 'nnapi[ray]'") from None
-    address = place if place != RAY else os.environ.get("RAY_ADDRESS")
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
         options |= {"num_cpus": len(os.sched_getaffinity(0)), "include_dashboard": False, "_node_ip_address": LOOPBACK}
