@@ -24,6 +24,26 @@ def graph_data(plan: Plan) -> dict[str, Any]:
     return {**data, "edges": _edges(plan.model), "nested": _graph_control_flow(plan)}
 
 
+def model_data(model: Model) -> dict[str, Any]:
+    """A model that nobody has planned, in the same form: its operations have no device, cost or reasons."""
+    return {
+        "model": model.name,
+        "operations": [
+            {
+                "number": call.number,
+                "operation": call.name,
+                "device": "",
+                "verdicts": {},
+                "seconds": {},
+                "outputs": [describe(model.operands[index]) for index in call.outputs],
+            }
+            for call in model.operations
+        ],
+        "edges": _edges(model),
+        "nested": [],
+    }
+
+
 def _numbers(step: Run | If | While) -> tuple[int, ...]:
     return step.operations if isinstance(step, Run) else (step.operation,)
 

@@ -29,7 +29,7 @@ def benchmark_page(benchmark: Benchmark) -> str:
         colour=colour,
         overview=charts.overview(benchmark.models) if len(benchmark.models) > 1 else None,
         sections=[_section(model, colour) for model in benchmark.models],
-        device_colour=_device_colours(computing),
+        device_colour=assign_device_colours(computing),
     )
 
 
@@ -37,8 +37,8 @@ def explain_page(graph: Mapping[str, Any]) -> str:
     """The page of one plan: its graph, coloured by device, and the table of its operations."""
     return render(
         "explain.html.jinja",
-        plan=_plan(graph, None),
-        device_colour=_device_colours(devices(graph)),
+        plan=describe_graph(graph),
+        device_colour=assign_device_colours(devices(graph)),
     )
 
 
@@ -62,7 +62,7 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
     return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_colour=VERDICTS)
 
 
-def _device_colours(names: Sequence[str]) -> dict[str, int]:
+def assign_device_colours(names: Sequence[str]) -> dict[str, int]:
     return {name: number % DEVICE_COLOURS for number, name in enumerate(dict.fromkeys(names))}
 
 
@@ -80,13 +80,15 @@ def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
         "throughput": charts.bars(measured, colour, lambda m: m.rate, rate),
         "stages": charts.stages(measured, seconds),
         "memory": charts.bars(measured, colour, lambda m: m.peak, size),
-        "plan": _plan(model.graph, model.timeline) if model.graph else None,
+        "plan": describe_graph(model.graph, model.timeline) if model.graph else None,
         "timeline": timeline_view(model.timeline) if model.timeline else None,
     }
 
 
-def _plan(graph: Mapping[str, Any], timeline: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A plan with its drawing, and for each operation what it took where a timeline tells."""
+def describe_graph(
+    graph: Mapping[str, Any], timeline: Mapping[str, Any] | None = None, *, is_drawn: bool = True
+) -> dict[str, Any]:
+    """A graph with its drawing if it is wanted, and for each operation what it took where a timeline tells."""
     took: dict[int, float] = {}
     for span in timeline["spans"] if timeline else ():
         if span["operation"] is not None:
@@ -98,10 +100,13 @@ def _plan(graph: Mapping[str, Any], timeline: Mapping[str, Any] | None) -> dict[
     return {
         "graph": graph,
         "operations": operations,
-        "drawing": _draw(graph, operations),
+        "drawing": _draw(graph, operations) if is_drawn else None,
         "devices": devices(graph),
         "counts": {name: sum(o["device"] == name for o in operations) for name in devices(graph)},
-        "nested": [{"title": part["title"], "plan": _plan(part["graph"], None)} for part in graph["nested"]],
+        "nested": [
+            {"title": part["title"], "plan": describe_graph(part["graph"], is_drawn=is_drawn)}
+            for part in graph["nested"]
+        ],
         "is_timed": bool(took),
     }
 
@@ -162,7 +167,9 @@ def _edge_tip(edge: Mapping[str, Any], device: Mapping[int, str], *, crosses: bo
 def _node(operation: Mapping[str, Any], box: Box) -> dict[str, Any]:
     name, number, device = operation["operation"], operation["number"], operation["device"]
     cost = operation["seconds"].get(device)
-    lines = [f"#{number} {name}", f"on {device}" + (f", predicted {seconds(cost)}" if cost is not None else "")]
+    lines = [f"#{number} {name}"]
+    if device:
+        lines.append(f"on {device}" + (f", predicted {seconds(cost)}" if cost is not None else ""))
     if operation["took"] is not None:
         lines.append(f"took {seconds(operation['took'])} in the traced run")
     lines += [f"→ {output}" for output in operation["outputs"]]

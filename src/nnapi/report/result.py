@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
+from nnapi.shown import Shown
+
 FORMAT = "nnapi-bench"
 VERSION = 1
 OURS = "nnapi"
@@ -121,7 +123,7 @@ class ModelResult:
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class Benchmark(Shown):
     """A run of the benchmark: where, how, and what came of it."""
 
     started: str

@@ -17,6 +17,8 @@ from nnapi.trace.statistics import TOTAL
 from nnapi.trace.systrace import to_ftrace, trace_data
 from nnapi.trace.table import COLUMNS, NAMES, values
 
+COLUMN_TITLES = [name for _, name in COLUMNS]
+
 
 def trace_page(spans: Sequence[Span], title: str) -> str:
     """The page as HTML: one file that needs no network, and that Perfetto and ``nnapi trace parse`` read as a trace."""
@@ -25,8 +27,8 @@ def trace_page(spans: Sequence[Span], title: str) -> str:
         "trace.html.jinja",
         title=title,
         count=len(spans),
-        columns=[name for _, name in COLUMNS],
-        runs=[_run(run) for run in parse(from_ftrace(to_ftrace(spans))).runs],
+        columns=COLUMN_TITLES,
+        runs=[describe_run(run) for run in parse(from_ftrace(to_ftrace(spans))).runs],
         execution=timeline_view(timeline_data(one)) if one else None,
         whole=timeline_view(timeline_data(spans)),
         operations=operations(spans),
@@ -34,7 +36,7 @@ def trace_page(spans: Sequence[Span], title: str) -> str:
     )
 
 
-def _run(run: Run) -> dict[str, Any]:
+def describe_run(run: Run) -> dict[str, Any]:
     """The timing table of one run; layers without any time are left out."""
     shown = values(run.statistics)
     rows = [(NAMES[layer], [_time(shown[f"{layer}_{key}"]) for key, _ in COLUMNS]) for layer in (*LAYERS, TOTAL)]

@@ -39,6 +39,7 @@ from nnapi.runtime.preparation import prepare
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.own_cache import Place, open_cache
+from nnapi.shown import Shown
 from nnapi.trace import Layer, Phase, Section, spans
 
 if TYPE_CHECKING:
@@ -49,16 +50,14 @@ log = logging.getLogger("nnapi.CompilationBuilder")
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
 START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
 
-PREFERRED = 64
-"""Alignment and padding in bytes that the host's devices prefer."""
-PADDED_LEVEL = 5
-"""Feature level from which devices prefer padding."""
+PREFERRED, PADDED_LEVEL = 64, 5
+"""Alignment and padding in bytes that the host's devices prefer; the feature level from which they prefer padding."""
 
 Options = tuple[PreferenceCode, PriorityCode, int, int | None]
 """Preference, priority, time limit and threads."""
 
 
-class Compilation:
+class Compilation(Shown):
     """A model being made ready; once finished it may be shared by any number of threads.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
@@ -320,11 +319,12 @@ class Compilation:
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 
-class Result(Event):
+class Result(Event, Shown):
     """An event that brings the outputs with it."""
 
     def __init__(self, compilation: Compilation, inputs: Sequence[Any]) -> None:
         prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
+        self.model = compilation.model
         self._outputs: list[Array] = []
         super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
 

@@ -1,0 +1,136 @@
+"""What notebooks show of models, compilations, plans, traces and results: HTML of one piece, without scripts.
+
+The colours are those of the notebook: ink is what its text has, everything else a share of it or of a colour that is
+read on light and on dark alike.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from nnapi.model.model import Model, Operand
+from nnapi.report.graph import devices, graph_data, model_data
+from nnapi.report.html import assign_device_colours, describe_graph, render, timeline_view
+from nnapi.report.result import Benchmark
+from nnapi.report.timeline import timeline_data
+from nnapi.report.trace_page import COLUMN_TITLES, describe_run, median_execution, operations
+from nnapi.runtime.compilation import Compilation, Result
+from nnapi.runtime.planning.plan import Plan
+from nnapi.trace.marks import from_ftrace
+from nnapi.trace.parse import Report, parse
+from nnapi.trace.spans import Recorder
+from nnapi.trace.systrace import to_ftrace
+
+MOST_OPERATIONS = 800
+"""A graph of more is not drawn: nobody would find anything in it, and it would take seconds."""
+
+
+@singledispatch
+def draw(shown: object) -> str | None:
+    """An object as HTML; None where there is nothing to draw (yet)."""
+    return None
+
+
+@draw.register
+def _(plan: Plan) -> str:
+    graph = graph_data(plan)
+    return render(
+        "notebook_plan.html.jinja",
+        title=graph["model"],
+        plan=describe_graph(graph, is_drawn=len(graph["operations"]) <= MOST_OPERATIONS),
+        device_colour=assign_device_colours(devices(graph)),
+    )
+
+
+@draw.register
+def _(compilation: Compilation) -> str | None:
+    return draw(compilation.plan) if compilation.is_ready else None
+
+
+@draw.register
+def _(model: Model) -> str | None:
+    if not model.is_finished:
+        return None
+    graph = model_data(model)
+    return render(
+        "notebook_model.html.jinja",
+        model=model,
+        level=model.feature_level,
+        ends=[
+            (role, model.operands[index])
+            for role, indices in (("input", model.inputs), ("output", model.outputs))
+            for index in indices
+        ],
+        describe_dimensions=_describe_dimensions,
+        plan=describe_graph(graph, is_drawn=len(graph["operations"]) <= MOST_OPERATIONS),
+        device_colour={"": 0},
+    )
+
+
+def _describe_dimensions(operand: Operand) -> str:
+    if operand.type.is_scalar:
+        return "scalar"
+    return " × ".join(str(dimension or "?") for dimension in operand.type.dimensions) or "any"
+
+
+@draw.register
+def _(recorder: Recorder) -> str:
+    spans = recorder.spans()
+    return render(
+        "notebook_trace.html.jinja",
+        columns=COLUMN_TITLES,
+        runs=[describe_run(run) for run in parse(from_ftrace(to_ftrace(spans))).runs],
+        notes=[],
+        count=len(spans),
+        execution=timeline_view(timeline_data(median_execution(spans) or spans)) if spans else None,
+        operations=operations(spans),
+    )
+
+
+@draw.register
+def _(report: Report) -> str:
+    return render(
+        "notebook_trace.html.jinja",
+        columns=COLUMN_TITLES,
+        runs=[describe_run(run) for run in report.runs],
+        notes=report.notes,
+        count=None,
+        execution=None,
+        operations=[],
+    )
+
+
+@draw.register
+def _(result: Result) -> str | None:
+    if not result.is_done:
+        return None
+    model = result.model
+    rows = [
+        {"name": model.operands[index].name or f"output {number}", "type": model.operands[index].type, "values": values}
+        for number, (index, values) in enumerate(zip(model.outputs, result.result(), strict=True))
+    ]
+    return render("notebook_result.html.jinja", rows=[row | _summarise(row["values"]) for row in rows])
+
+
+def _summarise(values: Any) -> dict[str, Any]:
+    """The dimensions of an array, and where it has values their range and mean."""
+    if not values.size:
+        return {"dimensions": values.shape, "figures": ("", "", "")}
+    numbers = values.astype(np.float64)
+    return {
+        "dimensions": values.shape,
+        "figures": tuple(f"{value:.5g}" for value in (numbers.min(), numbers.mean(), numbers.max())),
+    }
+
+
+@draw.register
+def _(benchmark: Benchmark) -> str:
+    rows = [
+        (model.name, measurement, model.best(ours=False))
+        for model in benchmark.models
+        for measurement in model.measurements
+    ]
+    return render("notebook_benchmark.html.jinja", benchmark=benchmark, rows=rows)

@@ -1,0 +1,19 @@
+"""What shows itself in notebooks: the drawing is fetched when one asks for it, so that nothing else pays for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+
+class Shown:
+    """An object that Jupyter draws instead of printing it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str | None:
+        """As HTML, which notebooks ask for; None where there is nothing to draw, and they print the object.
+
+        By name, because what draws lies above everything that it draws.
+        """
+        html: str | None = import_module("nnapi.report.notebook").draw(self)
+        return html
