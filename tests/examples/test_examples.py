@@ -10,9 +10,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OFFLINE = {"digits/train.py"}  # needs TensorFlow
-SCRIPTS = sorted({path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")} - OFFLINE)
-
-
+SCRIPTS = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")} - OFFLINE
 WORKERS = {
     "workers/joblib_digits.py": "joblib",
     "workers/ray_digits.py": "ray.data",
@@ -22,8 +20,8 @@ WORKERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("library", "script"), WORKERS.items())
-def test_example_of_workers(library: str, script: str) -> None:
+@pytest.mark.parametrize(("script", "library"), WORKERS.items())
+def test_example_of_workers(script: str, library: str) -> None:
     pytest.importorskip(library.partition(".")[0], reason=f"{library} is not installed")
     if library == "ray.data":
         pytest.importorskip("pyarrow", reason="ray[data] is not installed")
@@ -34,7 +32,7 @@ def test_example_of_workers(library: str, script: str) -> None:
     assert done.stdout.strip().endswith("of 450 digits are right")
 
 
-@pytest.mark.parametrize("script", sorted({*SCRIPTS} - {*WORKERS.values()}))
+@pytest.mark.parametrize("script", sorted(SCRIPTS - WORKERS.keys()))
 def test_example(script: str) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "error", str(EXAMPLES / script)]

@@ -187,7 +187,7 @@ def test_nothing_leaks(fault: Fault | None, way: Way, monkeypatch: pytest.Monkey
     tracemalloc.start()
     try:
         marks = []
-        for _ in range(2):
+        for _ in range(4):
             for _ in range(100):
                 way(compilation)
             assert comes_true(lambda: resources()[0] <= descriptors)  # the last fences may still be closing

@@ -61,11 +61,11 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by error.")] = None,
 ) -> None:
-    """Find the first operation whose result differs between two devices, or a device and another engine, given the
-    same inputs.
+    """Find the first operation whose result differs between two devices, given the same inputs.
 
     Each operation runs as a model of its own on both, and is judged by what rounding allows; then the whole model
-    runs, and how differences have grown is shown beside it. Exit code 1 where one differs.
+    runs, and how differences have grown is shown beside it. Another engine may take the second device's place
+    (--against). Exit code 1 where one differs.
     """
     base, tried = _find_devices(devices, against)
     out = console()
