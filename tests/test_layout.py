@@ -14,7 +14,7 @@ MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 # From the bottom up. A layer may import itself and the rows below it, not its neighbours in the same row.
 # Concrete drivers are each a layer of their own in the row of the wrappers, and nobody else may import them.
 ROWS = [
-    {"codes", "shown"},
+    {"codes", "notebook_display"},
     {"errors"},
     {"trace"},
     {"model"},
@@ -23,8 +23,8 @@ ROWS = [
     {"drivers.wrappers"},
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing"},
-    {"capi", "cluster", "litert", "onnx"},
-    {"delegate", "torch"},
+    {"capi", "cluster", "onnx"},
+    {"delegate", "litert", "torch"},
     {"nnapi"},
     {"cli"},
 ]

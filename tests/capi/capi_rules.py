@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnapi.capi.client import ADDRESS, ChannelStruct, OperandTypeStruct, call, make_handle, uint32s
+from nnapi.capi.client import ADDRESS, call, make_handle
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.c_structures import ChannelStruct, OperandTypeStruct, uint32s
 from tests.capi.capi_world import SIZE, P, World
 
 Arguments = dict[str, Any]

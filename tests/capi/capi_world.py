@@ -6,8 +6,9 @@ import ctypes
 import os
 from typing import Any
 
-from nnapi.capi.client import ADDRESS, OperandTypeStruct, call, library, make_handle, uint32s
+from nnapi.capi.client import ADDRESS, call, library, make_handle
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.model.c_structures import OperandTypeStruct, uint32s
 from nnapi.model.operand import OperandType
 
 P = "ANeuralNetworks"

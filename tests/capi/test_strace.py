@@ -26,7 +26,8 @@ Ended = tuple[Begin, End]
 CLIENT = """
 import ctypes, mmap
 import numpy as np
-from nnapi.capi.client import OperandTypeStruct, ChannelStruct, library
+from nnapi.capi.client import library
+from nnapi.model.c_structures import OperandTypeStruct, ChannelStruct
 from nnapi.codes import OperandCode
 from nnapi.model.operand import OperandType, tensor
 

@@ -12,15 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ROWS = 3, COLUMNS = 4, COUNT = ROWS * COLUMNS };
+#include "check.h"
 
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
+enum { ROWS = 3, COLUMNS = 4, COUNT = ROWS * COLUMNS };
 
 #define EXPECT(code, call)                                                                                    \
     do {                                                                                                      \

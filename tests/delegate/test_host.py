@@ -13,6 +13,7 @@ from nnapi.capi import installation
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "native"
+CLIENTS = HERE.parents[0] / "clients"
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="no C compiler"),
@@ -22,7 +23,7 @@ pytestmark = [
 
 def test_the_delegate_in_c(tmp_path: Path) -> None:
     assert COMPILER
-    options = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}")
+    options = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}", f"-I{CLIENTS}")
     program = tmp_path / "host"
     subprocess.run([COMPILER, *options, str(HERE / "host.c"), "-o", str(program), "-ldl", "-pthread"], check=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

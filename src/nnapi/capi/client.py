@@ -21,6 +21,7 @@ from nnapi.capi.prototype import Function
 from nnapi.errors import UnavailableDeviceError, error_for, need
 from nnapi.model import memory as own_memory
 from nnapi.model import model as own_model
+from nnapi.model.c_structures import ChannelStruct, OperandTypeStruct, uint32s
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.runtime.device import Device, devices
 
@@ -34,32 +35,6 @@ SIMPLE = {
     **{f"int{bits}_t": getattr(ctypes, f"c_int{bits}") for bits in (16, 32, 64)},
     **{f"uint{bits}_t": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)},
 }
-
-
-class OperandTypeStruct(ctypes.Structure):
-    """``ANeuralNetworksOperandType``."""
-
-    _fields_ = (
-        ("type", ctypes.c_int32),
-        ("dimensionCount", ctypes.c_uint32),
-        ("dimensions", ctypes.POINTER(ctypes.c_uint32)),
-        ("scale", ctypes.c_float),
-        ("zeroPoint", ctypes.c_int32),
-    )
-
-    @classmethod
-    def of(cls, type: OperandType) -> OperandTypeStruct:
-        return cls(type.code, type.rank, uint32s(type.dimensions), type.scale, type.zero_point)
-
-
-class ChannelStruct(ctypes.Structure):
-    """``ANeuralNetworksSymmPerChannelQuantParams``."""
-
-    _fields_ = (
-        ("channelDim", ctypes.c_uint32),
-        ("scaleCount", ctypes.c_uint32),
-        ("scales", ctypes.POINTER(ctypes.c_float)),
-    )
 
 
 @cache
@@ -94,11 +69,6 @@ def make_handle(name: str, *arguments: Any) -> int:
     handle = ADDRESS()
     call(name, *arguments, ctypes.byref(handle))
     return handle.value
-
-
-def uint32s(numbers: Sequence[int]) -> Any:
-    """An array of uint32_t; null where there are none."""
-    return (ctypes.c_uint32 * len(numbers))(*numbers) if len(numbers) else None
 
 
 def buffer_of(value: Any) -> tuple[int | None, int, Any]:
@@ -183,9 +153,8 @@ class Model(own_model.Model):
         super().set_operand_value_from_model(index, model)
 
     def set_operand_symm_per_channel_quant_params(self, index: int, channel_dim: int, scales: Sequence[float]) -> None:
-        params = ChannelStruct(channel_dim, len(scales), (ctypes.c_float * len(scales))(*scales))
         name = "ANeuralNetworksModel_setOperandSymmPerChannelQuantParams"
-        call(name, self.handle, index, ctypes.byref(params))
+        call(name, self.handle, index, ctypes.byref(ChannelStruct.of(channel_dim, scales)))
         super().set_operand_symm_per_channel_quant_params(index, channel_dim, scales)
 
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:

@@ -27,6 +27,11 @@ def library() -> Path:
     return FOLDER / NAME
 
 
+def delegate() -> Path:
+    """The delegate for LiteRT, whether it is there or not."""
+    return FOLDER / "libnnapi_delegate.so"
+
+
 def include() -> Path:
     """The folder of the headers."""
     return HEADERS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from nnapi.cli.elsewhere import run_on_devices
+from nnapi.cli.cluster_runs import run_on
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, read
 from nnapi.cli.outputs import class_count, output_operands, real
@@ -53,7 +53,7 @@ def judge_on(cluster: Cluster, model: Model, examples: Sequence[Example], step: 
 
     def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
         try:
-            for _, outputs, _ in run_on_devices(cluster, model, devices, files, Pixels(), progress=tell):
+            for _, outputs, _ in run_on(cluster, model, devices, files, Pixels(), progress=tell):
                 yield outputs
         except Mistake as mistake:
             raise UnsuitableError(str(mistake)) from None

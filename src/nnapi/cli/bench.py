@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 import nnapi
 from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
-from nnapi.cli.elsewhere import On, connect_if
+from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.labels import read_labels

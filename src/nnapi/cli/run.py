@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.elsewhere import Ended, On, connect_if, run_on
+from nnapi.cli.cluster_runs import Ended, On, connect_if, run_on
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given, read_inputs, runs
 from nnapi.cli.labels import fit_labels, read_labels
@@ -126,7 +126,8 @@ def run(
         compilation = nnapi.compile(loaded, add_profile(profile, device))
         done: list[Ran] = []
         with connect_if(on) as cluster:
-            ended = run_on(cluster, compilation, planned, pixels, seed) if cluster else None
+            chosen = [each.name for each in compilation.devices]
+            ended = run_on(cluster, loaded, chosen, planned, pixels, seed) if cluster else None
             for paths in planned:
                 step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
                 one = next(ended) if ended else _run(compilation, read_inputs(loaded, paths, pixels, seed))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
+from nnapi.capi import installation
 from nnapi.runtime.device import devices
 
 NNAPI = "nnapi", "neuralnetworks"
@@ -31,8 +30,7 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
 
 def delegate_path() -> str:
     """Where the delegate is that LiteRT's own interpreters load. FileNotFoundError where it was not built."""
-    folder = Path(__file__).resolve().parent.parent / "capi" / str(sysconfig.get_config_var("SOABI"))
-    library = folder / "libnnapi_delegate.so"
+    library = installation.delegate()
     if not library.is_file():
         raise FileNotFoundError(f"{library} has not been built: no C compiler was found when the package was installed")
     return str(library)

@@ -26,7 +26,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.model.parts import Lifetime, Operand, OperationCall, Signature, constants, label_call
 from nnapi.model.pickling import build, describe
 from nnapi.model.validation import check_graph, count_needed, model_facets, run_order
-from nnapi.shown import Shown
+from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace import Layer, Phase, Section
 
 __all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Signature", "Supports", "constants"]
@@ -55,7 +55,7 @@ class Origin(Protocol):
         """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
 
 
-class Model(Shown):
+class Model(NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
     Every method follows the C function of the same name; where that returns a result code the method raises the

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
-from nnapi.shown import Shown
+from nnapi.notebook_display import NotebookDisplay
 
 FORMAT = "nnapi-bench"
 VERSION = 1
@@ -123,7 +123,7 @@ class ModelResult:
 
 
 @dataclass(frozen=True)
-class Benchmark(Shown):
+class Benchmark(NotebookDisplay):
     """A run of the benchmark: where, how, and what came of it."""
 
     started: str

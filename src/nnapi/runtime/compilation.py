@@ -23,6 +23,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
 from nnapi.model.pickling import build, describe_with_outputs
+from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.device import Device, device
@@ -39,7 +40,6 @@ from nnapi.runtime.preparation import prepare
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.own_cache import Place, open_cache
-from nnapi.shown import Shown
 from nnapi.trace import Layer, Phase, Section, spans
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ Options = tuple[PreferenceCode, PriorityCode, int, int | None]
 """Preference, priority, time limit and threads."""
 
 
-class Compilation(Shown):
+class Compilation(NotebookDisplay):
     """A model being made ready; once finished it may be shared by any number of threads.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
@@ -319,7 +319,7 @@ class Compilation(Shown):
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 
-class Result(Event, Shown):
+class Result(Event, NotebookDisplay):
     """An event that brings the outputs with it."""
 
     def __init__(self, compilation: Compilation, inputs: Sequence[Any]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nnapi.errors import BadDataError
-from nnapi.shown import Shown
+from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace.chrome import from_chrome
 from nnapi.trace.labels import Layer
 from nnapi.trace.marks import Mark, Trace, from_ftrace
@@ -34,7 +34,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Report(Shown):
+class Report(NotebookDisplay):
     """The runs in a trace, and what of it could not be told."""
 
     runs: tuple[Run, ...]

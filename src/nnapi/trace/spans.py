@@ -23,7 +23,7 @@ from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 from nnapi.errors import BadStateError
-from nnapi.shown import Shown
+from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace.ended_sections import EndedSections
 from nnapi.trace.labels import Label, Layer, Phase, parse_label
 
@@ -116,7 +116,7 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-class Recorder(Shown):
+class Recorder(NotebookDisplay):
     """Collects what all threads of this process do."""
 
     def __init__(self) -> None:

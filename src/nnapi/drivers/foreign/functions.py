@@ -85,25 +85,3 @@ Model_setOperandValueFromModel _getDefaultLoopTimeout _getDevice _getDeviceCount
 """
 TABLE = tuple(PREFIX + name for name in NAMES.split())
 """The functions behind the feature level in what a support library gives, in their order, as far as they are called."""
-
-
-class OperandTypeStruct(ctypes.Structure):
-    """``ANeuralNetworksOperandType``."""
-
-    _fields_ = (
-        ("type", ctypes.c_int32),
-        ("dimensionCount", ctypes.c_uint32),
-        ("dimensions", ctypes.POINTER(ctypes.c_uint32)),
-        ("scale", ctypes.c_float),
-        ("zeroPoint", ctypes.c_int32),
-    )
-
-
-class ChannelStruct(ctypes.Structure):
-    """``ANeuralNetworksSymmPerChannelQuantParams``."""
-
-    _fields_ = (
-        ("channelDim", ctypes.c_uint32),
-        ("scaleCount", ctypes.c_uint32),
-        ("scales", ctypes.POINTER(ctypes.c_float)),
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import ResultCode
@@ -13,11 +12,9 @@ from nnapi.drivers.foreign.functions import (
     PREFIX,
     TABLE,
     TYPES,
-    OperandTypeStruct,
     Signature,
 )
 from nnapi.errors import OpFailedError, UnavailableDeviceError, error_for, need
-from nnapi.model.operand import OperandType
 
 ENOUGH = 3
 """The feature level whose functions a library must have: a level lower, devices cannot be named."""
@@ -97,13 +94,3 @@ class Library:
 def _declare(name: str, signature: Signature) -> Any:
     result = None if name.endswith("_free") else ctypes.c_int
     return ctypes.CFUNCTYPE(result, *(TYPES[letter] for letter in signature.parameters))
-
-
-def as_uint32s(numbers: Sequence[int]) -> Any:
-    """An array of uint32_t; null where there are none."""
-    return (ctypes.c_uint32 * len(numbers))(*numbers) if numbers else None
-
-
-def describe_type(type: OperandType) -> OperandTypeStruct:
-    """A type as C has it."""
-    return OperandTypeStruct(type.code, type.rank, as_uint32s(type.dimensions), type.scale, type.zero_point)

@@ -13,10 +13,11 @@ import numpy as np
 
 from nnapi.codes import ResultCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, PrepareOptions, Request
-from nnapi.drivers.foreign.library import Library, as_uint32s, describe_type
+from nnapi.drivers.foreign.library import Library
 from nnapi.drivers.foreign.rebuilding import Rebuilt
 from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.model.c_structures import OperandTypeStruct, uint32s
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
@@ -109,7 +110,7 @@ class PreparedForeign:
             if array is None:
                 library.call("Execution_setInput", execution, index, None, None, 0)
                 continue
-            given = None if type.is_known else ctypes.byref(describe_type(type.with_dimensions(array.shape)))
+            given = None if type.is_known else ctypes.byref(OperandTypeStruct.of(type.with_dimensions(array.shape)))
             library.call("Execution_setInput", execution, index, given, array.ctypes.data, array.nbytes)
         for index, array in enumerate(outputs):
             library.call("Execution_setOutput", execution, index, None, array.ctypes.data, array.nbytes)
@@ -134,7 +135,7 @@ class PreparedForeign:
         code = self._library.call_for_code(name, execution, index, ctypes.byref(rank))
         if code not in codes:
             raise self._library.error(name, code)
-        dimensions = as_uint32s([0] * rank.value)
+        dimensions = uint32s([0] * rank.value)
         name = "Execution_getOutputOperandDimensions"
         code = self._library.call_for_code(name, execution, index, dimensions) if rank.value else 0
         if code not in codes:

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from nnapi.drivers.foreign.functions import ChannelStruct
-from nnapi.drivers.foreign.library import Library, as_uint32s, describe_type
+from nnapi.drivers.foreign.library import Library
+from nnapi.model.c_structures import ChannelStruct, OperandTypeStruct, uint32s
 from nnapi.model.memory import mappings
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.nesting import list_nested
@@ -74,10 +74,9 @@ class Rebuilt:
 
     def _add_operand(self, model: int, place: int, operand: Operand) -> None:
         library, type = self._library, operand.type
-        library.call("Model_addOperand", model, ctypes.byref(describe_type(type)))
+        library.call("Model_addOperand", model, ctypes.byref(OperandTypeStruct.of(type)))
         if type.channel is not None:
-            scales = (ctypes.c_float * len(type.channel.scales))(*type.channel.scales)
-            params = ChannelStruct(type.channel.dimension, len(scales), scales)
+            params = ChannelStruct.of(type.channel.dimension, type.channel.scales)
             library.call("Model_setOperandSymmPerChannelQuantParams", model, place, ctypes.byref(params))
         if operand.lifetime is Lifetime.NO_VALUE:
             library.call("Model_setOperandValue", model, place, None, 0)
@@ -117,4 +116,4 @@ def _find_ends(model: Model, calls: Sequence[OperationCall]) -> tuple[list[int],
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> list[Any]:
-    return [argument for numbers in lists for argument in (len(numbers), as_uint32s(numbers))]
+    return [argument for numbers in lists for argument in (len(numbers), uint32s(numbers))]

@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 from nnapi.drivers.base import Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
-from nnapi.shown import Shown
+from nnapi.notebook_display import NotebookDisplay
 
 
 class Decision(NamedTuple):
@@ -98,7 +98,7 @@ class Alternative(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan(Shown):
+class Plan(NotebookDisplay):
     """The steps of a model in order, the decision for each operation, and what else was considered."""
 
     model: Model

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nnapi
-from nnapi.cli import app, elsewhere
+from nnapi.cli import app, cluster_runs
 from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cluster.shards import Cluster
 from nnapi.report.dataset import Example
@@ -33,7 +33,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         named.append(place)
         yield Cluster(FakeRay())
 
-    monkeypatch.setattr(elsewhere, "connect", connect)
+    monkeypatch.setattr(cluster_runs, "connect", connect)
     return named
 
 

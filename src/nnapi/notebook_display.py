@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 
-class Shown:
+class NotebookDisplay:
     """An object that Jupyter draws instead of printing it."""
 
     __slots__ = ()

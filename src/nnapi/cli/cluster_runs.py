@@ -58,14 +58,6 @@ def connect_if(place: str | None) -> Iterator[Cluster | None]:
 
 
 def run_on(
-    cluster: Cluster, compilation: nnapi.Compilation, runs: Sequence[Sequence[Path]], pixels: Pixels, seed: int = 0
-) -> RunMany:
-    """Each run as it ended, in order. All workers use the devices that were chosen here: all compute the same."""
-    devices = [device.name for device in compilation.devices]
-    return run_on_devices(cluster, compilation.model, devices, runs, pixels, seed)
-
-
-def run_on_devices(
     cluster: Cluster,
     model: nnapi.Model,
     devices: Sequence[str],
@@ -74,7 +66,7 @@ def run_on_devices(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RunMany:
-    """As :func:`run_on`, with one thread each."""
+    """Each run as it ended, in order. All workers use those devices, with one thread each: all compute the same."""
     predictor = nnapi.Predictor(model, devices, cache=True)
     files = [[file.absolute() for file in run] for run in runs]
     return cluster.map(ReadAndRun(predictor, pixels, seed), files, progress)
