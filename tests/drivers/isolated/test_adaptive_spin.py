@@ -1,14 +1,19 @@
-"""Looking at shared memory is given up where it comes to nothing, and tried again later."""
+"""Looking goes on for as long as what is waited for takes, and is given up where it comes to nothing."""
 
-from nnapi.drivers.isolated.adaptive_spin import MISSES, REST, AdaptiveSpin
+from nnapi.drivers.isolated.adaptive_spin import MISSES, MOST, RESTS, AdaptiveSpin
+
+LEAST = 20_000
 
 
 def looks(spin: AdaptiveSpin, waits: int, *seen: bool) -> int:
     """How many of so many waits look, where looks go as ``seen``, over and over."""
     looked = 0
     for _ in range(waits):
-        if spin.is_due():
-            spin.note(seen[looked % len(seen)])
+        if spin.budget(LEAST):
+            if seen[looked % len(seen)]:
+                spin.note_hit(1000)
+            else:
+                spin.note_miss()
             looked += 1
     return looked
 
@@ -23,17 +28,39 @@ def test_every_third_look_is_enough() -> None:
 
 
 def test_every_fifth_look_is_not_enough() -> None:
-    assert looks(AdaptiveSpin(), 100, False, False, False, False, True) < 50
+    assert looks(AdaptiveSpin(), 100, False, False, False, False, True) < 70
 
 
 def test_looks_in_vain_become_rare() -> None:
     spin = AdaptiveSpin()
     assert looks(spin, MISSES, False) == MISSES
-    assert looks(spin, REST, False) == 0
-    assert looks(spin, 10 * (REST + 1), False) == 10
+    assert looks(spin, RESTS[0], False) == 0
+    assert looks(spin, 1, False) == 1
+    assert looks(spin, 2 * RESTS[0], False) == 0
+    looks(spin, 1000, False)
+    assert looks(spin, 10 * (RESTS[1] + 1), False) == 10
 
 
 def test_a_look_that_sees_something_ends_the_rest() -> None:
     spin = AdaptiveSpin()
-    looks(spin, MISSES + REST, False)
+    looks(spin, MISSES + RESTS[0], False)
     assert looks(spin, 100, True) == 100
+    assert looks(spin, MISSES + RESTS[0], False) == MISSES, "and the next one is short again"
+
+
+def test_looks_last_as_long_as_what_is_waited_for() -> None:
+    spin = AdaptiveSpin()
+    assert spin.budget(LEAST) == LEAST
+    spin.note_sleep(40_000)
+    assert spin.budget(LEAST) == 80_000, "who would have seen it looks longer the next time"
+    spin.note_hit(MOST)
+    assert spin.budget(LEAST) == MOST
+    for _ in range(100):
+        spin.note_hit(1000)
+    assert spin.budget(LEAST) == LEAST
+
+
+def test_what_takes_long_is_not_looked_for() -> None:
+    spin = AdaptiveSpin()
+    spin.note_sleep(MOST + 1)
+    assert spin.budget(LEAST) == LEAST

@@ -11,7 +11,7 @@ import pytest
 
 from nnapi.drivers.isolated import channel as channel_module
 from nnapi.drivers.isolated import client_channel
-from nnapi.drivers.isolated.adaptive_spin import MISSES
+from nnapi.drivers.isolated.adaptive_spin import MISSES, AdaptiveSpin
 from nnapi.drivers.isolated.channel import ANSWER, ASLEEP, REQUEST, SIZE, Channel, bell
 from nnapi.drivers.isolated.client_channel import open_channel
 from nnapi.drivers.isolated.protocol import Body, receive, send, shared_file
@@ -33,7 +33,7 @@ def channels() -> Iterator[Channels]:
     driver.close()
 
 
-@pytest.mark.parametrize("spin", [0, channel_module.SPIN, channel_module.LONG_SPIN])
+@pytest.mark.parametrize("spin", [0, channel_module.SPIN, channel_module.BURST_SPIN])
 def test_numbers_go_to_and_fro(channels: Channels, spin: int) -> None:
     """Many times, so that each side is met awake and asleep, and on its way between the two."""
     application, driver = channels
@@ -65,7 +65,7 @@ def test_a_bell_that_rang_for_nothing_is_silenced(channels: Channels) -> None:
     assert application.wait(ANSWER, 0, 0, time.monotonic() + 0.01) is None
 
 
-@pytest.mark.parametrize("spin", [0, channel_module.LONG_SPIN])
+@pytest.mark.parametrize("spin", [0, channel_module.BURST_SPIN])
 def test_a_message_and_the_end_wake(channels: Channels, spin: int) -> None:
     application, driver = channels
     descriptor = driver.socket.fileno()
@@ -98,23 +98,21 @@ def test_no_processor_to_spare(channels: Channels, monkeypatch: pytest.MonkeyPat
 
 
 def test_who_looks_in_vain_sleeps_at_once(channels: Channels, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the other side has no processor: then the clock is not even asked any more."""
-    clock = iter(range(0, 10**9, channel_module.SPIN))
-    asked: list[int] = []
+    """As where the other side has no processor."""
+    looked: list[int] = []
+    budget = AdaptiveSpin.budget
 
-    def now() -> int:
-        asked.append(next(clock))
-        return asked[-1]
+    def note(spin: AdaptiveSpin, least: int) -> int:
+        looked.append(budget(spin, least))
+        return looked[-1]
 
+    monkeypatch.setattr(AdaptiveSpin, "budget", note)
     monkeypatch.setattr(Channel, "_sleep", lambda self, *args: ())
     monkeypatch.setattr(channel_module, "ALONE", False)
-    monkeypatch.setattr(channel_module, "time", type("Clock", (), {"monotonic_ns": staticmethod(now)}))
-    for _ in range(MISSES):
+    for _ in range(MISSES + 1):
         assert channels[0].wait(ANSWER, 0) == ()
-    assert len(asked) == 2 * MISSES
-    assert channels[0].wait(ANSWER, 0) == ()
-    assert len(asked) == 2 * MISSES
-    monkeypatch.undo()
+    assert all(looked[:MISSES])
+    assert looked[MISSES] == 0
     channels[1].tell(ANSWER, 1)
     assert channels[0].wait(ANSWER, 0) == (), "what is there is seen all the same"
 
@@ -131,20 +129,33 @@ def test_looks_at_who_slept_count_apart(channels: Channels) -> None:
     assert application._spin is awake
 
 
-def test_who_was_woken_is_given_longer(channels: Channels, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As otherwise one look in vain after a pause would lead to the next, and both sides sleep in turns for ever."""
-    application, driver = channels
-    monkeypatch.setattr(Channel, "_sleep", lambda self, *args: ())
-    monkeypatch.setattr(channel_module, "ALONE", False)
-    looked: list[int] = []
-    for number, sleeps in enumerate([0, 1], 1):
-        clock = iter(range(0, 10**9, 1000))
-        monkeypatch.setattr(channel_module, "time", type("C", (), {"monotonic_ns": staticmethod(clock.__next__)}))
-        driver.words[ASLEEP["driver"]] = sleeps
-        application.tell(REQUEST, number)
-        assert application.wait(ANSWER, 0) == ()
-        looked.append(next(clock) - 1000)
-    assert looked == [channel_module.SPIN, channel_module.SPIN + channel_module.WAKING]
+@pytest.mark.parametrize("shared", [False, True])
+def test_who_is_woken_on_the_others_processor_leaves_it(
+    channels: Channels, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    """As otherwise one looks in vain at what the other, waiting for the same processor, would write. Not for each
+    time, and only the driver's side."""
+    ends = dict(zip(("application", "driver"), channels, strict=True))
+    set_to: list[set[int]] = []
+    allowed = {3, 4, 5}
+    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: set(allowed))
+    monkeypatch.setattr(os, "sched_setaffinity", lambda thread, to: set_to.append(set(to)))
+    monkeypatch.setattr(ends["driver"], "_moves", True)
+    processors = {"application": 4, "driver": 4 if shared else 3}
+
+    def ring(teller: str, hearer: str, place: int, number: int) -> None:
+        ends[hearer].words[ASLEEP[hearer]] = 1
+        monkeypatch.setattr(channel_module, "current_processor", lambda: processors[teller])
+        ends[teller].tell(place, number)
+        monkeypatch.setattr(channel_module, "current_processor", lambda: processors[hearer])
+        assert ends[hearer]._sleep(place, number - 1, None) == ()
+
+    ring("application", "driver", REQUEST, 1)
+    assert set_to == ([{3, 5}, allowed] if shared else [])
+    ring("application", "driver", REQUEST, 2)
+    assert len(set_to) <= 2
+    ring("driver", "application", ANSWER, 1)
+    assert len(set_to) <= 2
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Whether to look at shared memory for a while before sleeping: only where that has been worth it lately.
+"""Whether to look at shared memory for a while before sleeping, and for how long: by what the last waits took.
 
 Looking is the shortest way to see what another processor writes. Where the other side has no processor to write with,
-as on a busy machine, it takes one away, and where the answer takes long it is in vain.
+as on a busy machine, it takes one away, and where the answer takes long it is in vain. Where waking up takes long, as
+on a virtual machine, both sides would sleep again and again if they looked for a fixed time only.
 """
 
 from __future__ import annotations
@@ -11,28 +12,42 @@ MISSES = 4
 WORTH = 2
 """Looks in vain that one makes up for which was not: sleep and waking take as long as two of them on a quiet machine,
 and longer than that where a processor that has nothing to do is switched off."""
-REST = 32
-"""Waits that sleep at once until the next trial."""
+RESTS = 4, 64
+"""Waits that sleep at once until the next trial: at first, and at most. Each trial in vain doubles them."""
+MOST = 200_000
+"""Nanoseconds that a look takes at most: what is waited for longer is worth a sleep."""
 
 
 class AdaptiveSpin:
-    """What has come of one kind of wait."""
+    """What has come of one kind of wait. All times are nanoseconds."""
 
     def __init__(self) -> None:
-        self._misses = self._rest = 0
+        self._misses = self._rest = self._usual = 0
+        self._next_rest = RESTS[0]
 
-    def is_due(self) -> bool:
-        """Whether this wait should look."""
+    def budget(self, least: int) -> int:
+        """How long to look now: twice what such waits took lately, but ``least``; 0 where it is not worth it."""
         if self._rest:
             self._rest -= 1
-            return False
-        return True
+            return 0
+        return min(max(least, 2 * self._usual), MOST)
 
-    def note(self, seen: bool) -> None:
-        """Whether a look saw what it waited for."""
-        if seen:
-            self._misses = max(0, self._misses - WORTH)
-            return
+    def note_hit(self, took: int) -> None:
+        """A look saw what it waited for."""
+        self._misses, self._next_rest = max(0, self._misses - WORTH), RESTS[0]
+        self._note(took)
+
+    def note_miss(self) -> None:
+        """A look was in vain."""
         self._misses += 1
         if self._misses >= MISSES:
-            self._misses, self._rest = MISSES - 1, REST
+            self._misses, self._rest = MISSES - 1, self._next_rest
+            self._next_rest = min(2 * self._next_rest, RESTS[1])
+
+    def note_sleep(self, took: int) -> None:
+        """A wait has slept, and took so long with that."""
+        self._note(took if took <= MOST else 0)
+
+    def _note(self, took: int) -> None:
+        """Long waits count at once, and are forgotten slowly."""
+        self._usual = max(took, self._usual - self._usual // 8)

@@ -7,6 +7,7 @@ side rings its bell. The other side's end wakes it too.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import platform
@@ -22,20 +23,23 @@ from nnapi.drivers.isolated.adaptive_spin import AdaptiveSpin
 SIZE = mmap.PAGESIZE
 REQUEST, BINDING = 0, 1
 """What the application writes: the number of the run, and what is to be run."""
-ANSWER, STATUS, NANOSECONDS = 8, 9, 10
-"""What the driver's process writes: the number of the run that has ended, how, and how long it took there."""
+ANSWER, STATUS = 8, 9
+"""What the driver's process writes: the number of the run that has ended, and how."""
 ASLEEP = {"application": 16, "driver": 24}
 """Whether that side sleeps, so that the other must ring. Each group of numbers has a cache line of its own."""
+PROCESSOR = {"application": 2, "driver": 10}
+"""The number of the processor that a side rang from."""
 DONE, FAILED = 0, 1
 
 SPIN = 20_000
-"""Nanoseconds that a side looks at the page before it sleeps, where there is a second processor to change it."""
-WAKING = 20_000
-"""Nanoseconds more where the other side slept, and needs a processor first."""
-LONG_SPIN = 100_000
+"""Nanoseconds that a side looks at the page at least before it sleeps, where a second processor may change it."""
+BURST_SPIN = 100_000
 """The same within a burst."""
 LOOKS = 64
 """Looks at the page between two at the clock: two microseconds."""
+
+BETWEEN_MOVES = 10_000_000
+"""Nanoseconds between two changes of the processor at least, as each takes as long as some wake-ups."""
 
 LONGEST = 1e9
 """Milliseconds that the system can be asked to wait for: eleven days, which nobody does."""
@@ -43,6 +47,8 @@ LONGEST = 1e9
 IS_WEAK = platform.machine() not in ("x86_64", "AMD64", "i686")
 """Whether this processor lets writes to memory overtake one another, and reads."""
 ALONE = len(os.sched_getaffinity(0)) < 2
+
+_sched_getcpu = ctypes.CDLL(None).sched_getcpu
 
 
 class Channel:
@@ -57,8 +63,11 @@ class Channel:
             os.close(page)
         self.words = memoryview(self._page).cast("Q")
         self._bell, self._other_bell = bell, other_bell
-        self._asleep = ASLEEP[side]
-        (self._other_asleep,) = (place for name, place in ASLEEP.items() if name != side)
+        (other,) = (name for name in ASLEEP if name != side)
+        self._asleep, self._other_asleep = ASLEEP[side], ASLEEP[other]
+        self._processor, self._other_processor = PROCESSOR[side], PROCESSOR[other]
+        self._moves = side == "driver" and not ALONE
+        self._moved = 0
         self._poll = select.poll()
         for descriptor in (bell, connection.fileno()):
             self._poll.register(descriptor, select.POLLIN)
@@ -85,6 +94,7 @@ class Channel:
         acquire()
         if words[self._other_asleep]:
             self._spin = self._spin_for_woken
+            words[self._processor] = current_processor()
             os.eventfd_write(self._other_bell, 1)
         else:
             self._spin = self._spin_for_awake
@@ -97,28 +107,33 @@ class Channel:
 
     def wait(self, place: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
         """Return when the number is no longer the ``old`` one: nothing. Else the descriptors that are ready, or None at
-        the ``end`` (seconds of the monotonic clock)."""
-        if self.words[place] == old and not (spin and not ALONE and self._look(place, old, spin)):
-            return self._sleep(place, old, end)
+        the ``end`` (seconds of the monotonic clock). 0 for ``spin`` is to sleep at once."""
+        if self.words[place] == old:
+            begin = time.monotonic_ns()
+            if not (spin and not ALONE and self._look(place, old, begin, spin)):
+                found = self._sleep(place, old, end)
+                self._spin.note_sleep(time.monotonic_ns() - begin)
+                return found
         if IS_WEAK:
             self._fence()
         return ()
 
-    def _look(self, place: int, old: int, spin: int) -> bool:
-        """Whether the number changes within so many nanoseconds, as far as it is worth looking."""
-        if not self._spin.is_due():
-            return False
-        words, clock = self.words, time.monotonic_ns
-        end = clock() + spin + (WAKING if self._spin is self._spin_for_woken else 0)
-        while True:
+    def _look(self, place: int, old: int, begin: int, least: int) -> bool:
+        """Whether the number changes soon, as far as it is worth looking."""
+        words, clock, spin = self.words, time.monotonic_ns, self._spin
+        now, end = begin, begin + spin.budget(least)
+        while now < end:
             for _ in range(LOOKS):
                 if words[place] != old:
-                    self._spin.note(True)
+                    spin.note_hit(now - begin)
                     return True
+            now = clock()
             # Polling also lets other threads of this process run.
-            if clock() >= end or (spin > SPIN and self._poll.poll(0)):
-                self._spin.note(False)
-                return False
+            if now - begin > SPIN and self._poll.poll(0):
+                break
+        if end > begin:
+            spin.note_miss()
+        return False
 
     def _sleep(self, place: int, old: int, end: float | None) -> Sequence[int] | None:
         words = self.words
@@ -133,9 +148,24 @@ class Channel:
                 if others and words[place] == old:
                     return others
             self._fence()
+            if self._moves and words[self._other_processor] == (processor := current_processor()):
+                self._leave(processor)
             return ()
         finally:
             words[self._asleep] = 0
+
+    def _leave(self, processor: int) -> None:
+        """Go on on another processor than the one that the other side looks from, in vain for as long as both share
+        it. Where processors are virtual, Linux wakes up on the same one who could have another that is idle."""
+        now = time.monotonic_ns()
+        if now < self._moved + BETWEEN_MOVES:
+            return
+        self._moved = now
+        allowed = os.sched_getaffinity(0)
+        if others := allowed - {processor}:
+            with suppress(OSError):  # they may have been switched off
+                os.sched_setaffinity(0, others)
+                os.sched_setaffinity(0, allowed)
 
     def wait_for_message(self, end: float | None = None) -> Sequence[int] | None:
         """The descriptors that are ready, the bell aside; None at the ``end``."""
@@ -165,6 +195,11 @@ class Channel:
 def milliseconds(end: float | None) -> float | None:
     """How long :func:`select.poll` has to wait for that end."""
     return None if end is None else min(max(0.0, end - time.monotonic()) * 1e3, LONGEST)
+
+
+def current_processor() -> int:
+    """The number of the processor that this thread is on."""
+    return max(0, int(_sched_getcpu()))
 
 
 def bell() -> int:

@@ -17,9 +17,8 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import (
     ANSWER,
     BINDING,
+    BURST_SPIN,
     DONE,
-    LONG_SPIN,
-    NANOSECONDS,
     REQUEST,
     SPIN,
     STATUS,
@@ -202,8 +201,8 @@ class Connection:
         active.append(None)
         try:
             channel.tell(REQUEST, number)
-            # An answer is looked for when it can be there. While others compute too, that would keep them from it.
-            spin = LONG_SPIN if is_burst else 0 if len(active) > 1 else min(SPIN + words[NANOSECONDS], LONG_SPIN)
+            # While others compute too, looking for the answer would keep them from it.
+            spin = BURST_SPIN if is_burst else 0 if len(active) > 1 else SPIN
             others = channel.wait(ANSWER, number - 1, spin, None if self._patience is None else self._patience_ends())
             if others is None:
                 raise self.end(f"it did not answer for {self._patience:g} s")

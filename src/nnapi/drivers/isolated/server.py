@@ -28,10 +28,9 @@ from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
 from nnapi.drivers.isolated.channel import (
     ANSWER,
     BINDING,
+    BURST_SPIN,
     DONE,
     FAILED,
-    LONG_SPIN,
-    NANOSECONDS,
     REQUEST,
     SPIN,
     STATUS,
@@ -49,9 +48,6 @@ from nnapi.trace import spans
 
 Find = Callable[[Body], Driver]
 """Gives the driver that a connection's first message asks for."""
-
-WRITTEN = 8
-"""Bytes of the next inputs that are written in a nanosecond at least, where they go from one processor to another."""
 
 
 class Held(NamedTuple):
@@ -236,15 +232,12 @@ class ChannelServer:
     def _run_bound(self, number: int) -> None:
         if spans.active:
             self._session.recording.pause()
-        words, clock = self._channel.words, time.monotonic_ns
-        begin = clock()
         try:
             _, run, self._spin = self._bindings[number]
             run()
-            words[STATUS] = DONE
+            self._channel.words[STATUS] = DONE
         except Exception:
-            words[STATUS] = FAILED  # the application asks again, by a message, and is told
-        words[NANOSECONDS] = clock() - begin
+            self._channel.words[STATUS] = FAILED  # the application asks again, by a message, and is told
 
     def _answer(self, message: Message) -> tuple[Body, list[int]]:
         body = message.body
@@ -362,8 +355,7 @@ class ChannelServer:
                 view[...] = array
 
         place = next(self._numbers)
-        writing = sum(view.nbytes for view in inputs) // WRITTEN
-        self._bindings[place] = Binding(number, run, LONG_SPIN if held.is_burst else min(SPIN + writing, LONG_SPIN))
+        self._bindings[place] = Binding(number, run, BURST_SPIN if held.is_burst else SPIN)
         return {"binding": place}
 
 
