@@ -26,7 +26,6 @@ from nnapi.runtime.compilation import Compilation, compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
 from nnapi.runtime.store.digest import hash_content
-from nnapi.runtime.store.directories import compiled_directory
 
 MOST_READY = 4
 """Models that a process keeps compiled for its predictors: those that were called last."""
@@ -85,8 +84,8 @@ class Predictor:
 
     ``model`` is a path, which must lead to the same file wherever it is called, the bytes of a file, or a model; the
     latter two travel with the callable. ``devices`` are names; the rest is as for :func:`nnapi.compile`, but that a run
-    has one thread unless told otherwise, as there are mostly as many workers as cores. ``cache`` is a directory, True
-    for one of the node's own; ``~`` stands for the home where it is called. ``columns`` names the columns of a batch
+    has one thread unless told otherwise, as there are mostly as many workers as cores. The ``~`` of a ``cache`` stands
+    for the home where it is called. ``columns`` names the columns of a batch
     that are the model's inputs, in their order, where they are not called as these are; ``requests`` is how many rows
     of a batch run at once.
     """
@@ -229,16 +228,9 @@ def _compile_once(source: Source, settings: Settings) -> Compilation:
 
 
 def _compile(model: Model, settings: Settings) -> Compilation:
-    cache = _find_cache(settings.cache)
+    cache = os.path.expanduser(settings.cache) if isinstance(settings.cache, str) else settings.cache
     options: dict[str, Any] = {"threads": settings.threads, "relaxed": settings.relaxed, "cache": cache}
     return compile(model, settings.devices, settings.preference, **options)
-
-
-def _find_cache(place: str | bool | None) -> str | None:
-    """A directory on this node."""
-    if isinstance(place, str):
-        return os.path.expanduser(place)
-    return compiled_directory() if place else None
 
 
 def _forget() -> None:

@@ -352,7 +352,7 @@ def compile(
     as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there
     is none, in which later compilations of the same model find what this one prepared; with a 32-byte token beside it,
     it is what :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in
-    the user's cache directory.
+    the user's cache directory; True keeps it of any model there, False of none.
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)

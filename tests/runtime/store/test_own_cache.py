@@ -14,7 +14,7 @@ from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.autotune.measurements import keep_measurements, make_key
 from nnapi.runtime.planning.plan import Plan, run_everything_on
 from nnapi.runtime.store import own_cache
-from nnapi.runtime.store.own_cache import open_own_cache
+from nnapi.runtime.store.own_cache import open_cache
 from tests.runtime.cache_cases import Slow, doubled
 
 FILE = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.tflite"
@@ -78,13 +78,22 @@ def test_nothing_is_kept_of_what_is_no_file_or_too_large_or_not_tuned(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = nnapi.load(path)
-    assert open_own_cache(doubled()) is None
-    assert open_own_cache(model) is not None
+    assert open_cache(doubled(), None) is None
+    assert open_cache(model, None) is not None
+    assert open_cache(model, False) is None
     with nnapi.settings(tuning=False):
-        assert open_own_cache(model) is None
+        assert open_cache(model, None) is None
+        assert open_cache(model, True) is None
     monkeypatch.setattr(own_cache, "LIMIT", 30)
     nnapi.compile(model, nnapi.Device(Slow()))
     assert not list((path.parent / "kept" / "prepared").iterdir())
+
+
+def test_what_is_no_file_is_kept_on_demand(path: Path) -> None:
+    drivers = Slow(), Slow()
+    for driver in drivers:
+        nnapi.compile(doubled(), nnapi.Device(driver), cache=True)
+    assert [(len(driver.prepared), len(driver.restored)) for driver in drivers] == [(1, 0), (0, 1)]
 
 
 def test_where_nothing_can_be_kept_it_is_compiled(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ HOLDS = {
     RecordKind.PLANS: "which plans of models were measured to be fastest",
     RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
     RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
-    RecordKind.PREPARED: "what was prepared of models from files where no cache was named",
+    RecordKind.PREPARED: "what was prepared of models, mostly from files, where no cache was named",
 }
 
 
@@ -37,11 +37,6 @@ def default_directory() -> str:
 def directory_of(kind: RecordKind) -> str:
     """The folder of one kind of records."""
     return os.path.join(default_directory(), kind)
-
-
-def compiled_directory() -> str:
-    """The cache of compilations that is a machine's own, for those who know no directory there."""
-    return os.path.join(default_directory(), "compiled")
 
 
 @cache

@@ -1,8 +1,8 @@
 """The compilation cache that nobody named a directory for, so that a file's second compilation need not read it.
 
-It holds what was made of models that are the content of a file, while tuning is on: like what was measured of them, it
-belongs to this machine. What it does not tell by itself is whether the code that made an entry is the code of today, so
-the name of an entry depends on that too.
+It holds what was made of models that are the content of a file, and of others on demand, while tuning is on: like what
+was measured of them, it belongs to this machine. What it does not tell by itself is whether the code that made an entry
+is the code of today, so the name of an entry depends on that too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from nnapi.runtime.store.directories import RecordKind, directory_of
 
 LIMIT = 1 << 28
 """Bytes of all its entries."""
-Place = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes]
-"""A directory, or one and the token of the model."""
+Place = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | bool
+"""A directory, or one and the token of the model; True for the runtime's own, False for none."""
 MAKERS = "drivers", "formats", "importers", "model", "ops"
 """The packages that decide what an entry holds."""
 
@@ -30,16 +30,15 @@ def open_cache(model: Model, given: Place | None) -> Cache | None:
     if isinstance(given, tuple):
         return Cache(*given)
     model.need_mapped()
-    if given is None:
-        return open_own_cache(model)
+    if given is None or isinstance(given, bool):
+        wanted = given or (given is None and model.origin is not None)
+        return open_own_cache(model) if wanted and tunes() else None
     os.makedirs(given, exist_ok=True)
     return Cache(given, hash_content(model))
 
 
 def open_own_cache(model: Model) -> Cache | None:
-    """The cache for a model; None where nothing of it is to be kept, or can be."""
-    if model.origin is None or not tunes():
-        return None
+    """The cache for a model; None where nothing can be kept."""
     directory = directory_of(RecordKind.PREPARED)
     try:
         os.makedirs(directory, exist_ok=True)
