@@ -44,6 +44,7 @@ __all__ = [
     "DriverDiedError",
     "Extension",
     "ExtensionType",
+    "Forms",
     "HostBuffer",
     "HostMemory",
     "Inference",
@@ -138,7 +139,8 @@ Attribute = tuple[str, int, bytes]
 class PrepareOptions(NamedTuple):
     """What a compilation asks for. ``deadline`` is a time.monotonic_ns value.
 
-    ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted.
+    ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted. ``form`` is one
+    of those that :class:`Forms` lists; nothing for the usual one.
     """
 
     preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -146,6 +148,7 @@ class PrepareOptions(NamedTuple):
     deadline: int | None = None
     threads: int | None = None
     attributes: tuple[Attribute, ...] = ()
+    form: str = ""
 
 
 @dataclass(slots=True)
@@ -288,6 +291,15 @@ class Breakable(Protocol):
 
     def outage(self) -> str:
         """Why the engine cannot be used in this process, in a message; nothing where it can."""
+        ...
+
+
+@runtime_checkable
+class Forms(Protocol):
+    """What a driver adds that can give models other forms than the usual one, which run faster on some processors."""
+
+    def list_forms(self, model: Model) -> Sequence[str]:
+        """The other forms of a model that the driver has taken whole, in words that say what is done instead."""
         ...
 
 

@@ -83,7 +83,7 @@ def _prepare_on_devices(
         ready = choose_and_prepare(model, devices, options, cache, guard, key, compares)
 
     if kept is not None and (key is None or not kept.is_own or recall_measurements(key).is_settled):
-        kept.store(ready, options._replace(threads=ready.plan.threads))
+        kept.store(ready, options._replace(threads=ready.plan.threads, form=ready.plan.form))
     return ready
 
 
@@ -108,7 +108,7 @@ def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOpti
     names = [device.name for device in devices]
     if known.choice is None or not known.is_settled or known.choice.device not in names:
         return None
-    device, predicted, measured, alternatives = known.choice
+    device, predicted, measured, alternatives, form = known.choice
 
     def decide() -> Sequence[Decision]:
         from nnapi.runtime.costs.thread_choice import find_tables  # for those who want to know
@@ -118,7 +118,9 @@ def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOpti
         return decide_as_chosen(model, devices, names.index(device), options.preference, tables)
 
     steps = (run_everything_on(model, device),)
-    return Plan(model, steps, Decisions(decide), predicted, alternatives, measured=measured, threads=known.threads)
+    return Plan(
+        model, steps, Decisions(decide), predicted, alternatives, measured=measured, threads=known.threads, form=form
+    )
 
 
 def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
+UNSIGNED = "its codes unsigned as they are"
+"""The form of a model that is not given signed filters."""
 
 
 class XnnpackDriver(HostMemory):
@@ -69,6 +71,17 @@ class XnnpackDriver(HostMemory):
             return self._prepare_graph(model, shapes, shapes, options)
         return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
+    def list_forms(self, model: Model) -> Sequence[str]:
+        """Codes left unsigned, for models with filters that do not fit into signed bytes as they are."""
+        from nnapi.drivers.xnnpack.compile import is_closed, lower_model
+        from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters
+
+        if not is_closed(model):
+            return []
+        asked = self._asked
+        graph = (asked[1] if asked is not None and asked[0]() is model else lower_model(model)).graph
+        return [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed dimensions where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
@@ -87,7 +100,13 @@ class XnnpackDriver(HostMemory):
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
         from nnapi.drivers.lowering import need_supported
-        from nnapi.drivers.xnnpack.compile import compile_graph, find_large_constants, lower_model
+        from nnapi.drivers.xnnpack.compile import (
+            PASSES,
+            UNSIGNED_PASSES,
+            compile_graph,
+            find_large_constants,
+            lower_model,
+        )
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None
@@ -95,7 +114,8 @@ class XnnpackDriver(HostMemory):
         result = asked[1] if is_asked and asked is not None else lower_model(model, shapes)
         del asked
         need_supported(result.verdicts)
-        found = compile_graph(model, result.graph, shapes, assumed)
+        passes = UNSIGNED_PASSES if options.form == UNSIGNED else PASSES
+        found = compile_graph(model, result.graph, shapes, assumed, passes)
         give_back(find_large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))

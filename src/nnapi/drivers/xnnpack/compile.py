@@ -15,6 +15,7 @@ from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import count_macs
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
+from nnapi.drivers.xnnpack.passes.unsigned_codes import make_unsigned
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
@@ -22,7 +23,16 @@ from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
-__all__ = ["PASSES", "Lowered", "assume_shapes", "compile_graph", "find_large_constants", "is_closed", "lower_model"]
+__all__ = [
+    "PASSES",
+    "UNSIGNED_PASSES",
+    "Lowered",
+    "assume_shapes",
+    "compile_graph",
+    "find_large_constants",
+    "is_closed",
+    "lower_model",
+]
 
 LARGE = 1024
 """Bytes from which the value of a constant is not small."""
@@ -39,6 +49,8 @@ PASSES: tuple[Pass, ...] = (
     keep_ends_unsigned,
 )
 """What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
+UNSIGNED_PASSES: tuple[Pass, ...] = (fuse_mean, remove_dead_operators, make_unsigned)
+"""The same for the form with unsigned codes."""
 
 
 def is_closed(model: Model) -> bool:
@@ -47,11 +59,15 @@ def is_closed(model: Model) -> bool:
 
 
 def compile_graph(
-    model: Model, graph: Graph, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None]
+    model: Model,
+    graph: Graph,
+    shapes: Sequence[Shape | None],
+    assumed: Sequence[Shape | None],
+    passes: Sequence[Pass] = PASSES,
 ) -> Compiled:
     """The graph that the model was lowered to, rewritten and serialised: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
-    for rewrite in PASSES:
+    for rewrite in passes:
         graph = rewrite(graph)
     return Compiled(
         serialise(graph),

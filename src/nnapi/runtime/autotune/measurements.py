@@ -21,12 +21,13 @@ ATTEMPTS = 3
 
 
 class Choice(NamedTuple):
-    """The device that was given a whole model, and what is said of it and of the other plans."""
+    """The device that was given a whole model, in which form, and what is said of it and of the other plans."""
 
     device: str
     predicted: float
     measured: float | None
     alternatives: tuple[Alternative, ...]
+    form: str = ""
 
 
 class Measurements(NamedTuple):
@@ -65,7 +66,7 @@ def keep_measurements(key: str, times: Mapping[str, float], disturbed: int, plan
     """Keep what was measured and chosen."""
     choice = None
     if plan.is_simple:
-        choice = Choice(plan.devices[0], plan.predicted, plan.measured, plan.alternatives)
+        choice = Choice(plan.devices[0], plan.predicted, plan.measured, plan.alternatives, plan.form)
     content = Measurements(times, plan.threads, disturbed, choice)._asdict()
     keep_record(RecordKind.PLANS, key, content, model=plan.model.name, device=" ".join(plan.devices))
 
@@ -77,6 +78,7 @@ def parse_measurements(data: Any) -> Measurements:
     if not all(isinstance(each, int) for each in counts) or not all(isinstance(s, float) for s in times.values()):
         raise ValueError(f"{data!r} is no measurement of plans")
     if choice is not None:
-        device, predicted, measured, alternatives = choice
-        choice = Choice(device, float(predicted), measured, tuple(Alternative(*each) for each in alternatives))
+        device, predicted, measured, alternatives, *form = choice
+        others = tuple(Alternative(*each) for each in alternatives)
+        choice = Choice(device, float(predicted), measured, others, *map(str, form))
     return Measurements(times, threads, disturbed, choice)

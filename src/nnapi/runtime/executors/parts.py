@@ -63,6 +63,7 @@ def prepare_plan(
         return guard(run, run_on(device, run, part.prepared, options))
 
     if plan.is_simple:
+        options = options._replace(form=plan.form)
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), parts)
     return ReadyPlan(plan, PreparedPlan(plan, prepare_run), parts)
 

@@ -111,6 +111,8 @@ class Plan(NotebookDisplay):
     """Seconds that a run took when plans were compared; None where nothing was compared."""
     threads: int | None = None
     """Threads that the times are for; None where the drivers choose."""
+    form: str = ""
+    """The form that the device of a simple plan gives the model, in words; nothing for its usual one."""
 
     @property
     def name(self) -> str:
@@ -118,7 +120,9 @@ class Plan(NotebookDisplay):
         placed = Counter(decision.chosen for decision in self.decisions)
         if len(placed) > 1:
             return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
-        return f"everything on {self.devices[0]}" if len(self.devices) == 1 else " and ".join(sorted(self.devices))
+        if len(self.devices) > 1:
+            return " and ".join(sorted(self.devices))
+        return f"everything on {self.devices[0]}{self.form and f', {self.form}'}"
 
     @property
     def identity(self) -> str:
@@ -171,6 +175,7 @@ class OnlyPlan(Plan):
         put(self, "steps", (run,))
         put(self, "notes", notes)
         put(self, "threads", threads)
+        put(self, "form", "")
         put(self, "_work_out", figures)
 
     @cached_property

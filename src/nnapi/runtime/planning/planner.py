@@ -15,6 +15,7 @@ from nnapi.runtime.costs.prices import NOMINAL, UNMEASURED, Prices
 from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.candidates import candidates
+from nnapi.runtime.planning.forms import add_forms
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.planning.plan import (
     Alternative,
@@ -96,7 +97,8 @@ def make_plans(
         return Plan(model, tuple(steps), tuple(decisions), problem.cost(assignment), alternatives, notes)
 
     _log_choice(model, devices, best)
-    return [plan(assignment) for assignment in wanted]
+    plans = [plan(assignment) for assignment in wanted]
+    return add_forms(plans, devices) if compared else plans
 
 
 def _make_only_plan(

@@ -154,4 +154,4 @@ class Cache:
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
     """What an entry is for, as far as its name does not say."""
-    return digest(hash_content(model), repr(options.threads).encode()).hex()
+    return digest(hash_content(model), f"{options.threads!r}{options.form}".encode()).hex()

@@ -56,7 +56,9 @@ class KeptPlans:
             except (KeyError, TypeError, ValueError) as error:
                 log.debug("the plan kept for %s does not fit %s: %r", device, self._model.name, error)
                 continue
-            prepared = self._cache.restore(device, self._model, self._options._replace(threads=plan.threads))
+            prepared = self._cache.restore(
+                device, self._model, self._options._replace(threads=plan.threads, form=plan.form)
+            )
             if prepared is not None:
                 return plan, device, prepared
         return None
@@ -87,6 +89,7 @@ def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
         "notes": plan.notes,
         "measured": plan.measured,
         "threads": plan.threads,
+        "form": plan.form,
     }
     return b"\n".join([json.dumps(found).encode(), json.dumps(columns).encode()])
 
@@ -116,4 +119,5 @@ def _read_plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Pla
         tuple(found["notes"]),
         found["measured"],
         found["threads"],
+        found["form"],
     )

@@ -1,0 +1,95 @@
+"""The form of a model whose codes stay unsigned: it computes the same, and is only offered where it can be had."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.xnnpack import UNSIGNED
+from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters, make_unsigned
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.model.model import Model
+from nnapi.model.operand import tensor
+from tests.drivers.xnnpack.engine_cases import Net, engine, reference
+from tests.drivers.xnnpack.passes.signed_weights.test_rewrite import (
+    IMAGE,
+    SAME,
+    bias,
+    convolution,
+    image,
+    inverted_residual,
+)
+
+
+def run(model: Model, form: str, *inputs: Any) -> Any:
+    prepared = engine().driver.prepare(model, PrepareOptions(threads=1, form=form))
+    (output,) = prepared.execute(Request(list(inputs))).outputs
+    prepared.close()
+    return output
+
+
+def fitting_filter(kind: str = "uint8") -> Model:
+    """A convolution of which every number fits into signed bytes, on codes of that kind."""
+    random, net = np.random.default_rng(2), Net()
+    type = tensor(kind, IMAGE.shape, 0.05, 100)
+    w = net.constant(tensor(kind, (4, 1, 1, 6), 0.01, 100), random.integers(60, 120, (4, 1, 1, 6)))
+    out = tensor(kind, (*IMAGE.shape[:3], 4), 0.2, 110)
+    b = bias(net, 4, 0.05, random)
+    return net.finished(net.call(OperationCode.CONV_2D, [net.input(type), w, b, *net.numbers(SAME, 1, 1, 0)], out))
+
+
+def test_both_forms_give_the_same() -> None:
+    random = np.random.default_rng(4)
+    model = inverted_residual(random)
+    x = image(random)
+    signed, unsigned = run(model, "", x), run(model, UNSIGNED, x)
+    assert len(np.unique(signed)) > 20
+    assert np.abs(signed.astype(int) - unsigned).max() <= 4  # up to one code in each operation
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_single_convolution_is_within_one_code(size: int) -> None:
+    random, net = np.random.default_rng(size), Net()
+    y, _ = convolution(net, net.input(IMAGE), IMAGE, 20, size, random, scale=0.03)
+    model, x = net.finished(y), image(random)
+    assert np.abs(run(model, UNSIGNED, x).astype(int) - run(model, "", x)).max() <= 1
+    expected = reference().driver.prepare(model, PrepareOptions()).execute(Request([x])).outputs[0]
+    assert np.abs(run(model, UNSIGNED, x).astype(int) - expected).max() <= 1
+
+
+def test_no_signed_code_is_left_and_nothing_is_flipped() -> None:
+    graph = make_unsigned(lower_model(inverted_residual(np.random.default_rng(5))).graph)
+    assert {each.type for each in graph.tensors()} == {"u8", "i32"}
+    assert all(isinstance(each.scale, float) and not each.axis for each in graph.tensors())
+    assert graph.flipped == (False, False)
+
+
+def test_it_is_offered_for_models_with_filters_that_do_not_fit() -> None:
+    driver = engine().driver
+    model = inverted_residual(np.random.default_rng(6))
+    assert driver.list_forms(model) == [UNSIGNED]
+    driver.verdicts(model)  # and with what that found out, too
+    assert driver.list_forms(model) == [UNSIGNED]
+    assert driver.list_forms(fitting_filter()) == []
+
+
+def test_it_is_not_offered_where_the_ends_are_signed() -> None:
+    assert not can_be_unsigned(lower_model(fitting_filter("int8")).graph)
+    assert engine().driver.list_forms(fitting_filter("int8")) == []
+
+
+@pytest.mark.parametrize("scales", [(0.1, 0.1), (0.1, 0.2)])
+def test_a_filter_with_scales_of_its_own_has_to_be_signed(scales: tuple[float, float]) -> None:
+    x, y = Tensor("u8", (1, 2, 2, 1), 0.1), Tensor("u8", (1, 2, 2, 2), 0.1)
+    filter = Tensor("i8", (2, 1, 1, 1), np.array(scales, np.float32), data=np.ones((2, 1, 1, 1), np.int8))
+    graph = Graph([Operator("CONV_2D", [x, filter, None], [y])], [x], [y], (False, False))
+    assert not has_unsigned_filters(graph)
+    assert can_be_unsigned(graph) == (scales == (0.1, 0.1))
+
+
+def test_an_operator_that_the_engine_has_for_signed_codes_only_rules_it_out() -> None:
+    x = Tensor("i8", (1, 2), 0.1)
+    assert not can_be_unsigned(Graph([Operator("GATHER", [x], [x])], [x], [x], (True, True)))
