@@ -312,5 +312,5 @@ GOOD = {"times": {"plan": 0.5}, "threads": 1, "disturbed": 1, "choice": ["here",
 def test_what_is_no_measurement_is_refused(data: Any) -> None:
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         parse_measurements(data)
-    choice = ("here", 0.5, 0.25, (("there", 0.75, None),))
+    choice = ("here", 0.5, 0.25, (("there", 0.75, None),), "")
     assert parse_measurements(GOOD) == ({"plan": 0.5}, 1, 1, choice)
