@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint mutants lock size bench wheel aarch64 clean
+.PHONY: demo test quick lint docs mutants lock size bench wheel aarch64 clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
@@ -31,6 +31,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# The site, in site/, which opens from the disk. It is fetched from nowhere and fetches nothing; a link that leads nowhere
+# fails it.
+docs: $(READY)
+	$(PIP) -e '.[docs]' --no-build-isolation
+	$(BIN)/mkdocs build --strict
+
 # Random changes of the source that tests should notice: NUMBER of them, drawn from SEED, in JOBS copies of the tree.
 mutants: $(READY)
 	$(PIP) -e '.[mutants]' --no-build-isolation
@@ -39,7 +45,7 @@ mutants: $(READY)
 # uv is needed here alone: it knows how to write one file for every Python and platform.
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet --upgrade uv
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra mutants --extra openvino \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra docs --extra mutants --extra openvino \
 		--no-annotate --no-emit-index-url --custom-compile-command "make lock" pyproject.toml -o constraints.txt
 
 size: $(READY)
@@ -58,7 +64,7 @@ aarch64: $(READY)
 	$(BIN)/python -m tools.aarch64
 
 clean:
-	rm -rf .venv .venv-* build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The stamp is written last, so that a set-up that was interrupted is done again. An environment is made anew when it is
 # another Python's or was left without pip.

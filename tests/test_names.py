@@ -15,7 +15,7 @@ from tools import size
 
 SRC, TESTS = size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"
 MODULES = sorted(path.relative_to(SRC) for path in SRC.rglob("*.py") if not path.stem.startswith("__"))
-WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "examples", "tools"}
+WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "docs", "examples", "tools"}
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
