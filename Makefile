@@ -35,7 +35,7 @@ lint: $(READY)
 # fails it.
 docs: $(READY)
 	$(PIP) -e '.[docs]' --no-build-isolation
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Random changes of the source that tests should notice: NUMBER of them, drawn from SEED, in JOBS copies of the tree.
 mutants: $(READY)

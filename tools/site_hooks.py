@@ -6,6 +6,8 @@ from typing import Any
 ROLE = re.compile(r":(?:meth|class|func|attr|data|mod):(?=<code>)")
 
 
-def on_page_content(html: str, **_: Any) -> str:
-    """The page without the roles that stand before names in docstrings."""
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """The page without the roles that stand before names in docstrings; an empty list of contents gives its room up."""
+    if not any(section.children for section in page.toc):
+        page.meta.setdefault("hide", ["toc"])
     return ROLE.sub("", html)

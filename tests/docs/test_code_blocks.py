@@ -152,16 +152,16 @@ def join_lines(text: str) -> Iterator[str]:
 
 
 def run_console(block: Block) -> None:
-    """Lines after `$ ` are commands. What is shown below one is in its output, in that order, but for numbers."""
+    """Lines after `$ ` are commands. What is shown below one is in its output, in that order, but for numbers; `…`
+    stands for anything."""
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
         output = [blur(line) for line in run_shell(command, block).splitlines()]
         rest = iter(output)
-        for line in filter(str.strip, shown.splitlines()):
+        for line in shown.splitlines():
             pattern = re.compile(re.escape(blur(line)).replace("…", ".*"))
-            assert any(pattern.fullmatch(each) for each in rest), f"{block.place}: {line!r} is not in\n" + "\n".join(
-                output
-            )
+            found = line.strip() in ("", "…") or any(pattern.fullmatch(each) for each in rest)
+            assert found, f"{block.place}: {line!r} is not in\n{chr(10).join(output)}"
 
 
 def blur(line: str) -> str:

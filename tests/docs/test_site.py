@@ -6,6 +6,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -71,8 +72,16 @@ def test_pages_are_there() -> None:
 
 
 def test_roles_of_docstrings_are_left_out() -> None:
+    page = SimpleNamespace(toc=[SimpleNamespace(children=["a section"])], meta={})
     html = "<p>see :meth:<code>finish</code> and the ratio 3:4</p>"
-    assert on_page_content(html) == "<p>see <code>finish</code> and the ratio 3:4</p>"
+    assert on_page_content(html, page) == "<p>see <code>finish</code> and the ratio 3:4</p>"
+    assert page.meta == {}
+
+
+def test_a_page_without_sections_has_no_list_of_them() -> None:
+    page = SimpleNamespace(toc=[SimpleNamespace(children=[])], meta={})
+    on_page_content("<p>text</p>", page)
+    assert page.meta == {"hide": ["toc"]}
 
 
 @pytest.mark.slow
