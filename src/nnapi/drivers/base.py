@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
@@ -49,6 +49,7 @@ __all__ = [
     "HostMemory",
     "Inference",
     "LoopTimeoutError",
+    "Measures",
     "Outcome",
     "Performance",
     "PrepareOptions",
@@ -300,6 +301,24 @@ class Forms(Protocol):
 
     def list_forms(self, model: Model) -> Sequence[str]:
         """The other forms of a model that the driver has taken whole, in words that say what is done instead."""
+        ...
+
+
+FindFigures = Callable[[], Mapping[str, Any] | None]
+"""Gives what :meth:`Measures.measure_figures` found, now or earlier on this machine; None where nothing may be
+measured."""
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """What a driver adds that decides by what its engine takes on the processor at hand."""
+
+    def measure_figures(self) -> Mapping[str, Any]:
+        """Whatever the driver goes by, as values that JSON can say, measured now."""
+        ...
+
+    def take_figures(self, find: FindFigures) -> None:
+        """Where to ask for them, when they are needed."""
         ...
 
 

@@ -13,15 +13,16 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, Self
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.drivers.base import Breakable, Caches, Driver
+from nnapi.drivers.base import Breakable, Caches, Driver, Measures
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
+from nnapi.runtime.costs.figures import find_figures
 from nnapi.runtime.executors.queue import Turnstile
 from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.trace import Layer
@@ -45,6 +46,8 @@ class Device:
         """Make the driver's extensions known; BadDataError for a description that no driver may give."""
         for extension in self.driver.info.extensions:
             EXTENSIONS.describe(self.name, extension)
+        if isinstance(self.driver, Measures):
+            self.driver.take_figures(partial(find_figures, self.driver))
 
     @property
     def name(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import (
@@ -13,6 +14,7 @@ from nnapi.drivers.base import (
     CacheEntry,
     Capabilities,
     DeviceInfo,
+    FindFigures,
     HostMemory,
     Prepared,
     PrepareOptions,
@@ -27,7 +29,10 @@ from nnapi.model.operand import Shape
 
 if TYPE_CHECKING:
     from nnapi.drivers.xnnpack.compile import Lowered
+    from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import Figures
 
+
+log = logging.getLogger("nnapi.ExecutionPlan")
 
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
@@ -43,6 +48,7 @@ class XnnpackDriver(HostMemory):
             "xnnpack-cpu", f"LiteRT {version('ai-edge-litert')}", DeviceTypeCode.DEVICE_ACCELERATOR, 8
         )
         self._threads = threads
+        self._kept_figures: FindFigures = lambda: None
         self._asked: tuple[weakref.ref[Model], Lowered] | None = None
         """The model that verdicts were asked for last, if taken whole: it is mostly the one to be prepared next, with
         the dimensions that were assumed."""
@@ -82,6 +88,29 @@ class XnnpackDriver(HostMemory):
         graph = (asked[1] if asked is not None and asked[0]() is model else lower_model(model)).graph
         return [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
 
+    def measure_figures(self) -> Mapping[str, Any]:
+        """What the engine takes for the operators that can take each other's places."""
+        from nnapi.drivers.xnnpack.figures import as_data, measure_figures
+
+        return as_data(measure_figures())
+
+    def take_figures(self, find: FindFigures) -> None:
+        self._kept_figures = find
+
+    def _find_figures(self) -> Figures:
+        """Those of this processor, or of a nominal one where nothing may be measured."""
+        from nnapi.drivers.xnnpack.figures import parse_figures
+        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL
+
+        kept = self._kept_figures()
+        if kept is None:
+            return NOMINAL
+        try:
+            return parse_figures(kept)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("the figures kept of %s are of no use: %r", self.info.name, error)
+            return NOMINAL
+
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed dimensions where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
@@ -115,7 +144,7 @@ class XnnpackDriver(HostMemory):
         del asked
         need_supported(result.verdicts)
         passes = UNSIGNED_PASSES if options.form == UNSIGNED else PASSES
-        found = compile_graph(model, result.graph, shapes, assumed, passes)
+        found = compile_graph(model, result.graph, shapes, assumed, passes, self._find_figures)
         give_back(find_large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))

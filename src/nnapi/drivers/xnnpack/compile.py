@@ -12,7 +12,8 @@ from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.fuse_mean import fuse_mean
 from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import count_macs
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Figures, count_macs, use_figures
+from nnapi.drivers.xnnpack.passes.signed_weights.real_numbers import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
 from nnapi.drivers.xnnpack.passes.unsigned_codes import make_unsigned
@@ -45,6 +46,7 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_operators,
     make_state_variables,
     sign_weights,
+    compute_in_float,
     move_width_to_depth,
     keep_ends_unsigned,
 )
@@ -64,11 +66,13 @@ def compile_graph(
     shapes: Sequence[Shape | None],
     assumed: Sequence[Shape | None],
     passes: Sequence[Pass] = PASSES,
+    find_figures: Callable[[], Figures] = lambda: NOMINAL,
 ) -> Compiled:
     """The graph that the model was lowered to, rewritten and serialised: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
-    for rewrite in passes:
-        graph = rewrite(graph)
+    with use_figures(find_figures):
+        for rewrite in passes:
+            graph = rewrite(graph)
     return Compiled(
         serialise(graph),
         graph.flipped,

@@ -96,10 +96,13 @@ class Conv:
 
     @property
     def unsigned_filter(self) -> Tensor | None:
-        """The filter if it is there, constant and unsigned."""
+        """The filter if it is there, constant and unsigned, for codes that are signed."""
         inputs = self.operator.inputs
         filter = inputs[1] if len(inputs) > 1 else None
-        return filter if filter is not None and filter.type == "u8" and filter.data is not None else None
+        if filter is None or filter.type != "u8" or filter.data is None:
+            return None
+        x = inputs[self.position]
+        return None if x is not None and x.type == "u8" else filter
 
     @property
     def is_depthwise(self) -> bool:

@@ -7,12 +7,12 @@ measured again by the next process.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from nnapi.runtime.costs.processor import name_processor
 from nnapi.runtime.costs.workload import Element, Kind, Work
 from nnapi.runtime.device import Device
 from nnapi.runtime.store.directories import RecordKind, default_directory
@@ -66,7 +66,7 @@ def _parse_figure(value: Any) -> float:
 
 def name_table(device: Device, threads: int) -> str:
     """What tells a table from others."""
-    return f"{device.name}, {device.version}, {_name_processor()}, threads: {threads}"
+    return f"{device.name}, {device.version}, {name_processor()}, threads: {threads}"
 
 
 class Costs:
@@ -99,15 +99,3 @@ def _open_costs(directory: str) -> Costs:
 def open_costs() -> Costs:
     """The costs that are kept in the present :func:`default_directory`."""
     return _open_costs(default_directory())
-
-
-@cache
-def _name_processor() -> str:
-    """The processor's name and how many of its cores this process may use."""
-    name = os.uname().machine
-    try:
-        with open("/proc/cpuinfo") as lines:
-            name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
-    except OSError:
-        pass
-    return f"{name} × {len(os.sched_getaffinity(0))}"

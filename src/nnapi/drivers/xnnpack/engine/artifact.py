@@ -13,7 +13,7 @@ from nnapi.drivers.base import CacheEntry
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Shape
 
-VERSION = 6
+VERSION = 7
 """Of entries: to be raised with every change of what graphs become."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""

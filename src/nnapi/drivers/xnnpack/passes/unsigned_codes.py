@@ -37,6 +37,8 @@ KINDS = frozenset(
     }
 )
 """What the engine computes on unsigned codes as on signed ones."""
+FEW = 2048
+"""Codes that are turned at once."""
 
 
 def has_unsigned_filters(graph: Graph) -> bool:
@@ -47,10 +49,11 @@ def has_unsigned_filters(graph: Graph) -> bool:
 def can_be_unsigned(graph: Graph) -> bool:
     """Whether every code can be an unsigned one, and is where it comes from and goes to."""
     ends = zip(graph.ends, graph.flipped, strict=False)
-    return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(_can_be_unsigned, graph.operators))
+    return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(is_possible, graph.operators))
 
 
-def _can_be_unsigned(operator: Operator) -> bool:
+def is_possible(operator: Operator) -> bool:
+    """Whether an operator can have unsigned codes."""
     codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
     return not codes or (operator.kind in KINDS and all(map(_has_one_scale, codes)))
 
@@ -61,19 +64,32 @@ def _has_one_scale(tensor: Tensor) -> bool:
 
 def make_unsigned(graph: Graph) -> Graph:
     """The same graph with unsigned codes."""
-    changed: dict[Tensor, Tensor] = {}
-
-    def change(tensor: Tensor) -> Tensor:
-        if tensor not in changed:
-            changed[tensor] = _make_unsigned(tensor)
-        return changed[tensor]
-
-    operators = [
-        operator.like([tensor and change(tensor) for tensor in operator.inputs], list(map(change, operator.outputs)))
-        for operator in graph.operators
-    ]
+    change = Change()
+    operators = list(map(change.rewrite, graph.operators))
     flipped = (False,) * len(graph.ends)
     return Graph(operators, list(map(change, graph.inputs)), list(map(change, graph.outputs)), flipped, graph.name)
+
+
+class Change(dict[Tensor, Tensor]):
+    """What becomes of tensors where codes are unsigned."""
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        if tensor not in self:
+            self[tensor] = _make_unsigned(tensor)
+        return self[tensor]
+
+    def rewrite(self, operator: Operator) -> Operator:
+        """The same operator on unsigned codes."""
+        return operator.like([tensor and self(tensor) for tensor in operator.inputs], list(map(self, operator.outputs)))
+
+
+def turn(source: Tensor, target: Tensor) -> list[Operator]:
+    """What turns signed codes into unsigned ones of the same numbers, or back: exact, and faster through float32, for
+    which the engine has kernels, than at once, but for a few."""
+    if source.size < FEW:
+        return [Operator("QUANTIZE", [source], [target])]
+    real = source.like(type="f32", scale=0.0, zero_point=0)
+    return [Operator("DEQUANTIZE", [source], [real]), Operator("QUANTIZE", [real], [target])]
 
 
 def _make_unsigned(tensor: Tensor) -> Tensor:

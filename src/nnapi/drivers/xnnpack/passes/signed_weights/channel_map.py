@@ -104,7 +104,7 @@ def _estimate_writing(operator: Operator, count: int, splits: Mapping[Operator, 
     if operator in splits and splits[operator].channels:
         seconds = estimate_ways(operator, splits[operator].channels)
         if min(seconds, key=lambda way: seconds[way]) == "float":
-            return cost_model.estimate_writing(operator, count, cost_model.FLOAT_MAC)
+            return cost_model.estimate_writing(operator, count, in_float=True)
     return cost_model.estimate_writing(operator, count)
 
 

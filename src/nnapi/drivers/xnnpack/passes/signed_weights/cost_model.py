@@ -1,40 +1,104 @@
 """What the ways of computing an exact sum of products cost, in seconds relative to a signed filter that just fits.
 
-The figures were measured on one core of a processor with byte dot products; only their proportions matter.
+What they are worked out from are the :class:`Figures` of the processor, which :mod:`.measure` finds out; those that
+stand here are of one core of a processor with byte dot products, for where nothing may be measured.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import NamedTuple
 
 from nnapi.drivers.xnnpack.operators import facts
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
-SLICED, JOINED = 2.6e-9, 2.1e-9
-"""For each pixel: slicing a channel off, every tensor that is joined."""
-MOVED = 8e-12
-"""For each byte that is joined."""
-MAC, FLOAT_MAC = 2e-12, 9.5e-12
-UNSIGNED_MAC = 1.3e-11
-"""Of a single row, with the filter as it is."""
+
+class Dense(NamedTuple):
+    """Seconds of a convolution for each number made: so much, so much for each place of the filter, for each MAC. The
+    channels of a ``tile`` are made at once, whether they are wanted or not."""
+
+    made: float
+    place: float
+    mac: float
+    tile: int = 16
+
+    def seconds(self, count: float, units: int, taps: int, depth: int) -> float:
+        """Seconds of so many pixels of so many channels."""
+        each = self.made + taps * (self.place + depth * self.mac)
+        return count * round_up(units, self.tile) * each
+
+
+class Depthwise(NamedTuple):
+    """Seconds of a depthwise filter for each pixel, and for each tile of its channels at each of its places."""
+
+    pixel: float
+    tile: float
+
+
+class Figures(NamedTuple):
+    """What the engine takes on a processor, in seconds. Without those of unsigned codes nothing is computed on them but
+    single rows."""
+
+    signed: Dense = Dense(7.9e-11, 0.0, 2e-12)
+    real: Dense = Dense(0.0, 0.0, 9.5e-12)
+    unsigned: Dense | None = None
+    signed_depthwise: Depthwise = Depthwise(1.6e-9, 3.9e-10)
+    real_depthwise: Depthwise = Depthwise(1.6e-9, 3.2e-10)
+    unsigned_depthwise: Depthwise | None = None
+    sliced: float = 2.6e-9
+    """For each pixel: slicing a channel off."""
+    joined: float = 2.1e-9
+    """For each pixel and tensor that is joined."""
+    moved: float = 8e-12
+    """For each byte that is joined."""
+    converted: float = 2e-11
+    """For each number: converting between codes and float32 that stay in a cache."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether they are of the processor at hand: nothing is ever measured without unsigned codes."""
+        return self.unsigned is not None
+
+
+NOMINAL = Figures()
+_current: ContextVar[Callable[[], Figures]] = ContextVar("nnapi.xnnpack.figures", default=lambda: NOMINAL)
+
+
+@contextmanager
+def use_figures(find: Callable[[], Figures]) -> Iterator[None]:
+    """Estimate by those figures inside the ``with`` block; they are found when first needed."""
+    token = _current.set(cache(find))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def figures() -> Figures:
+    """Those that are in use."""
+    return _current.get()()
+
+
+UNSIGNED_MAC = 6.5
+"""Of a single row with the filter as it is: times as long as that of a signed one that is in a cache."""
 FAR_FILTER = 500_000
 """Numbers of a filter that, doubled, comes from beyond the caches of a core, at half the speed."""
 TURNED = 3e-7
 """For turning the codes of a row into unsigned ones, or back."""
-DEPTHWISE_PIXEL, DEPTHWISE_TILE = 1.6e-9, 3.9e-10
-"""For each pixel of a depthwise filter, and for each tile of its channels at each of the filter's places."""
-NEAR_TILE, FAR_TILE = 3.2e-10, 3.7e-10
-"""The latter in float32, from the cache and from memory."""
+FAR = 1.15
+"""Times as long does a depthwise filter in float32 take on a tensor that comes from memory."""
+FAR_CONVERSION = 2
+"""Times as long does it take to convert between codes and float32 in memory."""
 UNALIGNED = 1.4
 """Times as long does a depthwise filter in float32 take whose pixels do not begin at multiples of a tile."""
-REQUANTISED = 7.9e-11
-"""For each number: rounding a sum to a code inside a convolution."""
-CONVERTED, CONVERTED_NEAR = 4.1e-11, 2e-11
-"""For each number: converting between codes and float32, in memory and in a tensor that stays in the cache."""
 CACHE, NEAREST_CACHE = 500_000, 48_000
 """Bytes of float32 tensors that are read back fast; of what one pixel of a depthwise filter touches."""
 TILE = 16
-"""Channels computed at a time."""
+"""Channels of depthwise filters computed at a time, and of signed ones at least."""
 STEP = 8
 """Input channels multiplied at a time."""
 FEWEST = 4
@@ -64,25 +128,27 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
     """A signed convolution altogether, with its own filter or with one of so many places and channels."""
     own_taps, own_depth = _count_taps(operator)
     out = operator.output
-    macs = (taps or own_taps) * round_up(depth or own_depth, STEP)
-    return pixels(out) * round_up(out.shape[-1], TILE) * (macs * MAC + REQUANTISED)
+    depth = round_up(depth or own_depth, STEP)
+    return figures().signed.seconds(pixels(out), out.shape[-1], taps or own_taps, depth)
 
 
 def estimate_slices(operator: Operator, copies: int) -> float:
     """Copies of that many channels sliced off and joined to the input."""
     x = operator.input(0)
-    return pixels(x) * (2 * JOINED + SLICED * copies) + x.size * MOVED + _estimate_depth(operator, copies)
+    each = 2 * figures().joined + figures().sliced * copies
+    return pixels(x) * each + x.size * figures().moved + _estimate_depth(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
     """The input joined to itself."""
     x = operator.input(0)
-    return pixels(x) * 2 * JOINED + 2 * x.size * MOVED + _estimate_depth(operator, x.shape[-1])
+    return pixels(x) * 2 * figures().joined + 2 * x.size * figures().moved + _estimate_depth(operator, x.shape[-1])
 
 
 def estimate_rejoining(operator: Operator, copies: int) -> float:
     """An input that is joined anyway with so many channels more."""
-    return pixels(operator.input(0)) * (JOINED + copies * MOVED) + _estimate_depth(operator, copies)
+    each = figures().joined + copies * figures().moved
+    return pixels(operator.input(0)) * each + _estimate_depth(operator, copies)
 
 
 def estimate_float(operator: Operator, copies: int = 0) -> float:
@@ -91,34 +157,54 @@ def estimate_float(operator: Operator, copies: int = 0) -> float:
     conversions = _estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size)
     if operator.kind == "DEPTHWISE_CONV_2D":
         depth = round_up(out.shape[-1] + copies, TILE)
-        more = _estimate_tiles(operator, depth, in_float=True) - _estimate_tiles(operator, out.shape[-1])
+        more = _estimate_real_tiles(operator, depth) - _estimate_tiles(operator, out.shape[-1])
         return more + conversions
     taps, depth = _count_taps(operator)
-    units = round_up(out.shape[-1] + copies, TILE)
-    each = taps * (depth * FLOAT_MAC - round_up(depth, STEP) * MAC) - REQUANTISED
-    return pixels(out) * units * each + conversions
+    count, units = pixels(out), out.shape[-1] + copies
+    more = figures().real.seconds(count, units, taps, depth)
+    return more - figures().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
 
 
 def estimate_unsigned(operator: Operator) -> float:
-    """With the filter as it is, between codes that are turned into unsigned ones and back; infinite where the engine
-    is far slower on such filters: if there are several pixels, or the filter stays in a cache."""
+    """With the filter as it is, between codes that are turned into unsigned ones and back; infinite for a single row
+    whose filter stays in a cache, and where nothing is known of the engine on unsigned codes."""
     out = operator.output
-    if out.size > out.shape[-1]:
-        return math.inf
     taps, depth = _count_taps(operator)
+    if out.size > out.shape[-1]:
+        turned = estimate_turning(operator.input(0)) + estimate_turning(out)
+        return estimate_unsigned_dense(operator) - estimate_dense(operator) + turned
     numbers = out.shape[-1] * taps * depth
     if numbers < FAR_FILTER:
         return math.inf
-    return numbers * UNSIGNED_MAC + 2 * TURNED - estimate_dense(operator)
+    return numbers * UNSIGNED_MAC * figures().signed.mac + 2 * TURNED - estimate_dense(operator)
+
+
+def estimate_turning(tensor: Tensor) -> float:
+    """Turning unsigned codes into signed ones, or back, through float32: the engine has no faster way."""
+    return 2 * _estimate_conversion(tensor.size)
+
+
+def estimate_unsigned_dense(operator: Operator) -> float:
+    """A convolution on unsigned codes altogether."""
+    unsigned, out = figures().unsigned, operator.output
+    if unsigned is None:
+        return math.inf
+    return unsigned.seconds(pixels(out), out.shape[-1], *_count_taps(operator))
+
+
+def estimate_unsigned_depthwise(operator: Operator) -> float:
+    """A depthwise filter on unsigned codes altogether."""
+    unsigned = figures().unsigned_depthwise
+    return _count_tiles(operator, operator.output.shape[-1], unsigned) if unsigned else math.inf
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
     """A depthwise filter in two parts, so many channels of it in float32, joined at the end."""
     x, out = operator.input(0), operator.output
     depth = out.shape[-1]
-    parts = _estimate_tiles(operator, depth - apart) + _estimate_tiles(operator, apart, in_float=True)
+    parts = _estimate_tiles(operator, depth - apart) + _estimate_real_tiles(operator, apart)
     conversions = _estimate_conversion(pixels(x) * apart) + _estimate_conversion(pixels(out) * apart)
-    joined = pixels(out) * 2 * JOINED + out.size * MOVED
+    joined = pixels(out) * 2 * figures().joined + out.size * figures().moved
     return parts - _estimate_tiles(operator, depth) + conversions + joined
 
 
@@ -130,8 +216,8 @@ def estimate_depthwise(operator: Operator) -> float:
 def estimate_pairs(operator: Operator, taps: int) -> float:
     """A convolution of few channels as a dense one of so many places that makes two pixels at once."""
     out = operator.output
-    macs = taps * round_up(operator.input(1).shape[-1], STEP)
-    return pixels(out) / 2 * round_up(2 * out.shape[-1], TILE) * (macs * MAC + REQUANTISED)
+    depth = round_up(operator.input(1).shape[-1], STEP)
+    return figures().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
 
 
 def estimate_reading(operator: Operator, copies: int) -> float:
@@ -139,29 +225,38 @@ def estimate_reading(operator: Operator, copies: int) -> float:
     return _estimate_depth(operator, copies)
 
 
-def estimate_writing(operator: Operator, copies: int, mac: float = MAC) -> float:
+def estimate_writing(operator: Operator, copies: int, in_float: bool = False) -> float:
     """Making copies of that many channels along with the output."""
     taps, depth = _count_taps(operator)
     out = operator.output
     if operator.kind == "DEPTHWISE_CONV_2D":
         return _estimate_tiles(operator, out.shape[-1] + copies) - _estimate_tiles(operator, out.shape[-1])
-    more = round_up(out.shape[-1] + copies, TILE) - round_up(out.shape[-1], TILE)
-    return pixels(out) * more * (taps * depth * mac + REQUANTISED)
+    dense = figures().real if in_float else figures().signed
+    count, units = pixels(out), out.shape[-1]
+    return dense.seconds(count, units + copies, taps, depth) - dense.seconds(count, units, taps, depth)
 
 
-def _estimate_tiles(operator: Operator, depth: int, in_float: bool = False) -> float:
-    """A depthwise filter for so many channels."""
+def _estimate_tiles(operator: Operator, depth: int) -> float:
+    """A signed depthwise filter for so many channels."""
+    return _count_tiles(operator, depth, figures().signed_depthwise)
+
+
+def _estimate_real_tiles(operator: Operator, depth: int) -> float:
+    """The same in float32."""
     taps, _ = _count_taps(operator)
-    tile, times = DEPTHWISE_TILE, 1.0
-    if in_float:
-        tile = NEAR_TILE if 4 * pixels(operator.input(0)) * depth <= CACHE else FAR_TILE
-        tile *= 2 if 8 * taps * depth > NEAREST_CACHE else 1
-        times = UNALIGNED if depth % TILE else 1.0
-    return times * pixels(operator.output) * (DEPTHWISE_PIXEL + taps * tile * -(-depth // TILE))
+    pixel, tile = figures().real_depthwise
+    tile *= 1 if 4 * pixels(operator.input(0)) * depth <= CACHE else FAR
+    tile *= 2 if 8 * taps * depth > NEAREST_CACHE else 1
+    return (UNALIGNED if depth % TILE else 1.0) * _count_tiles(operator, depth, Depthwise(pixel, tile))
+
+
+def _count_tiles(operator: Operator, depth: int, each: Depthwise) -> float:
+    taps, _ = _count_taps(operator)
+    return pixels(operator.output) * (each.pixel + taps * each.tile * -(-depth // TILE))
 
 
 def _estimate_conversion(numbers: int) -> float:
-    return numbers * (CONVERTED_NEAR if 4 * numbers <= CACHE else CONVERTED)
+    return numbers * figures().converted * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
 
 
 def _estimate_depth(operator: Operator, copies: int) -> float:
@@ -170,7 +265,8 @@ def _estimate_depth(operator: Operator, copies: int) -> float:
     if not steps:
         return 0.0
     out = operator.output
-    return pixels(out) * round_up(out.shape[-1], TILE) * taps * steps * MAC
+    signed = figures().signed
+    return pixels(out) * round_up(out.shape[-1], signed.tile) * taps * steps * signed.mac
 
 
 def _count_taps(operator: Operator) -> tuple[int, int]:

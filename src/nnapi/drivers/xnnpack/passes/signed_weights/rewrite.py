@@ -28,8 +28,10 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
     split,
 )
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights, find_dead_channels
+from nnapi.drivers.xnnpack.passes.signed_weights.front import keep_front_unsigned
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
+from nnapi.drivers.xnnpack.passes.unsigned_codes import turn
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 
@@ -38,7 +40,9 @@ def sign_weights(graph: Graph) -> Graph:
     """The same graph without unsigned filters, where these are slower."""
     if not any(Conv(operator).unsigned_filter for operator in graph.operators):
         return move_space_to_depth(graph)
-    dead, outliers = find_dead_channels(graph), Outliers()
+    outliers = Outliers()
+    graph = keep_front_unsigned(graph, outliers)
+    dead = find_dead_channels(graph)
     graph = clear_weights(graph, dead, outliers)
     graph = move_space_to_depth(graph)
     graph = split_depthwise(graph, outliers)
@@ -221,9 +225,9 @@ class _Rewriting:
         filter = self._write_copies(conv, self._read_once(conv.filter, conv.input))
         above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))
         inputs = [above, filter, self._write_copies(conv, conv.bias)]
-        self.operators.append(Operator("QUANTIZE", [x], [above]))
+        self.operators += turn(x, above)
         self.operators.append(conv.operator.like(inputs, [below]))
-        self.operators.append(Operator("QUANTIZE", [below], [y]))
+        self.operators += turn(below, y)
 
     def _dequantize(self, tensor: Tensor) -> Tensor:
         if tensor not in self._reals:

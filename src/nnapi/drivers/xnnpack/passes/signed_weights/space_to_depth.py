@@ -34,6 +34,12 @@ def move_space_to_depth(graph: Graph) -> Graph:
     return graph.with_operators([new for operator in graph.operators for new in replaced.get(operator, [operator])])
 
 
+def estimate_pairing(operator: Operator) -> float:
+    """How much faster an operator is, rewritten so; 0 where it cannot be or is not."""
+    pairs = _Pairs(Conv(operator)) if _is_suited(Conv(operator)) else None
+    return max(pairs.estimate_gain(), 0.0) if pairs and pairs.is_possible else 0.0
+
+
 def _find_borders(graph: Graph) -> dict[Tensor, Operator]:
     """By their outputs, the operators that put zeros around images for one reader."""
     pads = {operator.output: operator for operator in graph.operators if operator.kind == "PAD"}

@@ -1,0 +1,78 @@
+"""The front of a network left on unsigned codes, where the engine is faster on these there.
+
+Networks begin with wide images of few channels and grow deep later. Which kernels are better for the ones and which for
+the others depends on the processor: those that multiply whole tiles of a matrix need deep ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import estimate_alone
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, split
+from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import estimate_pairing
+from nnapi.drivers.xnnpack.passes.unsigned_codes import Change, is_possible, turn
+from nnapi.formats.tflite.graph import Graph, Operator
+
+
+def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
+    """The same graph with unsigned codes in its first operators: as many as are estimated to gain by it."""
+    if not cost_model.figures().is_measured:
+        return graph
+    count = _count_front(graph, outliers)
+    return _rewrite(graph, count) if count else graph
+
+
+def _count_front(graph: Graph, outliers: Outliers) -> int:
+    """How many operators the front should have; 0 where signed codes are faster from the beginning."""
+    last = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.inputs if tensor}
+    kept = {end for end, flipped in zip(graph.ends, graph.flipped, strict=False) if not flipped}
+    best, least, gained, crossing = 0, 0.0, 0.0, {}
+    for place, operator in enumerate(graph.operators):
+        codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
+        if not is_possible(operator) or not kept.isdisjoint(codes):
+            break
+        gained += _estimate_gain(operator, outliers)
+        crossing.update({tensor: last.get(tensor, place) for tensor in codes})
+        open = [tensor for tensor, end in crossing.items() if end > place and not tensor.is_constant]
+        seconds = sum(map(cost_model.estimate_turning, open)) - gained
+        if seconds < least:
+            best, least = place + 1, seconds
+    return best
+
+
+def _estimate_gain(operator: Operator, outliers: Outliers) -> float:
+    """How much faster an operator is on unsigned codes than on signed ones, in the best way that there is on these."""
+    conv = Conv(operator)
+    if conv.is_constant_depthwise and conv.input.type == "i8":
+        signed = cost_model.estimate_depthwise(operator)
+        more = cost_model.estimate_float(operator)
+        signed += more if outliers.find_slices(operator, 3) else min(more, 0.0)
+        return signed - cost_model.estimate_unsigned_depthwise(operator)
+    if not conv.is_constant_dense or conv.input.type != "i8":
+        return 0.0
+    filter = conv.unsigned_filter
+    channels: Sequence[int] = split(filter, outliers[filter]).channels if filter else []
+    signed = cost_model.estimate_dense(operator)
+    more = estimate_alone(operator, channels) if channels else min(cost_model.estimate_float(operator), 0.0)
+    signed += min(more, -estimate_pairing(operator))
+    return signed - cost_model.estimate_unsigned_dense(operator)
+
+
+def _rewrite(graph: Graph, count: int) -> Graph:
+    """The graph with so many operators on unsigned codes, and those turned that others read."""
+    change = Change()
+    front = [change.rewrite(operator) for operator in graph.operators[:count]]
+    rest = graph.operators[count:]
+    wanted = {tensor for operator in rest for tensor in operator.inputs}
+    inputs, outputs = ([change.get(tensor, tensor) for tensor in side] for side in (graph.inputs, graph.outputs))
+    crossing = [
+        (unsigned, tensor)
+        for tensor, unsigned in change.items()
+        if unsigned.type != tensor.type and tensor in wanted and not tensor.is_constant
+    ]
+    turned = [operator for pair in crossing for operator in turn(*pair)]
+    flipped = tuple(flip and end not in change for end, flip in zip(graph.ends, graph.flipped, strict=False))
+    return Graph([*front, *turned, *rest], inputs, outputs, flipped, graph.name)

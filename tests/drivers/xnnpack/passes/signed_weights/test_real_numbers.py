@@ -1,0 +1,52 @@
+"""Convolutions of codes computed in float32: where that is estimated to be much faster, and what becomes of them."""
+
+import numpy as np
+
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Figures, use_figures
+from nnapi.drivers.xnnpack.passes.signed_weights.real_numbers import compute_in_float
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+
+FLOAT = NOMINAL._replace(signed=Dense(1e-8, 0.0, 1e-10), unsigned=Dense(1e-8, 0.0, 1e-10))
+"""A processor that is slow on bytes."""
+
+
+def make_bias(count: int) -> Tensor:
+    return Tensor("i32", (count,), 0.05, data=np.full(count, 3, np.int32))
+
+
+def two_readers(type: str = "i8") -> Graph:
+    """Two convolutions of the same tensor."""
+    x = Tensor(type, (1, 8, 8, 2), 0.1, 7)
+    scales = np.array([0.5, 0.25, 0.125], np.float32)
+    numbers = np.array([[4, -8], [16, 0], [8, 8]], np.int8).reshape(3, 1, 1, 2)
+    filter = Tensor("i8", numbers.shape, scales, data=numbers)
+    ends = [Tensor(type, (1, 8, 8, 3), 0.2, 1) for _ in range(2)]
+    return Graph([Operator("CONV_2D", [x, filter, make_bias(3)], [end]) for end in ends], [x], ends)
+
+
+def rewritten(graph: Graph, figures: Figures = FLOAT) -> Graph:
+    with use_figures(lambda: figures):
+        return compute_in_float(graph)
+
+
+def test_an_input_is_converted_once_and_each_result_is_rounded() -> None:
+    graph = rewritten(two_readers())
+    assert [op.kind for op in graph.operators] == ["DEQUANTIZE", "CONV_2D", "QUANTIZE", "CONV_2D", "QUANTIZE"]
+    assert [(end.type, end.scale, end.zero_point) for end in graph.outputs] == [("i8", 0.2, 1)] * 2
+
+
+def test_filters_and_biases_are_the_numbers_behind_the_codes() -> None:
+    convolution = rewritten(two_readers()).operators[1]
+    assert convolution.input(1).value.reshape(3, 2).tolist() == [[2, -4], [4, 0], [1, 1]]
+    np.testing.assert_allclose(convolution.input(2).value, [0.15] * 3, rtol=1e-6)
+
+
+def test_it_has_to_be_worth_it() -> None:
+    alike = FLOAT._replace(real=FLOAT.signed._replace(made=0.9 * FLOAT.signed.made), converted=0.0)
+    for figures in (NOMINAL, FLOAT._replace(unsigned=None), alike._replace(signed=Dense(1e-8, 0.0, 0.0))):
+        assert [op.kind for op in rewritten(two_readers(), figures).operators] == ["CONV_2D", "CONV_2D"]
+
+
+def test_other_codes_stay() -> None:
+    graph = two_readers("u8")
+    assert rewritten(graph).operators == graph.operators
