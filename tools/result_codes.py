@@ -49,14 +49,14 @@ What calls return in C, and raise in Python. In C `nnapi_last_error()` says in w
 failed; in Python `str(error)` does, `error.code` is the code, and `error.where` the operation, where there is one.
 `NnapiError` catches all, `MissedDeadlineError` and `ResourceExhaustedError` two each.
 
-| code | `ANEURALNETWORKS_` | Python | means |
-| --- | --- | --- | --- |
+| code | `ANEURALNETWORKS_` | Python |
+| --- | --- | --- |
 """
 
 
 def page() -> str:
     """The page as it is committed."""
-    rows = [f"| {int(ResultCode.NO_ERROR)} | `NO_ERROR` | | success |\n"]
+    rows = [f"| {int(ResultCode.NO_ERROR)} | `NO_ERROR` | |\n"]
     sections = []
     for code in ResultCode:
         if code == ResultCode.NO_ERROR:
@@ -64,7 +64,7 @@ def page() -> str:
         error = error_for(code)
         meaning = first_line(error)
         link = f"[`{code.name}`](#{code.name.lower()})"
-        rows.append(f"| {int(code)} | {link} | `{error.__name__}` | {meaning} |\n")
+        rows.append(f"| {int(code)} | {link} | `{error.__name__}` |\n")
         sections.append(f"\n## {code.name}\n\n{meaning}\n\n{ADVICE[code]}\n")
     return HEAD + "".join(rows) + "".join(sections)
 

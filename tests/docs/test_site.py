@@ -78,6 +78,12 @@ def test_roles_of_docstrings_are_left_out() -> None:
     assert page.meta == {}
 
 
+def test_names_in_tables_may_break() -> None:
+    page = SimpleNamespace(toc=[], meta={})
+    html = '<td><a href="a.html#A_B"><code>A_B</code></a></td><p>A_B</p>'
+    assert on_page_content(html, page) == '<td><a href="a.html#A_B"><code>A_<wbr>B</code></a></td><p>A_B</p>'
+
+
 def test_a_page_without_sections_has_no_list_of_them() -> None:
     page = SimpleNamespace(toc=[SimpleNamespace(children=[])], meta={})
     on_page_content("<p>text</p>", page)
