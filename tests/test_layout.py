@@ -44,6 +44,7 @@ ALIASES = {
     "drivers.isolated": "drivers.wrappers",
     "drivers.null": "drivers.wrappers",
     "drivers.profiles": "drivers.wrappers",
+    "drivers.webgpu": "drivers.xnnpack",  # the same rules, for another engine of LiteRT
     "__main__": "cli",
 }
 

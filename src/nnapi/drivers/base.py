@@ -54,6 +54,7 @@ __all__ = [
     "Performance",
     "PrepareOptions",
     "Prepared",
+    "Probed",
     "Request",
     "Sessions",
     "Verdict",
@@ -319,6 +320,24 @@ class Measures(Protocol):
 
     def take_figures(self, find: FindFigures) -> None:
         """Where to ask for them, when they are needed."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """What an entry point is whose driver looks for hardware first, which takes long: the runtime keeps the answer."""
+
+    def identify(self) -> str:
+        """What the answer depends on, such as the versions and files of drivers. Cheap; raises where there is nothing
+        to be asked."""
+        ...
+
+    def ask(self) -> Any:
+        """The answer, which JSON can say; UnavailableDeviceError, with the reason, where nothing can be used."""
+        ...
+
+    def make(self, answer: Any) -> Driver:
+        """The driver for what was found."""
         ...
 
 

@@ -68,7 +68,7 @@ class Compilation(NotebookDisplay):
     def __init__(self, model: Model, devices: Sequence[Device] | None = None) -> None:
         need(model is not None, "model is None", UnexpectedNullError)
         self.is_explicit = devices is not None
-        candidates = all_devices() if devices is None else list(devices)
+        candidates = [each for each in all_devices() if not each.is_by_name] if devices is None else list(devices)
         need(candidates, "no devices are listed", BadDataError)
         need(all(device is not None for device in candidates), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)

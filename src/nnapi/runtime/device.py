@@ -25,6 +25,7 @@ from nnapi.model.model import Model
 from nnapi.runtime.costs.figures import find_figures
 from nnapi.runtime.executors.queue import Turnstile
 from nnapi.runtime.planning.verdicts import find_verdicts
+from nnapi.runtime.probing import make_drivers
 from nnapi.trace import Layer
 
 log = logging.getLogger("nnapi.Manager")
@@ -120,6 +121,11 @@ class Device:
         """Whether plans go by what is measured of it; by what it declares where it stands for a device elsewhere."""
         return bool(getattr(self.driver, "is_measured", True))
 
+    @property
+    def is_by_name(self) -> bool:
+        """Whether only those are given it who name it, and nobody whom the runtime chooses for."""
+        return bool(getattr(self.driver, "is_by_name", False))
+
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
@@ -173,7 +179,8 @@ def _apart(driver: Driver, entry: Entry) -> Driver:
 
     if service := os.environ.get("NNAPI_SERVICE"):
         return Isolated(driver.info.name, known=driver, service=service)
-    return Isolated(entry.value, device=driver.info.name, known=driver)
+    source = driver if getattr(driver, "travels", False) else entry.value
+    return Isolated(source, device=driver.info.name, known=driver, patience=getattr(driver, "patience", None))
 
 
 def _explain(name: str, error: Exception) -> Unavailable:
@@ -190,8 +197,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
             broken: list[Unavailable] = []
             for entry in sorted(filter(_is_enabled, entries(GROUP)), key=lambda entry: entry.name):
                 try:
-                    loaded = entry.load()
-                    made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
+                    made = make_drivers(entry.load())
                 except Exception as error:
                     broken.append(_explain(entry.name, error))
                     continue

@@ -84,6 +84,11 @@ class Isolated:
     """Whether what it does here is only to wait for another process."""
 
     @property
+    def is_by_name(self) -> bool:
+        """Whether only those are given it who name it."""
+        return bool(getattr(self._known, "is_by_name", False))
+
+    @property
     def info(self) -> DeviceInfo:
         return self._known.info if self._known is not None else self._need_greeting().info
 

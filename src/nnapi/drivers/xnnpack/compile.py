@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.lowering import find_omissible
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
-from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, lower_model
+from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.fuse_mean import fuse_mean
 from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
@@ -53,11 +52,6 @@ PASSES: tuple[Pass, ...] = (
 """What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
 UNSIGNED_PASSES: tuple[Pass, ...] = (fuse_mean, remove_dead_operators, make_unsigned)
 """The same for the form with unsigned codes."""
-
-
-def is_closed(model: Model) -> bool:
-    """Whether one graph is enough for every run."""
-    return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)
 
 
 def compile_graph(

@@ -30,13 +30,15 @@ class Lowered:
     verdicts: tuple[Verdict, ...]
 
 
-def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
+def lower_model(
+    model: Model, shapes: Sequence[Shape | None] | None = None, lowering: type[TfliteLowering] | None = None
+) -> Lowered:
     """Lower what can be lowered; every operation that cannot has its reason.
 
     ``shapes`` are those of the inputs where the model leaves some open, None for one that is omitted; by default
-    they are :func:`assume_shapes`.
+    they are :func:`assume_shapes`. ``lowering`` is another engine's, by default XNNPACK's.
     """
-    work = _Lowering(model, assume_shapes(model) if shapes is None else shapes)
+    work = (lowering or TfliteLowering)(model, assume_shapes(model) if shapes is None else shapes)
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each dimension that the model leaves open"
         work.open = frozenset(
@@ -53,7 +55,14 @@ def assume_shapes(model: Model) -> list[Shape | None]:
     return lowering.assume_shapes(model, find_omissible(model))
 
 
-class _Lowering(Lowering[Tensor, Context]):
+def is_closed(model: Model) -> bool:
+    """Whether one graph is enough for every run."""
+    return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)
+
+
+class TfliteLowering(Lowering[Tensor, Context]):
+    """To operators of TensorFlow Lite, as XNNPACK takes them; other engines of LiteRT derive theirs from it."""
+
     rules = RULES
     as_types = ("filter", "weights", "bias")
 
@@ -110,15 +119,19 @@ class _Lowering(Lowering[Tensor, Context]):
         if kept is not normal.results:
             results = [context.keep(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)]
         for operator in context.operators:
-            reason = find_violation(operator, self._sound)
-            if reason is not None:
-                raise Unsupported(reason)
+            self.check_operator(operator)
             for output in operator.outputs:
                 output.origin = call.number
         self.graph.operators += context.operators
         for index, result in zip(call.outputs, results, strict=True):
             result.name = self.model.operands[index].name or result.name
         return results
+
+    def check_operator(self, operator: Operator) -> None:
+        """Raise Unsupported where the engine must not be handed an operator."""
+        reason = find_violation(operator, self._sound)
+        if reason is not None:
+            raise Unsupported(reason)
 
     def _output(self, index: int) -> Tensor:
         inner = self.values[index]

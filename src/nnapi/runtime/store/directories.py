@@ -15,6 +15,7 @@ class RecordKind(StrEnum):
     MODELS = "models"
     EXCLUSIONS = "exclusions"
     PREPARED = "prepared"
+    PROBES = "probes"
 
 
 HOLDS = {
@@ -22,6 +23,7 @@ HOLDS = {
     RecordKind.PLANS: "which plans of models were measured to be fastest",
     RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
     RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
+    RecordKind.PROBES: "which hardware drivers found that takes long to ask",
     RecordKind.PREPARED: "what was prepared of models, mostly from files, where no cache was named",
 }
 

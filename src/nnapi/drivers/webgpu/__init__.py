@@ -1,0 +1,161 @@
+"""``webgpu``: the GPU, by the accelerator that LiteRT brings (ML Drift on WebGPU on Vulkan).
+
+Whether there is a GPU that it can use is found out in a process that ends again, which takes a second; so what comes
+before that is cheap, and the answer is kept for as long as the same LiteRT and the same Vulkan drivers are installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from glob import glob
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nnapi.drivers.base import Driver
+from nnapi.drivers.installed import version
+from nnapi.errors import UnavailableDeviceError, need
+
+SOFTWARE = "NNAPI_WEBGPU_SOFTWARE"
+ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
+LOADER = "libvulkan.so.1"
+PROBE = "nnapi.drivers.webgpu.probe"
+PATIENCE = 30.0
+"""Seconds that the accelerator may take to compute two numbers."""
+HARDWARE = ("/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/mali[0-9]*", "/dev/kgsl-3d0", "/dev/dxg")
+"""Files of which a GPU with a Vulkan driver has one."""
+LOADER_CACHE = "/etc/ld.so.cache"
+LOADER_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
+MANIFESTS = (
+    "/etc/vulkan/icd.d",
+    "/usr/share/vulkan/icd.d",
+    "/usr/local/share/vulkan/icd.d",
+    "/usr/local/etc/vulkan/icd.d",
+)
+"""Where Vulkan's drivers are listed, one file each."""
+CHOICES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES")
+"""Variables of Vulkan's loader that name such files instead."""
+SELECTED = re.compile(r"Selected adapter: (?P<name>.*?), arch=.*adapterType=(?P<type>[^\n]*)")
+"""What the accelerator says of the adapter that it uses."""
+
+
+class Search:
+    """The entry point: looks for an adapter, and makes its driver. Answers may be kept (:class:`base.Probed`)."""
+
+    def identify(self) -> str:
+        """What the answer depends on; UnavailableDeviceError where nothing needs to be asked."""
+        engine = version("ai-edge-litert")
+        library = find_accelerator()
+        need(
+            _wants_software() or any(map(glob, HARDWARE)),
+            f"there is no GPU with a driver: no {', '.join(HARDWARE)} ({SOFTWARE}=1 uses Vulkan on the CPU)",
+            UnavailableDeviceError,
+        )
+        files = [library, find_loader(), *find_manifests()]
+        devices = sorted(path for pattern in HARDWARE for path in glob(pattern))
+        return f"webgpu, LiteRT {engine}, {[_describe_file(file) for file in files]}, {devices}"
+
+    def ask(self) -> Any:
+        """The adapter's name and type, by a process that computes two numbers on it; UnavailableDeviceError with the
+        reason where there is none."""
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", PROBE], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
+            )
+        except subprocess.TimeoutExpired:
+            raise UnavailableDeviceError(f"the accelerator said nothing for {PATIENCE:g} s") from None
+        return read_answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def make(self, answer: Any) -> Driver:
+        """The driver for the adapter; UnavailableDeviceError for one that nobody wants."""
+        from nnapi.drivers.webgpu.driver import WebGpuDriver
+
+        name, kind = answer
+        is_software = "CPU" in kind or "software" in kind.lower()
+        need(
+            _wants_software() or not is_software,
+            f"the only adapter is {name}, which computes on the CPU ({SOFTWARE}=1 uses it all the same)",
+            UnavailableDeviceError,
+        )
+        return WebGpuDriver(name, is_software)
+
+    def __call__(self) -> Driver:
+        """The driver, without what is kept: for who looks for devices elsewhere than the runtime."""
+        self.identify()
+        return self.make(self.ask())
+
+
+search = Search()
+
+
+def read_answer(status: int, said: str, noise: str) -> tuple[str, str]:
+    """Name and type of the adapter, by how the process ended and what it wrote; UnavailableDeviceError where it found
+    none."""
+    lines = said.strip().splitlines()
+    if status or not lines or lines[-1] != "computed":
+        reason = lines[-1] if lines else f"the process that tried the accelerator ended with status {status}"
+        raise UnavailableDeviceError(f"no adapter that the accelerator can use: {reason}")
+    found = SELECTED.search(noise) or SELECTED.search(said)
+    if found is None:
+        raise UnavailableDeviceError("the accelerator does not say which adapter it uses")
+    return found["name"].strip(), found["type"].strip()
+
+
+def find_accelerator() -> str:
+    """The accelerator's library; UnavailableDeviceError where this LiteRT has none."""
+    spec = find_spec("ai_edge_litert")
+    folders = (spec.submodule_search_locations if spec is not None else None) or []
+    path = next((path for folder in folders if os.path.exists(path := os.path.join(folder, ACCELERATOR))), None)
+    if path is None:
+        raise UnavailableDeviceError(f"the installed LiteRT has no {ACCELERATOR}: its wheels have it from 2.3 on")
+    return path
+
+
+def find_loader() -> str:
+    """Vulkan's loader, found where the dynamic linker would; UnavailableDeviceError where there is none."""
+    folders = [
+        *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")),
+        *_list_cached_folders(),
+        *LOADER_FOLDERS,
+    ]
+    path = next((path for folder in folders if os.path.exists(path := os.path.join(folder, LOADER))), None)
+    if path is None:
+        raise UnavailableDeviceError(
+            f"no {LOADER} is installed (Debian: libvulkan1, and mesa-vulkan-drivers or NVIDIA's)"
+        )
+    return path
+
+
+def _list_cached_folders() -> Iterator[str]:
+    try:
+        content = Path(LOADER_CACHE).read_bytes()
+    except OSError:
+        return
+    for found in re.findall(rb"(/[^\0]*)/" + re.escape(LOADER.encode()) + rb"\0", content):
+        yield os.fsdecode(found)
+
+
+def find_manifests() -> list[str]:
+    """The files that list Vulkan's drivers; UnavailableDeviceError where there are none."""
+    named = [path for name in CHOICES for path in os.environ.get(name, "").split(":") if path]
+    users = os.path.join(os.path.expanduser("~"), ".local", "share", "vulkan", "icd.d")
+    found = named + [path for folder in (*MANIFESTS, users) for path in glob(os.path.join(folder, "*.json"))]
+    need(found, f"Vulkan has no drivers: {', '.join(MANIFESTS)} have no files", UnavailableDeviceError)
+    return sorted(found)
+
+
+def _describe_file(path: str) -> tuple[str, int, int]:
+    """A file as it is now: a driver that is installed anew has another size or time."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return path, 0, 0
+    return path, state.st_size, state.st_mtime_ns
+
+
+def _wants_software() -> bool:
+    return os.environ.get(SOFTWARE, "0") not in ("", "0")

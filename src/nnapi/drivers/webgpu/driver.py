@@ -1,0 +1,123 @@
+"""The device of the GPU. It is used in a process of its own, because the accelerator may end the one that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import (
+    CacheEntry,
+    Capabilities,
+    DeviceInfo,
+    HostMemory,
+    Outcome,
+    Performance,
+    Prepared,
+    PrepareOptions,
+    Request,
+    Verdict,
+)
+from nnapi.drivers.installed import version
+from nnapi.drivers.lowering import need_supported
+from nnapi.drivers.prepared import CLOSED, PreparedPerShapes, check_deadline
+from nnapi.drivers.webgpu.artifact import Compiled, pack, unpack
+from nnapi.errors import OpFailedError
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
+
+if TYPE_CHECKING:
+    from nnapi.drivers.xnnpack.lowering import Lowered
+
+GPU = Capabilities(
+    Performance(0.005, 0.02), relaxed=Performance(0.004, 0.02), launch_seconds=1e-4, seconds_per_byte=5e-10
+)
+"""What a GPU declares: much faster than the reference, once its inputs have got there."""
+SOFTWARE = Capabilities(
+    Performance(20.0, 20.0), relaxed=Performance(20.0, 20.0), launch_seconds=0.05, seconds_per_byte=1e-8
+)
+"""What Vulkan on the CPU declares: slower than the CPU's own device."""
+
+
+class WebGpuDriver(HostMemory):
+    """Takes what its lowering rules take. ``adapter`` is the GPU as Vulkan calls it."""
+
+    isolated = True
+    travels = True
+    """Its process is given this object, so that nobody looks for an adapter there again."""
+    patience: ClassVar[float] = 300.0
+    """Seconds that shaders may take to be compiled before the process counts as hanging."""
+
+    def __init__(self, adapter: str, is_software: bool = False) -> None:
+        engine = f"LiteRT {version('ai-edge-litert')}"
+        self.info = DeviceInfo("webgpu", f"{engine}, {adapter}", DeviceTypeCode.DEVICE_GPU, 8)
+        self.is_software = self.is_by_name = is_software
+        """Vulkan on the CPU is there for tests: nobody is given it who has not named it."""
+
+    def capabilities(self) -> Capabilities:
+        return SOFTWARE if self.is_software else GPU
+
+    def lower(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
+        """What becomes of a model for those shapes of its inputs, and the verdicts."""
+        from nnapi.drivers.webgpu.lowering import WebGpuLowering
+        from nnapi.drivers.xnnpack.lowering import lower_model
+
+        return lower_model(model, shapes, WebGpuLowering)
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return self.lower(model).verdicts
+
+    def prepare(self, model: Model, options: PrepareOptions) -> PreparedModel | OpenModel:
+        from nnapi.drivers.xnnpack.lowering import assume_shapes, is_closed
+
+        shapes = tuple(assume_shapes(model))
+        assumed = None if is_closed(model) else shapes
+        make = partial(self._prepare_for, model, assumed=assumed)
+        return make(shapes) if assumed is None else OpenModel(make, shapes)
+
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        """The file, that for the assumed dimensions where the model leaves some open."""
+        first = prepared.first if isinstance(prepared, OpenModel) else prepared
+        return pack(first.compiled) if isinstance(first, PreparedModel) else None
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedModel | OpenModel:
+        found = unpack(entry)
+        prepared = PreparedModel(found)
+        if found.assumed is None:
+            return prepared
+        return OpenModel(partial(self._prepare_for, model, assumed=found.assumed), found.assumed, prepared)
+
+    def _prepare_for(
+        self, model: Model, shapes: Sequence[Shape | None], assumed: tuple[Shape | None, ...] | None
+    ) -> PreparedModel:
+        from nnapi.drivers.webgpu.lowering import write_graph
+
+        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
+        found = self.lower(model, shapes)
+        need_supported(found.verdicts)
+        return PreparedModel(Compiled(write_graph(found.graph), found.graph.flipped, model.relaxed, assumed))
+
+
+class PreparedModel:
+    """A model on the accelerator, with the buffers of its inputs and outputs: runs wait for each other."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        from nnapi.drivers.webgpu.engine import Instance  # never before there is something to compute
+
+        self.compiled = compiled
+        self._instance: Instance | None = Instance(compiled.content, compiled.flipped, compiled.relaxed)
+
+    def execute(self, request: Request) -> Outcome:
+        check_deadline(request)
+        instance = self._instance
+        if instance is None:
+            raise OpFailedError(CLOSED)
+        return Outcome(instance.run(request.inputs))
+
+    def close(self) -> None:
+        self._instance = None
+
+
+class OpenModel(PreparedPerShapes[PreparedModel]):
+    """A model whose inputs have dimensions, or are omitted, as only a run decides: a file for each case."""

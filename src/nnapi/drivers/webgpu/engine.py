@@ -1,0 +1,119 @@
+"""LiteRT's compiled models on its WebGPU accelerator, which may end or hang the process: it belongs into its own.
+
+The accelerator takes one thread at a time: whatever is asked of it waits for its turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ai_edge_litert
+import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel, Environment, EnvironmentOptions, GpuOptions, Options
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+
+from nnapi.drivers.webgpu.quiet import Output, collect_output
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import Array, Shape
+
+FLIP = np.uint8(128)
+"""Turns unsigned codes into signed ones and back."""
+NOT_ACCELERATED = "the accelerator does not take the whole model"
+INVALID = "Validation error"
+
+_turn = threading.Lock()
+
+
+@cache
+def _environment() -> Environment:
+    """What all models of the process share: the device of the GPU, above all."""
+    return Environment.create(options=EnvironmentOptions(runtime_path=str(Path(ai_edge_litert.__file__).parent)))
+
+
+class End:
+    """An input or output of a model: a buffer that is made once, and its elements as the caller has them."""
+
+    def __init__(self, buffer: Any, dtype: np.dtype[Any], shape: Shape, is_flipped: bool) -> None:
+        self.buffer, self._dtype, self._shape, self._is_flipped = buffer, dtype, shape, is_flipped
+
+    def write(self, array: Array | None) -> None:
+        if array is None or array.shape != self._shape:
+            given = "omitted" if array is None else f"of shape {list(array.shape)}"
+            raise OpFailedError(f"an input is {given}, the model was prepared for {list(self._shape)}")
+        self.buffer.write((array ^ FLIP).view(np.int8) if self._is_flipped else array)
+
+    def zeros(self) -> Array:
+        """Something to write."""
+        return np.zeros(self._shape, np.uint8 if self._is_flipped else self._dtype)
+
+    def read(self) -> Array:
+        array: Array = self.buffer.read(int(np.prod(self._shape)), self._dtype).reshape(self._shape)
+        return array.view(np.uint8) ^ FLIP if self._is_flipped else array
+
+
+class Instance:
+    """A file compiled for the accelerator, and the buffers of its ends."""
+
+    def __init__(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
+        """``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's
+        signed; ``relaxed`` lets it compute in float16. What the engine ``said`` meanwhile is kept."""
+        said = Output()
+        with _turn:
+            try:
+                with collect_output(said):
+                    self._make(content, flipped, relaxed)
+            except (RuntimeError, ValueError) as error:
+                raise OpFailedError(explain(str(error), said.text)) from None
+        self.said = said.text
+        if (place := said.text.find(INVALID)) >= 0:  # it goes on all the same, and gives what lay in memory
+            raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[place:].splitlines()[0]}")
+
+    def _make(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
+        """Compile it, and run it once on zeros, which compiles the shaders."""
+        options = Options(HardwareAccelerator.GPU, gpu_options=GpuOptions(enforce_f32=not relaxed))
+        model = self._model = CompiledModel.from_buffer(content, environment=_environment(), options=options)
+        if not model.is_fully_accelerated():
+            raise OpFailedError(NOT_ACCELERATED)
+        self._buffers = model.create_input_buffers(0), model.create_output_buffers(0)
+        (key,) = signatures = model.get_signature_list()
+        details = {**model.get_input_tensor_details(key), **model.get_output_tensor_details(key)}
+        names = [*signatures[key]["inputs"], *signatures[key]["outputs"]]
+        ends = [
+            End(buffer, np.dtype(details[name]["dtype"]), tuple(details[name]["shape"]), flip)
+            for buffer, name, flip in zip([*self._buffers[0], *self._buffers[1]], names, flipped, strict=True)
+        ]
+        count = len(self._buffers[0])
+        self._inputs, self._outputs = ends[:count], ends[count:]
+        self._compute([end.zeros() for end in self._inputs])
+
+    def run(self, inputs: Sequence[Array | None]) -> list[Array]:
+        """Copy the inputs in, compute, and copy the outputs out."""
+        with _turn:
+            try:
+                return self._compute(inputs)
+            except (RuntimeError, ValueError) as error:
+                raise OpFailedError(f"the accelerator failed: {error}") from None
+
+    def _compute(self, inputs: Sequence[Array | None]) -> list[Array]:
+        for end, array in zip(self._inputs, inputs, strict=True):
+            end.write(array)
+        self._model.run_by_index(0, *self._buffers)
+        return [end.read() for end in self._outputs]
+
+
+def explain(failure: str, said: str) -> str:
+    """Why a model was refused, in a message: by what the engine raised, and wrote beside it."""
+    lines = [line.strip() for line in said.splitlines()]
+    for number, line in enumerate(lines):
+        if "not supported by GPU delegate" in line:
+            reasons = lines[number + 1 :]
+            end = next(
+                (i for i, reason in enumerate(reasons) if not reason or "will run on the" in reason), len(reasons)
+            )
+            return f"{NOT_ACCELERATED}: {'; '.join(reasons[:end])}"
+    errors = [line.partition("] ")[2] for line in lines if line.startswith("ERROR: [") and "] " in line]
+    return f"the accelerator refuses the model: {errors[-1] if errors else failure.splitlines()[-1].lstrip('└ ')}"

@@ -1,0 +1,123 @@
+"""What is known of the accelerator: the forms of operators that it was seen to compute within NNAPI's tolerances.
+
+A form is an operator's kind, the types and ranks of its tensors, which of them are constant, and what else was seen to
+make a difference. ``proven_forms.txt`` has one a line; ``python -m tools.webgpu_forms`` makes it from the conformance
+examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from nnapi.formats.tflite.graph import Operator, Tensor
+
+PAIRWISE = frozenset(
+    [
+        "ADD",
+        "DIV",
+        "EQUAL",
+        "FLOOR_DIV",
+        "FLOOR_MOD",
+        "GREATER",
+        "GREATER_EQUAL",
+        "LESS",
+        "LESS_EQUAL",
+        "LOGICAL_AND",
+        "LOGICAL_OR",
+        "MAXIMUM",
+        "MINIMUM",
+        "MUL",
+        "NOT_EQUAL",
+        "POW",
+        "PRELU",
+        "SELECT",
+        "SELECT_V2",
+        "SQUARED_DIFFERENCE",
+        "SUB",
+    ]
+)
+ALONG = {"CONCATENATION": None, "GATHER": None, "PACK": None, "SPLIT": 0}
+"""Operators with an axis: where it is among the inputs, None for an option."""
+OVER = frozenset(
+    [
+        "MEAN",
+        "SUM",
+        "REDUCE_MAX",
+        "REDUCE_MIN",
+        "REDUCE_PROD",
+        "REDUCE_ANY",
+        "REDUCE_ALL",
+        "REVERSE_V2",
+        "ARG_MAX",
+        "ARG_MIN",
+    ]
+)
+"""Operators whose second input is axes."""
+
+
+@cache
+def proven_forms() -> frozenset[str]:
+    """The forms that are taken."""
+    lines = Path(__file__).with_name("proven_forms.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def describe_form(operator: Operator) -> str:
+    """The form of an operator as a line."""
+    ends = [" ".join(_describe_tensors(tensors)) for tensors in (operator.inputs, operator.outputs)]
+    return " ".join([operator.kind, *filter(None, [ends[0], ">", ends[1]]), *_list_traits(operator)])
+
+
+def _describe_tensors(tensors: list[Tensor | None] | list[Tensor]) -> Iterator[str]:
+    """Each tensor; those alike beside each other once, however many there are."""
+    words = (
+        "none" if tensor is None else f"{tensor.type}[{len(tensor.shape)}]{'c' if tensor.is_constant else ''}"
+        for tensor in tensors
+    )
+    yield from (word for word, _ in groupby(words))
+
+
+def _list_traits(operator: Operator) -> Iterator[str]:
+    kind, out = operator.kind, operator.output
+    inputs = [tensor for tensor in operator.inputs if tensor is not None]
+    if kind in PAIRWISE:
+        yield from sorted({word for tensor in inputs if (word := _describe_spread(tensor, out))})
+    if kind in ("MAXIMUM", "MINIMUM") and any(not tensor.same_codes(out) for tensor in inputs):
+        yield "rescaled"
+    if kind == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:
+        yield "grouped"
+    if kind == "CAST" and any(tensor.is_quantized for tensor in (*inputs, out)):
+        yield "quantised"
+    if kind == "SOFTMAX" and operator.options.get("beta", 1.0) != 1.0:
+        yield "beta"
+    if kind in ("PAD", "PADV2"):
+        yield from (f"at{axis}" for axis, pair in enumerate(inputs[1].value) if any(pair))
+    if kind == "STRIDED_SLICE" and (inputs[3].value < 0).any():
+        yield "reversed"
+    if kind == "TRANSPOSE":
+        yield "order" + "".join(map(str, inputs[1].value.reshape(-1)))
+    if kind in ("SLICE", "STRIDED_SLICE") and inputs[0].shape[0] != out.shape[0] and len(out.shape) > 1:
+        yield "at0"
+    if kind in ALONG or kind in OVER:
+        yield from (f"at{axis}" for axis in _list_axes(operator))
+
+
+def _describe_spread(tensor: Tensor, out: Tensor) -> str:
+    """How a tensor is spread over a result; nothing where it has the same dimensions, or one element."""
+    if tensor.size == 1 or tensor.shape == out.shape:
+        return ""
+    return "channels" if tensor.shape[-1] == tensor.size == out.shape[-1] else "spread"
+
+
+def _list_axes(operator: Operator) -> list[int]:
+    """The axes that an operator works along, from the first on; none where they are computed."""
+    kind = operator.kind
+    rank = len(operator.input(kind == "SPLIT").shape) + (kind == "PACK")
+    place = 1 if kind in OVER else ALONG[kind]
+    given = operator.options.get("axis", 0) if place is None else operator.input(place).data
+    return [] if given is None else sorted({int(axis) % max(rank, 1) for axis in np.reshape(given, -1)})

@@ -1,0 +1,108 @@
+"""From a model to operators that the accelerator is known to compute right, and the file it is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.drivers.lowering import Unsupported
+from nnapi.drivers.webgpu.forms import describe_form, proven_forms
+from nnapi.drivers.webgpu.rules import RULES
+from nnapi.drivers.xnnpack.context import flip_codes
+from nnapi.drivers.xnnpack.lowering import TfliteLowering
+from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.named_tensors import write_named_tensors
+from nnapi.formats.tflite.writer import serialise
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
+
+PADS = ("PAD", "PADV2")
+POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+
+
+class WebGpuLowering(TfliteLowering):
+    """As for XNNPACK, by most of its rules; what the accelerator is not known to compute is refused."""
+
+    rules = RULES
+
+    def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
+        super().__init__(model, shapes)
+        self._padded: set[Tensor] = set()
+
+    def is_proven(self, form: str) -> bool:
+        """Whether the accelerator is known to compute such operators right."""
+        return form in proven_forms()
+
+    def check_operator(self, operator: Operator) -> None:
+        super().check_operator(operator)
+        if _is_padded(operator, self._padded):
+            self._padded.add(operator.output)
+        elif operator.kind in POOLS and operator.inputs[0] in self._padded and operator.output.type != "f32":
+            raise Unsupported(f"the accelerator takes PAD before {operator.kind} for padding that does not count")
+        form = describe_form(sign_filter(operator))
+        if not self.is_proven(form):
+            raise Unsupported(f"the accelerator is not known to compute {form}")
+
+
+def write_graph(graph: Graph) -> bytes:
+    """The graph as the file that the accelerator is handed.
+
+    None of the passes for XNNPACK is applied. Its ends have names, by which the accelerator tells them from each other,
+    and none is the other end as well.
+    """
+    graph = part_padding(remove_dead_operators(_part_ends(graph)))
+    graph = graph.with_operators([sign_filter(operator) for operator in graph.operators])
+    for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
+        for number, tensor in enumerate(tensors):
+            tensor.name = f"{letter}{number}"
+    return serialise(graph, write_named_tensors)
+
+
+def part_padding(graph: Graph) -> Graph:
+    """The graph with a multiplication by one between PAD and pooling, which the accelerator joins otherwise: as if the
+    padding were the pooling's own, whose windows leave it out."""
+    operators: list[Operator] = []
+    padded: set[Tensor] = set()
+    for operator in graph.operators:
+        if _is_padded(operator, padded):
+            padded.add(operator.output)
+        elif operator.kind in POOLS and operator.inputs[0] in padded:
+            source = operator.input(0)
+            product = source.like()
+            operators.append(Operator("MUL", [source, constant([1], "f32")], [product], {"activation": 0}))
+            operator = operator.like([product])
+        operators.append(operator)
+    return graph.with_operators(operators)
+
+
+def _is_padded(operator: Operator, padded: set[Tensor]) -> bool:
+    """Whether the accelerator takes the result for something padded."""
+    return operator.kind in PADS or (operator.kind == "RESHAPE" and operator.inputs[0] in padded)
+
+
+def sign_filter(operator: Operator) -> Operator:
+    """The operator with signed codes for unsigned ones that are constant: the accelerator takes any zero point."""
+    if not any(tensor is not None and tensor.type == "u8" for tensor in operator.inputs):
+        return operator
+    return operator.like([_sign(tensor) for tensor in operator.inputs])
+
+
+def _sign(tensor: Tensor | None) -> Tensor | None:
+    if tensor is None or tensor.type != "u8" or tensor.data is None:
+        return tensor
+    return tensor.like(type="i8", zero_point=tensor.zero_point - 128, data=flip_codes(tensor.data))
+
+
+def _part_ends(graph: Graph) -> Graph:
+    """The graph with a tensor of its own for each output, which is no input and no constant."""
+    taken = set(graph.inputs)
+    outputs, copies = [], []
+    for tensor in graph.outputs:
+        if tensor in taken or tensor.is_constant:
+            source, tensor = tensor, tensor.like()
+            copies.append(Operator("RESHAPE", [source, constant(np.array(tensor.shape))], [tensor]))
+        taken.add(tensor)
+        outputs.append(tensor)
+    return Graph([*graph.operators, *copies], graph.inputs, outputs, graph.flipped, graph.name)

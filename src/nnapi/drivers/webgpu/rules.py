@@ -1,0 +1,56 @@
+"""The lowering rules: XNNPACK's, but for what those rules do because of XNNPACK."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.lowering import Rules, require
+from nnapi.drivers.xnnpack import rules as xnnpack
+from nnapi.drivers.xnnpack.context import Context
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.model.operand import Array
+from nnapi.ops.shapes import axis_of
+
+RULES = Rules(xnnpack.RULES)
+lower = RULES.lower
+IMAGE = 4
+"""The rank that the accelerator pads."""
+
+
+@lower(Op.FLOOR, Op.LOG, Op.RSQRT, Op.SIN, Op.SQRT)
+def function(context: Context, input: Tensor) -> Tensor:
+    """By the operator of that name: XNNPACK's own are not right for all numbers."""
+    require(input.type != "i8", f"{context.operation_name} of codes may be infinite, which cannot be quantised")
+    return context.emit(context.operation_name, [input], context.result())
+
+
+@lower(Op.LOGISTIC)
+def logistic(context: Context, input: Tensor) -> Tensor:
+    return context.emit("LOGISTIC", [input], context.result())
+
+
+@lower(Op.SOFTMAX)
+def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
+    """The accelerator has it for the last of several axes, and without beta."""
+    x, rank = context.real(input), len(input.shape)
+    require(axis_of(axis, rank) == rank - 1, f"axis is {axis}, the accelerator computes along the last one")
+    if beta != 1:
+        last = constant([rank - 1])
+        largest = context.emit("REDUCE_MAX", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=1)
+        below = context.emit("SUB", [x, largest], x.like(), activation=0)  # as the product may be infinite
+        x = context.emit("MUL", [below, context.fill(x, beta)], x.like(), activation=0)
+    x = context.reshape(x, (1,) * (2 - rank) + x.shape)
+    return context.store(context.reshape(context.emit("SOFTMAX", [x], x.like(), beta=1.0), input.shape))
+
+
+@lower(Op.PAD)
+def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
+    """As an image: of other ranks the accelerator pads the wrong axes."""
+    out, missing = context.result(), IMAGE - len(input.shape)
+    if missing <= 0:
+        return context.emit("PAD", [input, constant(paddings)], out)
+    image = context.reshape(input, (1,) * missing + input.shape)
+    around = np.concatenate([np.zeros((missing, 2), np.int32), paddings])
+    padded = context.emit("PAD", [image, constant(around)], out.like(shape=(1,) * missing + out.shape))
+    return context.emit("RESHAPE", [padded, constant(out.shape)], out)

@@ -1,0 +1,68 @@
+"""Forms of operators: what makes a difference to the accelerator, and the table of those that it computes right."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnapi.drivers.webgpu.forms as forms
+from nnapi.drivers.webgpu.forms import describe_form, proven_forms
+from nnapi.formats.tflite.graph import Operator, Tensor, constant
+
+
+def real(*shape: int, data: bool = False) -> Tensor:
+    return Tensor("f32", shape, data=np.ones(shape, np.float32) if data else None)
+
+
+IMAGE, OTHER = real(1, 4, 4, 3), real(2, 4, 4, 3)
+
+
+CODES = IMAGE.like(type="i8", scale=1.0)
+FILTER, AXES = real(2, 1, 1, 1, data=True), constant([1, -2])
+SPATIAL = constant([[0, 0], [1, 0], [0, 0], [0, 2]])
+CASES = {
+    "ADD f32[4] > f32[4]": Operator("ADD", [IMAGE, IMAGE], [IMAGE]),
+    "ADD f32[4] f32[1]c > f32[4] channels": Operator("ADD", [IMAGE, real(3, data=True)], [IMAGE]),
+    "ADD f32[4] f32[1]c > f32[4]": Operator("ADD", [IMAGE, real(1, data=True)], [IMAGE]),
+    "ADD f32[4] f32[2]c > f32[4] spread": Operator("ADD", [IMAGE, real(4, 1, data=True)], [IMAGE]),
+    "CONCATENATION f32[4] > f32[4] at3": Operator("CONCATENATION", [IMAGE] * 3, [IMAGE], {"axis": -1}),
+    "CONV_2D f32[4] f32[4]c none > f32[4] grouped": Operator("CONV_2D", [IMAGE, FILTER, None], [IMAGE]),
+    "SOFTMAX f32[4] > f32[4] beta": Operator("SOFTMAX", [IMAGE], [IMAGE], {"beta": 2.0}),
+    "SPLIT i32[0]c f32[4] > f32[4] at3": Operator("SPLIT", [constant(3), IMAGE], [IMAGE, IMAGE]),
+    "MEAN f32[4] i32[1]c > f32[4] at1 at2": Operator("MEAN", [IMAGE, AXES], [IMAGE]),
+    "PAD f32[4] i32[2]c > f32[4] at1 at3": Operator("PAD", [IMAGE, SPATIAL], [IMAGE]),
+    "SLICE f32[4] i32[1]c > f32[4] at0": Operator("SLICE", [OTHER, constant([0] * 4), constant(IMAGE.shape)], [IMAGE]),
+    "TRANSPOSE f32[4] i32[1]c > f32[4] order0312": Operator("TRANSPOSE", [IMAGE, constant([0, 3, 1, 2])], [IMAGE]),
+    "MAXIMUM i8[4] > i8[4] rescaled": Operator("MAXIMUM", [CODES, CODES.like(scale=2.0)], [CODES]),
+    "CAST i8[4] > f32[4] quantised": Operator("CAST", [CODES], [IMAGE]),
+}
+
+
+@pytest.mark.parametrize("form", CASES)
+def test_a_form_says_what_makes_a_difference(form: str) -> None:
+    assert describe_form(CASES[form]) == form
+
+
+def test_what_networks_are_made_of_is_proven() -> None:
+    assert {
+        "ADD f32[4] > f32[4]",
+        "AVERAGE_POOL_2D f32[4] > f32[4]",
+        "CONV_2D f32[4] f32[4]c f32[1]c > f32[4]",
+        "CONV_2D i8[4] i8[4]c i32[1]c > i8[4]",
+        "DEPTHWISE_CONV_2D i8[4] i8[4]c i32[1]c > i8[4]",
+        "FULLY_CONNECTED i8[2] i8[2]c i32[1]c > i8[2]",
+        "SOFTMAX f32[2] > f32[2]",
+    } <= proven_forms()
+
+
+def test_what_was_seen_to_be_wrong_is_not() -> None:
+    found = proven_forms()
+    assert not [form for form in found if "grouped" in form or "quantised" in form or form.startswith("TOPK_V2 f32[2]")]
+    assert not [form for form in found if form.startswith("PAD") and form.endswith("at0 at1 at2 at3")]
+
+
+def test_the_table_is_in_order_and_says_where_it_is_from() -> None:
+    head, *lines = Path(forms.__file__).with_name("proven_forms.txt").read_text().splitlines()
+    assert head.startswith("# Made by python -m tools.webgpu_forms on LiteRT ")
+    assert lines == sorted(set(lines))
+    assert len(lines) > 100

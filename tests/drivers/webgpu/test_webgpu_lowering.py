@@ -1,0 +1,112 @@
+"""The graph that the accelerator is handed: without XNNPACK's rewrites, and only in forms that are proven."""
+
+import numpy as np
+import pytest
+
+import nnapi.drivers.webgpu.lowering as lowering
+from nnapi import Builder, Model, tensor
+from nnapi.drivers.webgpu.lowering import WebGpuLowering, part_padding, sign_filter, write_graph
+from nnapi.drivers.webgpu.rules import RULES
+from nnapi.drivers.xnnpack.context import RULES as XNNPACK
+from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.importers.tflite.reader import File
+from nnapi.model.operation import REGISTRY
+
+
+class Unchecked(WebGpuLowering):
+    def is_proven(self, form: str) -> bool:
+        return True
+
+
+def lower(model: Model, kind: type[WebGpuLowering] = Unchecked) -> Lowered:
+    return lower_model(model, None, kind)
+
+
+def kinds(model: Model) -> list[str]:
+    return [operator.kind for operator in lower(model).graph.operators]
+
+
+def model_of(name: str, *shape: int, **arguments: object) -> Model:
+    net = Builder(name)
+    net.output(getattr(net, name)(net.input(tensor("float32", shape)), **arguments))
+    return net.finish()
+
+
+def test_every_operation_that_xnnpack_has_a_rule_for_has_one() -> None:
+    assert RULES.keys() == XNNPACK.keys()
+    own = {REGISTRY[code].name for code in RULES if RULES[code] is not XNNPACK[code]}
+    assert own == {"FLOOR", "LOG", "LOGISTIC", "PAD", "RSQRT", "SIN", "SOFTMAX", "SQRT"}
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log", "rsqrt", "sin", "floor", "logistic"])
+def test_functions_are_operators_without_what_xnnpack_needs_around_them(name: str) -> None:
+    assert kinds(model_of(name, 2, 3)) == [name.upper()]
+
+
+def test_beta_is_multiplied_before_the_largest_is_taken_off() -> None:
+    assert kinds(model_of("softmax", 2, 3, beta=1.0)) == ["SOFTMAX"]
+    assert kinds(model_of("softmax", 2, 3, beta=2.0)) == ["REDUCE_MAX", "SUB", "MUL", "SOFTMAX"]
+
+
+def test_a_row_is_padded_as_an_image() -> None:
+    graph = lower(model_of("pad", 3, paddings=np.array([[1, 2]], np.int32))).graph
+    reshaped, padded, back = graph.operators
+    assert [operator.kind for operator in graph.operators] == ["RESHAPE", "PAD", "RESHAPE"]
+    assert (reshaped.output.shape, padded.output.shape, back.output.shape) == ((1, 1, 1, 3), (1, 1, 1, 6), (6,))
+    assert padded.input(1).value.tolist() == [[0, 0], [0, 0], [0, 0], [1, 2]]
+
+
+def test_a_form_that_is_not_proven_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("sqrt", 2, 3)
+    monkeypatch.setattr(lowering, "proven_forms", lambda: {"SQRT f32[2] > f32[2]"})
+    assert [verdict.supported for verdict in lower(model, WebGpuLowering).verdicts] == [True]
+    monkeypatch.setattr(lowering, "proven_forms", lambda: {"SQRT f32[3] > f32[3]"})
+    (verdict,) = lower(model, WebGpuLowering).verdicts
+    assert verdict.reason == "SQRT (#0): the accelerator is not known to compute SQRT f32[2] > f32[2]"
+
+
+def test_unsigned_filters_are_signed_and_nothing_else_changes() -> None:
+    image, bias = Tensor("i8", (1, 2, 2, 1), 0.5), constant([0])
+    filter = Tensor("u8", (1, 1, 1, 1), 0.5, 3, data=np.array([[[[200]]]], np.uint8))
+    operator = Operator("CONV_2D", [image, filter, bias], [image.like()], {"stride_w": 1})
+    signed = sign_filter(operator)
+    assert signed.inputs[0] is image
+    assert signed.inputs[2] is bias
+    assert signed.options == operator.options
+    found = signed.input(1)
+    assert (found.type, found.zero_point, found.value.item(), found.scale) == ("i8", -125, 72, 0.5)
+    assert sign_filter(signed) is signed
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_padding_is_kept_apart_from_pooling(between: bool) -> None:
+    x, padded, result = Tensor("f32", (1, 2, 2, 1)), Tensor("f32", (1, 4, 4, 1)), Tensor("f32", (1, 2, 2, 1))
+    pad = Operator("PAD", [x, constant([[0, 0], [1, 1], [1, 1], [0, 0]])], [padded])
+    again = padded.like()
+    reshape = [Operator("RESHAPE", [padded, constant(again.shape)], [again])] if between else []
+    pool = Operator("AVERAGE_POOL_2D", [again if between else padded], [result])
+    found = part_padding(Graph([pad, *reshape, pool], [x], [result])).operators
+    assert [operator.kind for operator in found] == ["PAD", *(["RESHAPE"] if between else []), "MUL", "AVERAGE_POOL_2D"]
+    assert found[-2].input(1).value.tolist() == [1.0]
+    assert found[-1].inputs == found[-2].outputs
+    assert found[-1].outputs == [result]
+
+
+def test_codes_that_are_padded_are_not_pooled() -> None:
+    net = Builder("codes")
+    x = net.input(tensor("quant8_asymm", (1, 2, 2, 1), 0.5, 3))
+    padded = net.pad(x, paddings=np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+    net.output(net.max_pool_2d(padded, 0, 0, 0, 0, 2, 2, 2, 2, 0))
+    first, second = lower(net.finish()).verdicts
+    assert first.supported
+    assert second.reason.endswith("the accelerator takes PAD before MAX_POOL_2D for padding that does not count")
+
+
+def test_ends_have_names_and_none_is_another() -> None:
+    x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
+    graph = Graph([Operator("ADD", [x, x], [y], {"activation": 0})], [x], [y, x, y], (False,) * 4)
+    file = File(memoryview(write_graph(graph))).subgraph(0)
+    assert [file.tensors[place].name for place in file.inputs] == ["i0"]
+    assert [file.tensors[place].name for place in file.outputs] == ["o0", "o1", "o2"]
+    assert len({*file.inputs, *file.outputs}) == 4
