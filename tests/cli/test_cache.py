@@ -104,24 +104,33 @@ def default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_an_argument_everything_is_listed_that_is_kept_by_default(default: Path) -> None:
     assert said() == said("list")
-    place, head, costs, plans, exclusions, models, prepared, compilation, total = said().splitlines()
+    place, head, costs, plans, exclusions, models, probes, prepared, compilation, total = said().splitlines()
     assert place == str(default)
     assert head.split() == ["used", "size", "holds", "model", "device", "version", "file"]
     assert costs.split()[4:6] == ["costs", "(damaged)"]
     assert plans.split()[4:8] == ["plans", "model-1", "device-1", "2"]
     assert models.split()[4:8] == ["models", "model-2", "device-2", "2"]
     assert exclusions.split()[4:8] == ["exclusions", "model-3", "device-3", "2"]
+    assert probes.split()[4:8] == ["probes", "model-5", "device-5", "2"]
     assert prepared.split()[4:8] == ["prepared", "model-4", "device-4", "2"]
     assert compilation.split()[4:8] == ["compilations", "doubled", "slow", "1"]
-    assert total.startswith("6 entries, ")
+    assert total.startswith("7 entries, ")
     found = json.loads(said("list", "--json"))
-    assert [each["holds"] for each in found] == ["costs", "plans", "exclusions", "models", "prepared", "compilations"]
-    assert [each["model"] for each in found] == [None, "model-1", "model-3", "model-2", "model-4", "doubled"]
+    assert [each["holds"] for each in found] == [
+        "costs",
+        "plans",
+        "exclusions",
+        "models",
+        "probes",
+        "prepared",
+        "compilations",
+    ]
+    assert [each["model"] for each in found] == [None, "model-1", "model-3", "model-2", "model-5", "model-4", "doubled"]
     assert all(os.path.getsize(each["file"]) == each["bytes"] for each in found)
 
 
 def test_without_a_directory_everything_is_pruned_that_is_kept_by_default(default: Path) -> None:
-    assert said("prune").startswith("removed 1 entry, 7 B; 5 entries, ")
+    assert said("prune").startswith("removed 1 entry, 7 B; 6 entries, ")
     assert said("prune", "--limit", "0").endswith("0 entries, 0 B left\n")
     assert [path for path in default.rglob("*") if path.is_file()] == []
 
