@@ -27,6 +27,7 @@ TESTED_BY = {
     "capi/support_answers.py": "clients/test_clients.py",
     "cli/lib.py": "capi/test_installation.py",
     "delegate": "delegate/test_delegate.py",
+    "drivers/delegate": "drivers/delegate/test_delegates.py",
     "drivers/foreign": "drivers/foreign/test_foreign.py",
     "drivers/isolated": "drivers/isolated",
     "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",

@@ -22,6 +22,8 @@ T = TypeVar("T")
 MODULE = "nnapi.drivers.isolated.child"
 OURS = ("NNAPI_TRACE", "NNAPI_ISOLATED", "NNAPI_FOREIGN")
 """Variables that are for the application alone."""
+NONE = {"NNAPI_DELEGATES": ""}
+"""Variables that say there by being empty that there is nothing, whatever a file says."""
 ORDERED = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 """Signals that somebody sends, where others are what a process does to itself."""
 PATIENCE = 5.0
@@ -95,7 +97,7 @@ def describe_end(status: int) -> tuple[str, bool]:
 
 
 def _start(connection: socket.socket) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name not in OURS}
+    environment = {name: value for name, value in os.environ.items() if name not in OURS} | NONE
     command = [sys.executable, "-m", MODULE, str(connection.fileno()), str(os.getpid())]
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno()], env=environment, close_fds=True

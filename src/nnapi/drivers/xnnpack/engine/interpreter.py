@@ -51,11 +51,15 @@ class Program:
         return self.make_profile() if self.make_profile else None
 
 
+MakeInterpreter = Callable[[Program, int], Interpreter]
+
+
 class Instance:
     """One interpreter and views of the memory of its inputs and outputs, which never moves."""
 
-    def __init__(self, program: Program, threads: int) -> None:
-        interpreter = _interpreter(program, threads)
+    def __init__(self, program: Program, threads: int, make: MakeInterpreter | None = None) -> None:
+        """``make`` gives another engine's interpreter; by default it is XNNPACK's."""
+        interpreter = (make or _interpreter)(program, threads)
         native: Any = interpreter._interpreter
         if threads > 1 and _has_loose_ends(native):
             threads = 1

@@ -1,0 +1,37 @@
+"""Devices behind external delegates of TensorFlow Lite, as vendors bring them: each becomes one of ours, in a process
+of its own.
+
+``NNAPI_DELEGATES=NAME=PATH?OPTION=VALUE`` names them, or a file of configuration (docs/delegates.md). Nothing of a
+delegate is loaded into the application.
+"""
+
+from __future__ import annotations
+
+from nnapi.drivers.base import Driver
+from nnapi.drivers.foreign import Described, Unusable
+from nnapi.errors import NnapiError
+
+PATIENCE = 60.0
+"""Seconds that a delegate may take to be loaded."""
+
+
+def find_drivers() -> list[Driver | Unusable]:
+    """The drivers of all delegates that are configured; what cannot be used stands among them."""
+    from nnapi.drivers.delegate.settings import list_settings
+    from nnapi.drivers.isolated import Isolated  # which few ask for
+
+    found: list[Driver | Unusable] = []
+    for setting in list_settings():
+        if isinstance(setting, Unusable):
+            found.append(setting)
+            continue
+        asked = Isolated(setting, patience=PATIENCE)
+        try:
+            known = Described(asked.info, asked.capabilities())
+        except NnapiError as error:
+            found.append(Unusable(setting.name, str(error)))
+        else:
+            found.append(Isolated(setting, known=known))
+        finally:
+            asked.close()
+    return found

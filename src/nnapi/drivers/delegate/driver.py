@@ -1,0 +1,82 @@
+"""The driver of a device behind a delegate: it gets the operators that xnnpack-cpu gets, less what is made for that."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import (
+    ENGINE,
+    CacheEntry,
+    Capabilities,
+    DeviceInfo,
+    HostMemory,
+    Prepared,
+    PrepareOptions,
+    Verdict,
+)
+from nnapi.drivers.delegate.plugin import Plugin
+from nnapi.drivers.delegate.prepared import OpenDelegated, PreparedDelegated
+from nnapi.drivers.delegate.probing import PASSES, judge
+from nnapi.drivers.installed import version
+from nnapi.drivers.lowering import need_supported
+from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_closed, lower_model
+from nnapi.drivers.xnnpack.engine.artifact import pack, unpack
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
+
+Options = tuple[tuple[str, str], ...]
+
+
+class DelegateDriver(HostMemory):
+    """Takes what the delegate takes whole: LiteRT itself computes nothing."""
+
+    def __init__(self, name: str, library: str, options: Options, type: DeviceTypeCode) -> None:
+        self._plugin = Plugin(library, dict(options))
+        self.info = DeviceInfo(name, describe_version(library, options), type, 8)
+
+    def capabilities(self) -> Capabilities:
+        """Delegates do not tell them; the runtime measures."""
+        return ENGINE
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        return judge(self._plugin, model, lower_model(model))
+
+    def prepare(self, model: Model, options: PrepareOptions) -> PreparedDelegated | OpenDelegated:
+        shapes = assume_shapes(model)
+        if is_closed(model):
+            return self._prepare_graph(model, shapes, shapes)
+        return OpenDelegated(lambda given: self._prepare_graph(model, given, shapes), tuple(shapes))
+
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        """The graph as a file, that for the assumed dimensions where the model leaves some open."""
+        graph = prepared.first if isinstance(prepared, OpenDelegated) else prepared
+        return pack(graph.compiled) if isinstance(graph, PreparedDelegated) else None
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedDelegated | OpenDelegated:
+        """Hand the delegate a graph that was written before, without a look at the model."""
+        found = unpack(entry)
+        graph = PreparedDelegated(self._plugin, found)
+        if found.assumed is None:
+            return graph
+        shapes = tuple(found.assumed)
+        return OpenDelegated(lambda given: self._prepare_graph(model, given, shapes), shapes, graph)
+
+    def _prepare_graph(
+        self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None]
+    ) -> PreparedDelegated:
+        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
+        lowered = lower_model(model, shapes)
+        need_supported(lowered.verdicts)
+        return PreparedDelegated(self._plugin, compile_graph(model, lowered.graph, shapes, assumed, PASSES))
+
+
+def describe_version(library: str, options: Options) -> str:
+    """What tells a delegate from another one under its name: what is kept of a device holds for one version."""
+    digest = hashlib.sha256(repr(options).encode())
+    with open(library, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return f"{os.path.basename(library)} {digest.hexdigest()[:12]}, LiteRT {version('ai-edge-litert')}"

@@ -1,0 +1,133 @@
+"""The library of a delegate: delegates of it, why there are none, and interpreters that compute with it alone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
+
+from nnapi.drivers.delegate.log import choose_line, collect_lines
+from nnapi.drivers.delegate.plan import WatchedDelegate
+from nnapi.drivers.xnnpack.engine.interpreter import Program
+from nnapi.errors import OpFailedError, UnavailableDeviceError, need
+
+FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
+STABLE = "TFL_TheStableDelegate"
+"""What libraries of the newer interface have instead, which LiteRT's interpreter does not load."""
+LOST_LIBRARY = re.compile(r"^(\S+): cannot open shared object file: No such file")
+LOST_SYMBOL = re.compile(r"undefined symbol: (\S+)")
+
+
+class _Loaded(Delegate):  # type: ignore[misc]  # LiteRT has no types
+    """A delegate as LiteRT's ``load_delegate`` gives it, but that libraries which made none are not told to end it."""
+
+    def __del__(self) -> None:
+        if getattr(self, "_delegate_ptr", None):
+            super().__del__()
+
+
+class Opened(NamedTuple):
+    """An interpreter with the delegate applied, the graph's nodes that it left, and what it said meanwhile."""
+
+    interpreter: Interpreter
+    left: Sequence[int]
+    said: str
+
+
+class Plugin:
+    """A library and its options. Each interpreter has a delegate of its own, which lives as long.
+
+    Vendors' libraries are mostly made for one thread: whoever uses one has its ``turn``.
+    """
+
+    def __init__(self, library: str, options: Mapping[str, str]) -> None:
+        """UnavailableDeviceError, with the reason, where it gives no delegate."""
+        self.name, self._library, self._options = os.path.basename(library), library, dict(options)
+        self.turn = threading.RLock()
+        _check_library(library)
+        self._make()
+
+    def open(self, program: Program) -> Opened:
+        """Have the delegate take what it takes of a graph, which is not made ready. OpFailedError where it fails."""
+        with self.turn, collect_lines() as lines:
+            watched = self._make(lines)
+            try:
+                interpreter = Interpreter(
+                    model_content=bytes(program.content),
+                    num_threads=1,
+                    experimental_delegates=[watched],
+                    experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+                )
+                native: Any = interpreter._interpreter
+                # views of its memory outlive the interpreter, whose end calls the delegate
+                weakref.finalize(native, _release, watched).atexit = False
+                left = [node for node in watched.left or () if not _is_conversion(native, node)]
+                if not left:
+                    native.AllocateTensors()  # Interpreter.allocate_tensors forbids another name for it
+                failure = None
+            except (RuntimeError, ValueError) as error:
+                failure = str(error).strip()
+        if failure is not None:
+            raise OpFailedError(f"{self.name} fails: {choose_line(lines) or failure}")
+        need(watched.left is not None, f"{self.name} was not asked by LiteRT", OpFailedError)
+        return Opened(interpreter, left, choose_line(lines))
+
+    def _make(self, lines: list[str] | None = None) -> WatchedDelegate:
+        """A delegate. What it says is among the ``lines`` of who collects them already."""
+        if lines is None:
+            with self.turn, collect_lines() as lines:
+                made = self._load()
+        else:
+            made = self._load()
+        if isinstance(made, WatchedDelegate):
+            return made
+        said = made or choose_line(lines)
+        given = f" with {', '.join(f'{k}={v}' for k, v in self._options.items())}" if self._options else ""
+        raise UnavailableDeviceError(f"{self.name} gives no delegate{given}: {said or 'it does not say why'}")
+
+    def _load(self) -> WatchedDelegate | str:
+        """A delegate, or what the library says of why there is none."""
+        try:
+            return WatchedDelegate(_Loaded(self._library, self._options))
+        except ValueError as error:
+            return " ".join(str(error).split())
+
+
+def _check_library(library: str) -> None:
+    """UnavailableDeviceError where a library cannot be loaded, or is no delegate."""
+    name = os.path.basename(library)
+    need(os.path.isfile(library), f"there is no file {library}", UnavailableDeviceError)
+    try:
+        loaded = ctypes.PyDLL(library)
+    except OSError as error:
+        raise UnavailableDeviceError(explain_loading(name, str(error))) from None
+    missing = [function for function in FUNCTIONS if not hasattr(loaded, function)]
+    if missing:
+        newer = f", but {STABLE}, which LiteRT's interpreter does not load" if hasattr(loaded, STABLE) else ""
+        raise UnavailableDeviceError(f"{name} is no external delegate: it has no {' or '.join(missing)}{newer}")
+
+
+def explain_loading(name: str, error: str) -> str:
+    """Why the system does not load a library, from what its loader says."""
+    if found := LOST_LIBRARY.match(error):
+        return f"{name} needs {found[1]}, which is not found"
+    if found := LOST_SYMBOL.search(error):
+        return f"{name} needs the symbol {found[1]}, which no library gives it"
+    return f"{name} cannot be loaded: {error}"
+
+
+def _is_conversion(native: Any, node: int) -> bool:
+    """Whether a node only turns float16 at an end of the graph into float32, or back."""
+    ends = [*native.NodeInputs(node), *native.NodeOutputs(node)]
+    return native.NodeName(node) == "CAST" and any(native.TensorType(int(end), 0) == np.float16 for end in ends)
+
+
+def _release(watched: WatchedDelegate) -> None:
+    """What is given to this lives until the call is no more."""

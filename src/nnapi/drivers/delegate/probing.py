@@ -1,0 +1,111 @@
+"""What a delegate takes of a model: it is given the whole, and by itself each operation that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nnapi.drivers.base import Verdict
+from nnapi.drivers.delegate.plugin import Plugin
+from nnapi.drivers.xnnpack.engine.interpreter import Program
+from nnapi.drivers.xnnpack.lowering import Lowered
+from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters, make_unsigned
+from nnapi.errors import OpFailedError
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.state_variables import STATES
+from nnapi.formats.tflite.writer import serialise
+from nnapi.model.model import Model
+
+Calls = dict[int, list[Operator]]
+"""The operators of each operation of the model, by its number."""
+UNSIGNED_FILTER = "its filter has no signed codes around zero, and not everything else has unsigned ones"
+
+
+def keep_codes(graph: Graph) -> Graph:
+    """The graph with all codes unsigned where its filters need that and everything else can have it."""
+    return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
+
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, keep_codes)
+"""What becomes of a graph before a delegate is given it: nothing that is only for another engine's sake."""
+
+
+def find_obstacle(operators: Sequence[Operator]) -> str:
+    """Why the operators of an operation cannot stand in a file that a delegate is given; nothing where they can."""
+    for operator in operators:
+        if operator.kind in STATES:
+            return f"delegates are not given {operator.kind}, which has a state"
+        signed = any(tensor.type == "i8" for tensor in operator.tensors)
+        if signed and Conv(operator).unsigned_filter:
+            return UNSIGNED_FILTER
+    return ""
+
+
+def judge(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
+    """A verdict on each operation of the model."""
+    graph = keep_codes(lowered.graph)
+    calls: Calls = {}
+    for operator in graph.operators:
+        if operator.output.origin is not None:
+            calls.setdefault(operator.output.origin, []).append(operator)
+    reasons = {number: reason for number, made in calls.items() if (reason := find_obstacle(made))}
+    for number in reasons:
+        del calls[number]
+    reasons |= _find_left(plugin, calls)
+    verdicts = list(lowered.verdicts)
+    for number, reason in reasons.items():
+        if verdicts[number].supported:
+            verdicts[number] = Verdict(False, f"{model.operations[number]}: {reason}")
+    return verdicts
+
+
+def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
+    """Why operations are left, by their numbers, until what remains is taken whole."""
+    reasons: dict[int, str] = {}
+    while calls:
+        try:
+            left, failure = _probe(plugin, calls)[0], ""
+        except OpFailedError as error:
+            left, failure = set(calls), str(error)
+        if not left:
+            break
+        found = {number: _explain_left(plugin, calls[number]) for number in sorted(left)}
+        if not any(found.values()):  # it is the others around them
+            found = dict.fromkeys(found, failure or f"{plugin.name} takes it by itself, not in this model")
+        elif not failure:
+            found = {n: reason or f"{plugin.name} takes it by itself, not in this model" for n, reason in found.items()}
+        reasons |= {number: reason for number, reason in found.items() if reason}
+        calls = {number: made for number, made in calls.items() if number not in reasons}
+        if not failure:  # what goes on was taken beside them
+            break
+    return reasons
+
+
+def _explain_left(plugin: Plugin, operators: list[Operator]) -> str:
+    """Why the operators of one operation are not taken by themselves; nothing where they are."""
+    try:
+        left, said, kinds = _probe(plugin, {0: operators})
+    except OpFailedError as error:
+        return str(error)
+    return f"{plugin.name} did not take {', '.join(kinds)}{said and f': {said}'}" if left else ""
+
+
+def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
+    """Which calls the delegate leaves of a graph of some, what it said, and the kinds of operators left."""
+    operators = [(number, operator) for number, made in calls.items() for operator in made]
+    graph = cut_out([operator for _, operator in operators])
+    program = Program(serialise(graph), (), tuple(tensor.shape for tensor in graph.outputs))
+    opened = plugin.open(program)
+    left = [operators[node] for node in opened.left]
+    return {number for number, _ in left}, opened.said, list(dict.fromkeys(operator.kind for _, operator in left))
+
+
+def cut_out(operators: Sequence[Operator]) -> Graph:
+    """A graph of some operators: what they read of others goes in, and what none of them reads comes out."""
+    made = dict.fromkeys(output for operator in operators for output in operator.outputs)
+    read: dict[Tensor, None] = dict.fromkeys(
+        tensor for operator in operators for tensor in operator.inputs if tensor is not None
+    )
+    inputs = [tensor for tensor in read if not tensor.is_constant and tensor not in made]
+    return Graph([*operators], inputs, [tensor for tensor in made if tensor not in read] or [*made])

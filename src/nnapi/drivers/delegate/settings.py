@@ -1,0 +1,101 @@
+"""Which delegates are configured: by NNAPI_DELEGATES or, where that is not set, by a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Driver
+from nnapi.drivers.foreign import Unusable
+from nnapi.errors import BadDataError, need
+
+VARIABLE = "NNAPI_DELEGATES"
+FILE = "nnapi/delegates.toml"
+"""Below the folder of the user's configuration."""
+KEYS = "library", "options", "type"
+TYPES = {code.name.removeprefix("DEVICE_"): code for code in DeviceTypeCode if code != DeviceTypeCode.DEVICE_UNKNOWN}
+
+
+class DelegateDevice(NamedTuple):
+    """A delegate by its library and options. Calling it, in the device's process, gives its driver."""
+
+    name: str
+    library: str
+    options: tuple[tuple[str, str], ...] = ()
+    type: DeviceTypeCode = DeviceTypeCode.DEVICE_ACCELERATOR
+
+    def __call__(self) -> list[Driver]:
+        from nnapi.drivers.delegate.driver import DelegateDriver  # never in the application
+
+        return [DelegateDriver(*self)]
+
+
+def list_settings() -> Iterator[DelegateDevice | Unusable]:
+    """The delegates that are configured; what cannot be understood stands among them, with the reason."""
+    said = os.environ.get(VARIABLE)
+    settings = _read_file(_find_file()) if said is None else [*filter(None, map(str.strip, said.split(",")))]
+    names: set[str] = set()
+    for setting in settings:
+        name = setting.partition("=")[0] if isinstance(setting, str) else setting[0]
+        try:
+            device = parse_setting(setting) if isinstance(setting, str) else _read_table(*setting)
+            need(name not in names, f"{name} is configured twice", BadDataError)
+            names.add(name)
+            yield device
+        except BadDataError as error:
+            yield Unusable(name or VARIABLE, str(error))
+
+
+def parse_setting(text: str) -> DelegateDevice:
+    """A delegate as NNAPI_DELEGATES says it; ``%XX`` stands for a character that has a meaning there."""
+    from urllib.parse import unquote  # which few ask for
+
+    name, _, rest = text.partition("=")
+    library, _, query = rest.partition("?")
+    need(name and library, f"{VARIABLE}: {text!r} must be NAME=PATH or NAME=PATH?OPTION=VALUE&…", BadDataError)
+    options = []
+    for part in filter(None, query.split("&")):
+        key, equals, value = part.partition("=")
+        need(key and equals, f"{VARIABLE}: {name}: the option {part!r} must be OPTION=VALUE", BadDataError)
+        options.append((unquote(key), unquote(value)))
+    return DelegateDevice(name, os.path.abspath(unquote(library)), tuple(options))
+
+
+def _find_file() -> str:
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
+    return os.path.join(folder, FILE)
+
+
+def _read_file(path: str) -> list[tuple[str, Any, str]]:
+    """The tables of the file, each with its name in front; none where there is no file."""
+    if not os.path.exists(path):
+        return []
+    import tomllib  # which few ask for
+
+    try:
+        with open(path, "rb") as file:
+            return [(name, table, path) for name, table in tomllib.load(file).items()]
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return [("delegates.toml", error, path)]
+
+
+def _read_table(name: str, table: Any, path: str) -> DelegateDevice:
+    where = f"{path}: {name}"
+    need(not isinstance(table, Exception), f"{path}: {table}", BadDataError)
+    need(isinstance(table, Mapping), f"{where} must be a table", BadDataError)
+    unknown = [key for key in table if key not in KEYS]
+    need(not unknown, f"{where}.{', '.join(unknown)} is not known; there are {', '.join(KEYS)}", BadDataError)
+    library, options, kind = table.get("library"), table.get("options", {}), table.get("type", "ACCELERATOR")
+    need(isinstance(library, str) and library, f"{where}.library must be the path of a delegate", BadDataError)
+    need(isinstance(options, Mapping), f"{where}.options must be a table", BadDataError)
+    need(kind in TYPES, f"{where}.type must be one of {', '.join(TYPES)}, is {kind!r}", BadDataError)
+    library = os.path.join(os.path.dirname(os.path.abspath(path)), library)
+    return DelegateDevice(name, library, tuple((k, _as_text(where, k, v)) for k, v in options.items()), TYPES[kind])
+
+
+def _as_text(where: str, key: str, value: Any) -> str:
+    """An option as delegates are given it."""
+    need(isinstance(value, str | int | float), f"{where}.options.{key} must be a string or a number", BadDataError)
+    return str(value).lower() if isinstance(value, bool) else str(value)

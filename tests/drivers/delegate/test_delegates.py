@@ -1,0 +1,336 @@
+"""Devices behind delegates: a small one that computes, refuses, fails and dies as its options say, and our own."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, Device, Model, compile, tensor
+from nnapi.capi import installation
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.delegate import find_drivers
+from nnapi.drivers.delegate.settings import DelegateDevice, list_settings, parse_setting
+from nnapi.drivers.foreign import Unusable
+from nnapi.drivers.isolated import Isolated
+from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, UnavailableDeviceError
+from nnapi.testing.conformance import Status, match_name, run
+from nnapi.testing.corpus import PUBLISHED, Corpus
+from tests.waiting import count_descriptors
+
+pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
+from nnapi.drivers.delegate.driver import DelegateDriver
+from nnapi.drivers.delegate.log import choose_line
+from nnapi.drivers.delegate.plugin import explain_loading
+
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+HERE = Path(__file__).parent
+NATIVE = Path(__file__).resolve().parents[3] / "native"
+pytestmark = [pytest.mark.engine, pytest.mark.skipif(COMPILER is None, reason="no C compiler")]
+needs_own = pytest.mark.skipif(not installation.delegate().is_file(), reason="our own delegate is not built")
+SHAPE = (1, 5, 4, 2)
+X = np.arange(40, dtype=np.float32).reshape(SHAPE)
+
+
+def build(out: Path, *words: str, source: str = "") -> str:
+    assert COMPILER
+    files = ["-x", "c", "-"] if source else [str(HERE / "small.c")]
+    command = [COMPILER, "-shared", "-fPIC", "-O1", "-w", f"-I{NATIVE}", *files, "-o", str(out), *words]
+    subprocess.run(command, input=source, text=True, check=True)
+    return str(out)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return build(tmp_path_factory.mktemp("delegate") / "libsmall.so")
+
+
+@pytest.fixture(scope="module")
+def device(small: str) -> Iterator[Device]:
+    with Device(Isolated(DelegateDevice("small", small))) as found:
+        yield found
+
+
+def driver(small: str, mode: str = "") -> DelegateDriver:
+    """In this process."""
+    return DelegateDriver(*DelegateDevice("small", small, (("mode", mode),)))
+
+
+def make_model(*operations: str) -> Model:
+    """Sums, and operations without arguments between them."""
+    builder = Builder()
+    x = builder.input(tensor("float32", SHAPE), name="x")
+    x = builder.add(x, X)
+    for name in operations:
+        x = getattr(builder, name)(x)
+    builder.output(builder.add(x, x))
+    return builder.finish()
+
+
+def test_a_whole_model_is_computed(device: Device) -> None:
+    with compile(make_model(), [device]) as compiled:
+        np.testing.assert_array_equal(compiled.run(X)[0], 4 * X)
+
+
+@pytest.mark.parametrize("pattern", ["add_relaxed", "add_v1_2_2", "conv_float_2"])
+def test_examples_pass(device: Device, pattern: str) -> None:
+    """Those of the operations that it takes; the whole of the examples is for ``nnapi check``."""
+    results = [*run(Corpus(PUBLISHED), [device], ["plain", "dynamic"], match_name(pattern))]
+    assert not [result for result in results if result.status is Status.FAILED]
+    assert Status.PASSED in {result.status for result in results}
+
+
+def test_what_is_left_has_the_delegates_reason(small: str) -> None:
+    verdicts = driver(small).verdicts(make_model("relu"))
+    assert [verdict.supported for verdict in verdicts] == [True, False, True]
+    assert verdicts[1].reason == "RELU (#1): libsmall.so did not take RELU: small: there is no kernel for operator 19"
+
+
+def test_what_is_left_is_computed_elsewhere(device: Device) -> None:
+    import nnapi
+
+    with compile(make_model("relu"), [device, nnapi.device("nnapi-reference")]) as compiled:
+        np.testing.assert_array_equal(compiled.run(X)[0], 4 * X)
+
+
+def test_nothing_is_left_to_litert(small: str) -> None:
+    """Whatever is asked to be prepared, and though LiteRT has kernels for it."""
+    with pytest.raises(OpFailedError, match=r"libsmall.so did not take operation #1 here"):
+        driver(small).prepare(make_model("relu"), PrepareOptions())
+
+
+def test_one_that_refuses_all(small: str) -> None:
+    verdicts = driver(small, "refuse").verdicts(make_model())
+    assert {verdict.supported for verdict in verdicts} == {False}
+    assert "libsmall.so did not take ADD" in verdicts[0].reason
+
+
+def test_one_that_fails_when_it_runs(small: str) -> None:
+    compiled = compile(make_model(), [Device(driver(small, "break"))])
+    with compiled, pytest.raises(OpFailedError, match="small: the chip is too warm"):
+        compiled.run(X)
+
+
+@pytest.mark.parametrize("mode", ["abort in take", "abort in prepare", "abort in invoke"])
+def test_one_that_dies_leaves_the_application(
+    small: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    found = Device(Isolated(DelegateDevice("small", small, (("mode", mode),))))
+    with found, pytest.raises(DeadObjectError, match="SIGABRT"):
+        compile(make_model(), [found]).run(X)
+
+
+def test_a_compilation_is_cached(small: str, tmp_path: Path) -> None:
+    found = driver(small)
+    compile(make_model(), [Device(found)], cache=tmp_path).close()
+    found.prepare = None  # type: ignore[method-assign]  # who calls it fails
+    with compile(make_model(), [Device(found)], cache=tmp_path) as compiled:
+        np.testing.assert_array_equal(compiled.run(X)[0], 4 * X)
+
+
+def test_open_dimensions(small: str) -> None:
+    builder = Builder()
+    x = builder.input(tensor("float32", (0, 3)), name="x")
+    builder.output(builder.add(x, x))
+    with compile(builder.finish(), [Device(driver(small))]) as compiled:
+        for count in (1, 4, 2):
+            ones = np.ones((count, 3), np.float32)
+            np.testing.assert_array_equal(compiled.run(ones)[0], 2 * ones)
+
+
+def test_nothing_leaks(small: str) -> None:
+    found = driver(small)
+    compile(make_model(), [Device(found)]).close()
+    before = count_descriptors()
+    for _ in range(3):
+        with compile(make_model("relu"), [Device(found), *_reference()]) as compiled:
+            compiled.run(X)
+    assert count_descriptors() <= before
+
+
+def _reference() -> list[Device]:
+    import nnapi
+
+    return [nnapi.device("nnapi-reference")]
+
+
+# Why there is none
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ((("mode", "absent"),), "gives no delegate with mode=absent: small: there is no /dev/small0"),
+        ((("color", "red"),), "gives no delegate with color=red: small: there is no such option: color"),
+    ],
+)
+def test_one_that_is_not_made_says_why(small: str, options: tuple[tuple[str, str], ...], reason: str) -> None:
+    with pytest.raises(UnavailableDeviceError, match=reason):
+        DelegateDriver(*DelegateDevice("small", small, options))
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("int nothing;", "is no external delegate: it has no tflite_plugin_create_delegate or tflite_plugin_destroy"),
+        ("int TFL_TheStableDelegate;", "but TFL_TheStableDelegate, which LiteRT's interpreter does not load"),
+        ("extern int chip(void); int f(void) { return chip(); }", "libx.so needs the symbol chip, which no library"),
+    ],
+)
+def test_a_library_that_is_none_says_what_it_lacks(tmp_path: Path, source: str, reason: str) -> None:
+    with pytest.raises(UnavailableDeviceError, match=reason):
+        DelegateDriver(*DelegateDevice("x", build(tmp_path / "libx.so", source=source)))
+
+
+def test_a_library_that_needs_another(tmp_path: Path) -> None:
+    other = Path(build(tmp_path / "libchip.so", source="int chip(void) { return 1; }"))
+    source = "extern int chip(void); int f(void) { return chip(); }"
+    path = build(tmp_path / "libx.so", f"-L{tmp_path}", "-lchip", source=source)
+    other.unlink()
+    with pytest.raises(UnavailableDeviceError, match=r"libx.so needs libchip.so, which is not found"):
+        DelegateDriver(*DelegateDevice("x", path))
+
+
+def test_a_file_that_is_no_library(tmp_path: Path) -> None:
+    (tmp_path / "libx.so").write_text("nothing")
+    with pytest.raises(UnavailableDeviceError, match="libx.so cannot be loaded: "):
+        DelegateDriver(*DelegateDevice("x", str(tmp_path / "libx.so")))
+    assert explain_loading("libx.so", "odd") == "libx.so cannot be loaded: odd"
+
+
+def test_devices_that_cannot_be_used_are_named(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = f"npu={small}, gone=/none/libx.so, =x, dies={small}?mode=abort"
+    monkeypatch.setenv("NNAPI_DELEGATES", said)
+    found = find_drivers()
+    assert [type(each) for each in found] == [Isolated, Unusable, Unusable, Unusable]
+    assert found[0].info.name == "npu"
+    assert found[0].info.version.startswith("libsmall.so ")
+    reasons = [each.reason for each in found[1:] if isinstance(each, Unusable)]
+    assert "there is no file /none/libx.so" in reasons[0]
+    assert "must be NAME=PATH" in reasons[1]
+    assert "SIGABRT" in reasons[2]
+
+
+def test_its_process_knows_no_delegates(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or our own delegate would look for devices for ever."""
+    monkeypatch.setenv("NNAPI_DELEGATES", f"npu={small}")
+    from nnapi.drivers.isolated.process import NONE
+
+    assert NONE["NNAPI_DELEGATES"] == ""
+    for name, value in NONE.items():
+        monkeypatch.setenv(name, value)
+    assert find_drivers() == []
+
+
+# What is configured
+
+
+def test_options_are_read() -> None:
+    found = parse_setting("npu=/a%2Cb/libx.so?power=low&name=a%26b=c")
+    assert found == ("npu", "/a,b/libx.so", (("power", "low"), ("name", "a&b=c")), DeviceTypeCode.DEVICE_ACCELERATOR)
+
+
+@pytest.mark.parametrize("text", ["npu", "=lib.so", "npu=", "npu=?a=b", "npu=lib.so?a", "npu=lib.so?=b"])
+def test_what_is_no_setting_is_refused(text: str) -> None:
+    with pytest.raises(BadDataError, match="NNAPI_DELEGATES: .* must be"):
+        parse_setting(text)
+
+
+def configure(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> list[DelegateDevice | Unusable]:
+    monkeypatch.delenv("NNAPI_DELEGATES", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    (folder / "nnapi").mkdir()
+    (folder / "nnapi" / "delegates.toml").write_text(text)
+    return [*list_settings()]
+
+
+def test_a_file_names_delegates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '[npu]\nlibrary = "libx.so"\ntype = "GPU"\noptions = { level = 3, fast = true }\n[b]\nlibrary = "/b.so"'
+    first, second = configure(tmp_path, text, monkeypatch)
+    library = str(tmp_path / "nnapi" / "libx.so")
+    assert first == ("npu", library, (("level", "3"), ("fast", "true")), DeviceTypeCode.DEVICE_GPU)
+    assert second == ("b", "/b.so", (), DeviceTypeCode.DEVICE_ACCELERATOR)
+    monkeypatch.setenv("NNAPI_DELEGATES", "")
+    assert [*list_settings()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("npu = 3", "npu must be a table"),
+        ("[npu]\nlib = 'x'", "npu.lib is not known; there are library, options, type"),
+        ("[npu]\n", "npu.library must be the path of a delegate"),
+        ("[npu]\nlibrary = 'x'\ntype = 'NPU'", "npu.type must be one of .*GPU.*, is 'NPU'"),
+        ("[npu]\nlibrary = 'x'\noptions = 3", "npu.options must be a table"),
+        ("[npu]\nlibrary = 'x'\noptions = { a = [] }", "npu.options.a must be a string or a number"),
+        ("npu", r"delegates.toml: "),
+    ],
+)
+def test_what_a_file_says_wrongly_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    (found,) = configure(tmp_path, text, monkeypatch)
+    with pytest.raises(UnavailableDeviceError, match=reason):
+        _ = found.info  # type: ignore[union-attr]
+
+
+def test_a_name_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_DELEGATES", "a=/x.so,a=/y.so")
+    _, second = list_settings()
+    assert isinstance(second, Unusable)
+    assert second.reason == "a is configured twice"
+
+
+# What is said
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen"),
+    [
+        ([], ""),
+        (["", "WARNING: "], ""),
+        (["INFO: a", "ERROR: b", "WARNING: c"], "b"),
+        (["INFO: a", "W1123 04:20:00.0 17 x.cc:3] b", "INFO: c"], "b"),
+        (["a", "b"], "b"),
+    ],
+)
+def test_the_line_that_says_most_is_chosen(lines: list[str], chosen: str) -> None:
+    assert choose_line(lines) == chosen
+
+
+# Our own delegate: client and driver in one loop
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Device]:
+    options = (("devices", "nnapi-reference"),)
+    with Device(Isolated(DelegateDevice("own", str(installation.delegate()), options))) as found:
+        yield found
+
+
+@needs_own
+def test_own_delegate_computes(own: Device) -> None:
+    with compile(make_model("relu", "tanh"), [own]) as compiled:
+        np.testing.assert_allclose(compiled.run(X)[0], 2 * np.tanh(2 * X), rtol=1e-6)
+
+
+@needs_own
+@pytest.mark.parametrize("pattern", ["conv_quant8_channels", "softmax_float_1"])
+def test_examples_pass_by_own_delegate(own: Device, pattern: str) -> None:
+    results = [*run(Corpus(PUBLISHED), [own], ["plain", "dynamic"], match_name(pattern))]
+    assert not [result for result in results if result.status is Status.FAILED]
+    assert Status.PASSED in {result.status for result in results}
+
+
+@needs_own
+def test_own_delegate_says_what_it_lacks() -> None:
+    device = Isolated(DelegateDevice("own", str(installation.delegate()), (("speed", "high"),)))
+    with pytest.raises(
+        UnavailableDeviceError, match=r"libnnapi_delegate.so gives no delegate with speed=high: .*speed"
+    ):
+        _ = device.info
+    device.close()
