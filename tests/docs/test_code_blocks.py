@@ -91,8 +91,11 @@ def pages_with(*languages: str) -> list[Any]:
 def test_a_page_runs(page: str, folder: Path) -> None:
     """Its blocks of Python share their names; those of the shell their folder."""
     prepare(page, folder)
-    if re.search(r"nnapi (lib|strace)|capi import", "".join(block.text for block in BLOCKS if block.page == page)):
+    text = "".join(block.text for block in BLOCKS if block.page == page)
+    if re.search(r"nnapi (lib|strace)|capi import", text):
         skip_without_c()
+    if "onnx" in text:
+        pytest.importorskip("onnx")
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in (block for block in BLOCKS if block.page == page and block.is_run):
         if block.language == "python":
