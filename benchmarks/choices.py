@@ -132,25 +132,27 @@ def compare_homes(options: argparse.Namespace, path: Path) -> None:
         print(f"  {name:60} chosen {count:3}  {figures}")
 
 
-def compare_predictions(paths: Sequence[Path]) -> None:
+def compare_predictions(paths: Sequence[Path], seconds: float) -> None:
     for path in paths:
         model = load(path)
         plan = nnapi.compile(model, threads=1).plan
-        found = [(plan.name, plan.predicted, plan.measured)]
-        found += [(each.description, each.seconds, each.measured) for each in plan.alternatives]
-        for name, predicted, measured in found:
-            if measured is not None:
-                mark = "" if 0.5 <= predicted / measured <= 2 else "  OFF"
-                print(
-                    f"{path.stem:40} {name:50} predicted {predicted * 1e3:9.3f}  measured {measured * 1e3:9.3f} ms"
-                    f"  {predicted / measured:5.2f}{mark}"
-                )
+        predicted = {plan.name: plan.predicted} | {each.description: each.seconds for each in plan.alternatives}
+        whole = [(each.name, "") for each in devices() if f"everything on {each.name}" in predicted]
+        with nnapi.settings(tuning=True):
+            times = time_alternating(prepare_all(model, whole), seconds)
+        for name, (least, _) in times.items():
+            ratio = predicted[f"everything on {name}"] / least
+            mark = "" if 0.5 <= ratio <= 2 else "  OFF"
+            print(
+                f"{path.stem:40} {name:15} predicted {ratio * least * 1e3:9.3f}  measured {least * 1e3:9.3f} ms"
+                f"  {ratio:5.2f}{mark}"
+            )
 
 
 def main() -> int:
     options = parse()
     if options.what == "predictions":
-        compare_predictions(options.models)
+        compare_predictions(options.models, options.seconds)
     else:
         for path in options.models:
             compare_homes(options, path)

@@ -1,12 +1,15 @@
 """Prices: what is measured counts before what is declared."""
 
+from dataclasses import replace
+
 import pytest
 
-from nnapi import OperationCode, PreferenceCode
+from nnapi import Device, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.limited import Limited
 from nnapi.model.nesting import list_called
 from nnapi.runtime.costs.cost_tables import Cost, Table
-from nnapi.runtime.costs.prices import NOMINAL, Prices
+from nnapi.runtime.costs.prices import NOMINAL, Prices, list_prices
 from nnapi.runtime.costs.workload import Element, Kind, find_work
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import CUT, make_plan
@@ -40,6 +43,24 @@ def test_declared_figures_are_relative_to_the_measured_reference() -> None:
     prices = Prices(DECLARED, reference=MEASURED)
     assert prices.seconds(MODEL, CALL, FAST) == pytest.approx(0.5 * (3e-6 + 1e-9 * NBYTES))
     assert prices.launch == 7e-6
+
+
+def test_what_was_not_measured_yet_is_as_it_is_on_a_device_that_declares_the_same() -> None:
+    alike = Table(None, None, {CLASS: Cost(4e-6, 0.0, 0.0)})
+    tables = {"alike": alike, "better": Table(None, None, {CLASS: Cost(1e-9, 0.0, 0.0)})}
+    other = replace(DECLARED, default=Performance(0.1, 0.1))
+    devices = [
+        Device(Limited(REFERENCE.driver, name, declared=declared))
+        for name, declared in (("asked", replace(DECLARED, launch_seconds=1.0)), ("alike", DECLARED), ("better", other))
+    ]
+
+    def asked(table: Table) -> float:
+        return list_prices(devices, tables | {"asked": table})[0].seconds(MODEL, CALL, FAST)
+
+    assert asked(Table()) == 4e-6
+    assert asked(Table(None, None, {CLASS: Cost(5e-6, 0.0, 0.0)})) == 5e-6
+    failed = Table(None, None, {CLASS: None})
+    assert asked(failed) == pytest.approx(0.5 * NOMINAL.seconds(find_work(MODEL, CALL)))
 
 
 def test_of_two_branches_one_is_taken() -> None:

@@ -179,7 +179,7 @@ def _recurrent(units: int) -> Body:
 RECIPES: dict[Kind, list[tuple[tuple[int, ...], Body, int]]] = {
     Kind.CONVOLUTION: [
         ((1, 8, 8, 8), _convolve(1, 8), CHAIN),
-        ((1, 14, 14, 64), _convolve(3, 64), 1),
+        ((1, 28, 28, 32), _convolve(3, 32), 1),
         ((1, 14, 14, 256), _convolve(1, 64), 1),
         ((1, 56, 56, 16), _convolve(1, 16), 2),
     ],

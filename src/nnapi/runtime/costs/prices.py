@@ -6,6 +6,8 @@ it was not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode, PreferenceCode
@@ -14,6 +16,7 @@ from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_called, list_nested
 from nnapi.runtime.costs.cost_tables import Cost, Table
 from nnapi.runtime.costs.workload import Work, find_work
+from nnapi.runtime.device import REFERENCE, Device
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds for an operation, a MAC and a byte."""
@@ -24,11 +27,13 @@ what is not finite would count as refused."""
 
 
 class Prices(NamedTuple):
-    """What a device costs: ``measured`` where that has an entry, else ``declared`` relative to ``reference``."""
+    """What a device costs: ``measured`` where that has an entry, else what was measured of its ``peers``, which declare
+    the same, else ``declared`` relative to ``reference``."""
 
     declared: Capabilities
     measured: Table = UNMEASURED
     reference: Table = UNMEASURED
+    peers: Sequence[Table] = ()
 
     @property
     def launch(self) -> float:
@@ -51,6 +56,10 @@ class Prices(NamedTuple):
         cost = self.measured.costs.get(work[:2])
         if cost is not None:
             return cost.seconds(work)
+        if work[:2] not in self.measured.costs:  # what could not be measured is no better for that of peers
+            known = [other for table in self.peers if (other := table.costs.get(work[:2])) is not None]
+            if known:
+                return max(other.seconds(work) for other in known)
         base = self.reference.costs.get(work[:2]) or NOMINAL
         return base.seconds(work) * _find_factor(performance(model, call, self.declared), preference)
 
@@ -70,6 +79,18 @@ class Prices(NamedTuple):
                 if each not in totals:
                     totals[each] = sum(seconds(each, other) for other in each.operations)
         return seconds(model, call)
+
+
+def list_prices(devices: Sequence[Device], tables: Mapping[str, Table]) -> list[Prices]:
+    """The prices of each device, by what was measured of all, by their names."""
+    declared = [device.driver.capabilities() for device in devices]
+    performances = [replace(each, launch_seconds=0.0, seconds_per_byte=0.0) for each in declared]
+    known = [tables.get(device.name, UNMEASURED) for device in devices]
+    reference = tables.get(REFERENCE, UNMEASURED)
+    return [
+        Prices(own, table, reference, [other for p, other in enumerate(known) if p != place and performances[p] == its])
+        for place, (own, table, its) in enumerate(zip(declared, known, performances, strict=True))
+    ]
 
 
 def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:

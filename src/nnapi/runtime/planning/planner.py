@@ -11,9 +11,9 @@ from nnapi.errors import BadDataError, need_value
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import depths, list_called
 from nnapi.runtime.costs.cost_tables import Table
-from nnapi.runtime.costs.prices import NOMINAL, UNMEASURED, Prices
+from nnapi.runtime.costs.prices import NOMINAL, list_prices
 from nnapi.runtime.costs.workload import find_work
-from nnapi.runtime.device import REFERENCE, Device
+from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
 from nnapi.runtime.planning.forms import add_forms
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
@@ -215,8 +215,7 @@ def _make_problem(
     preference: PreferenceCode,
     tables: Tables,
 ) -> Problem:
-    reference = tables.get(REFERENCE, UNMEASURED)
-    prices = [Prices(d.driver.capabilities(), tables.get(d.name, UNMEASURED), reference) for d in devices]
+    prices = list_prices(devices, tables)
     compute = []
     for position, call in enumerate(model.operations):
         work = find_work(model, call)
