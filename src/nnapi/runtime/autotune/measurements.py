@@ -16,8 +16,8 @@ from nnapi.runtime.store.digest import digest, hash_content
 from nnapi.runtime.store.directories import RecordKind
 from nnapi.runtime.store.records import keep_record, recall_record
 
-ATTEMPTS = 3
-"""Comparisons of a model, one in each compilation, while other processes disturb them."""
+ATTEMPTS = 5
+"""Comparisons of a model, one in each compilation, while other processes disturb them and no two in a row agree."""
 
 
 class Choice(NamedTuple):
@@ -32,8 +32,8 @@ class Choice(NamedTuple):
 
 class Measurements(NamedTuple):
     """Seconds by the identity of the plan, the one chosen first, infinite for one that failed or had no chance; the
-    threads that they are for; how many comparisons were disturbed, 0 where the last was not; and what was chosen, if
-    that is one device."""
+    threads that they are for; how many comparisons were disturbed, 0 where the last was not, :data:`ATTEMPTS` where it
+    agreed with the one before; and what was chosen, if that is one device."""
 
     times: Mapping[str, float]
     threads: int | None
