@@ -1,8 +1,10 @@
 """Devices behind delegates: a small one that computes, refuses, fails and dies as its options say, and our own."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,12 @@ import pytest
 from nnapi import Builder, Device, Model, compile, tensor
 from nnapi.capi import installation
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.delegate import find_drivers
 from nnapi.drivers.delegate.settings import DelegateDevice, list_settings, parse_setting
 from nnapi.drivers.foreign import Unusable
 from nnapi.drivers.isolated import Isolated
-from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, UnavailableDeviceError
+from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from tests.waiting import count_descriptors
@@ -100,6 +102,31 @@ def test_nothing_is_left_to_litert(small: str) -> None:
     """Whatever is asked to be prepared, and though LiteRT has kernels for it."""
     with pytest.raises(OpFailedError, match=r"libsmall.so did not take operation #1 here"):
         driver(small).prepare(make_model("relu"), PrepareOptions())
+
+
+def test_what_was_asked_is_remembered(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = driver(small)
+    before = found.verdicts(make_model("relu"))
+    monkeypatch.setattr("nnapi.drivers.delegate.plugin.Plugin.open", None)
+    assert found.verdicts(make_model("relu")) == before
+    with pytest.raises(TypeError):
+        found.verdicts(make_model("tanh"))
+
+
+def test_any_number_of_threads_may_run_it(device: Device) -> None:
+    with compile(make_model(), [device]) as compiled, ThreadPoolExecutor(4) as pool:
+        for k, (result,) in enumerate(pool.map(lambda k: compiled.run(X + k), range(16))):
+            np.testing.assert_array_equal(result, 4 * X + 2 * k)
+
+
+def test_a_closed_model_runs_no_more(small: str) -> None:
+    prepared = driver(small).prepare(make_model(), PrepareOptions())
+    run_directly = prepared.direct([SHAPE], False)  # type: ignore[union-attr]
+    np.testing.assert_array_equal(run_directly([X])[0], 4 * X)
+    prepared.close()
+    for attempt in (lambda: run_directly([X]), lambda: prepared.execute(Request([X]))):
+        with pytest.raises(OpFailedError, match="closed"):
+            attempt()
 
 
 def test_one_that_refuses_all(small: str) -> None:
@@ -300,6 +327,34 @@ def test_a_name_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_line_that_says_most_is_chosen(lines: list[str], chosen: str) -> None:
     assert choose_line(lines) == chosen
+
+
+# Those of others
+
+
+def test_teflon_without_an_npu_says_so() -> None:
+    """Mesa's delegate, as Debian has it for arm64."""
+    path = Path("/usr/lib/teflon/libteflon.so")
+    if not path.is_file():
+        pytest.skip(f"there is no {path}")
+    if any(Path("/dev/accel").glob("accel*")) or any(Path("/dev/dri").glob("renderD*")):
+        pytest.skip("there may be an NPU")
+    with Device(Isolated(DelegateDevice("npu", str(path)))) as found, pytest.raises(NnapiError, match="libteflon.so"):
+        found.driver.prepare(make_model(), PrepareOptions())
+
+
+def test_the_nnapi_delegate_of_tensorflow_lite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On our own library: client and driver in one loop."""
+    path = Path(os.environ.get("NNAPI_LITERT_BUILD", ""), "libnnapi_delegate.so").absolute()
+    if not path.is_file():
+        pytest.skip("it is not built (tests/clients/tflite_delegate; set NNAPI_LITERT_BUILD)")
+    for name, value in installation.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("DEBUG_NN_CPUONLY", "0")
+    options = (("accelerator_name", "nnapi-reference"),)
+    found = Device(Isolated(DelegateDevice("tflite", str(path), options)))
+    with found, compile(make_model("relu"), [found]) as compiled:
+        np.testing.assert_array_equal(compiled.run(X)[0], 4 * X)
 
 
 # Our own delegate: client and driver in one loop

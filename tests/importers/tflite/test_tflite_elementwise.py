@@ -130,6 +130,7 @@ CONVERSIONS = [
     case("CAST", [n], flags(2, 3), "CastOptions", low=-1, high=1),
     case("CAST", [T("UINT8", (2, 3))], f32(2, 3), "CastOptions"),
     case("CAST", [T("INT8", (2, 3))], i32(2, 3), "CastOptions", label="signed"),
+    case("CAST", [s8(2, 3, scale=[0.5, 0.3], axis=0, zero_point=0)], f32(2, 3), "CastOptions", label="per channel"),
     case("CAST", [a], T("INT8", (2, 3, 4)), "CastOptions", low=-99, high=99, codes=0, label="to signed"),
     case("CAST", [n], T("INT64", (2, 3)), "CastOptions", label="to int64"),
     case("FAKE_QUANT", [a], f32(2, 3, 4), "FakeQuantOptions", Min=-2.0, Max=2.5, NumBits=8),

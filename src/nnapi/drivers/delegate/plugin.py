@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +23,8 @@ from nnapi.errors import OpFailedError, UnavailableDeviceError, need
 FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 STABLE = "TFL_TheStableDelegate"
 """What libraries of the newer interface have instead, which LiteRT's interpreter does not load."""
+KNOWN = 1024
+"""Graphs of which it is remembered what was left of them."""
 LOST_LIBRARY = re.compile(r"^(\S+): cannot open shared object file: No such file")
 LOST_SYMBOL = re.compile(r"undefined symbol: (\S+)")
 
@@ -51,8 +55,21 @@ class Plugin:
         """UnavailableDeviceError, with the reason, where it gives no delegate."""
         self.name, self._library, self._options = os.path.basename(library), library, dict(options)
         self.turn = threading.RLock()
+        self._known: OrderedDict[bytes, tuple[Sequence[int], str]] = OrderedDict()
         _check_library(library)
         self._make()
+
+    def ask(self, program: Program) -> tuple[Sequence[int], str]:
+        """Which nodes of a graph the delegate leaves, and what it says: asked once of each graph."""
+        digest = hashlib.sha256(program.content).digest()
+        with self.turn:
+            answer = self._known.get(digest)
+            if answer is None:
+                opened = self.open(program)
+                answer = self._known[digest] = opened.left, opened.said
+                if len(self._known) > KNOWN:
+                    self._known.popitem(last=False)
+        return answer
 
     def open(self, program: Program) -> Opened:
         """Have the delegate take what it takes of a graph, which is not made ready. OpFailedError where it fails."""

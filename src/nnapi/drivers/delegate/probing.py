@@ -96,9 +96,9 @@ def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
     operators = [(number, operator) for number, made in calls.items() for operator in made]
     graph = cut_out([operator for _, operator in operators])
     program = Program(serialise(graph), (), tuple(tensor.shape for tensor in graph.outputs))
-    opened = plugin.open(program)
-    left = [operators[node] for node in opened.left]
-    return {number for number, _ in left}, opened.said, list(dict.fromkeys(operator.kind for _, operator in left))
+    nodes, said = plugin.ask(program)
+    left = [operators[node] for node in nodes]
+    return {number for number, _ in left}, said, list(dict.fromkeys(operator.kind for _, operator in left))
 
 
 def cut_out(operators: Sequence[Operator]) -> Graph:

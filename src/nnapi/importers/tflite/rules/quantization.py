@@ -59,6 +59,14 @@ def cast(node: TfliteNode) -> None:
     elif target == QUANT8_SIGNED:
         whole = x if source == INT32 else node.apply(OperationCode.CAST, x, type=OperandType(INT32))
         node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), _as_bytes(node, out))
+    elif x.type.channel is not None:
+        axis, scales = x.type.channel.dimension, np.array(x.type.channel.scales, np.float32)
+        units = node.graph.constant(scales.reshape([-1 if place == axis else 1 for place in range(x.type.rank)]))
+        steps = node.apply(OperationCode.DIV, node.graph.real(x), units, node.i32(0))
+        if target == FLOAT32:
+            node.bind(0, steps)
+        else:
+            node.emit(OperationCode.CAST, steps)
     elif source == QUANT8_SIGNED:
         real = node.graph.real(x)
         if (x.type.scale, x.type.zero_point) != (1.0, 0):
