@@ -1,5 +1,6 @@
 """The Android Neural Networks API for any Linux machine: describe a model, compile it for devices, execute it."""
 
+import gc
 import importlib
 import os
 import typing
@@ -139,8 +140,14 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
         home = next((home for home, names in _HOMES.items() if name in names.split()), None)
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        with _translate_errors(f"{__name__}.{name} cannot be imported"):
-            value = globals()[name] = getattr(importlib.import_module(home), name)
+        collects = gc.isenabled()
+        gc.disable()  # modules make much and leave nothing behind: looking for it took a tenth of the time
+        try:
+            with _translate_errors(f"{__name__}.{name} cannot be imported"):
+                value = globals()[name] = getattr(importlib.import_module(home), name)
+        finally:
+            if collects:
+                gc.enable()
         return value
 
     def __dir__() -> list[str]:

@@ -1,7 +1,5 @@
 """Spans as lanes."""
 
-from dataclasses import replace
-
 import pytest
 
 from nnapi.report import timeline
@@ -18,7 +16,7 @@ def test_times_begin_at_zero() -> None:
 
 
 def test_threads_are_numbered() -> None:
-    both = [*spans(), *(replace(span, thread=99) for span in spans())]
+    both = [*spans(), *(span._replace(thread=99) for span in spans())]
     assert {span["thread"] for span in timeline_data(both)["spans"]} == {0, 1}
 
 

@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.tflite_writer import f32, single
+
 
 def test_a_model_that_is_known_needs_nothing_that_chooses(tmp_path: Path) -> None:
     """Compiling what earlier compilations chose for loads no planner, no calibration, no comparison."""
@@ -31,3 +35,30 @@ print(*sys.modules)
     runtime = {module.removeprefix("nnapi.runtime.") for module in done.stdout.split()}
     assert "preparation" in runtime
     assert not {"choice", "autotune.autotune", "costs.calibration", "planning.planner"} & runtime
+
+
+def test_a_file_that_is_known_needs_no_declarations(tmp_path: Path) -> None:
+    """Nor logging, nor the rest of what takes milliseconds to import, from the second process on."""
+    pytest.importorskip("ai_edge_litert")
+    (tmp_path / "model.tflite").write_bytes(single("ABS", [f32(2)], f32(2)))
+    code = f"""
+import sys
+import numpy as np
+import nnapi
+from nnapi.importers import import_cache
+import_cache.SETTLED = 0
+model = nnapi.load({str(tmp_path / "model.tflite")!r})
+compilation = nnapi.compile(model, "xnnpack-cpu", cache={str(tmp_path / "cache")!r})
+assert compilation.run(np.array([-1, 2], np.float32))[0].tolist() == [1, 2]
+print(*sys.modules)
+"""
+    kept = {**os.environ, "NNAPI_CACHE_DIR": str(tmp_path), "NNAPI_TUNING": "1", "DEBUG_NN_CPUONLY": "0"}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=kept)
+        assert not done.returncode, done.stderr
+    loaded = set(done.stdout.split())
+    assert "nnapi.drivers.xnnpack.engine.interpreter" in loaded
+    needless = {"logging", "pathlib", "hashlib", "queue"}
+    needless |= {f"nnapi.model.{name}" for name in ("adding", "matching", "operation", "parameter", "validation")}
+    needless |= {"nnapi.formats.tflite.graph", "nnapi.drivers.xnnpack.compile", "nnapi.trace.profile", "openvino"}
+    assert not needless & loaded

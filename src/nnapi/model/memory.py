@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import mmap
 import os
 import weakref
@@ -16,8 +15,9 @@ import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.operand import Array
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.Memory")
+log = Log("nnapi.Memory")
 
 PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
 

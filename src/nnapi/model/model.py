@@ -6,32 +6,31 @@ compilations and other models.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_OPERATION, OEM_SCALAR, OperandCode
-from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
+from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_SCALAR, OperandCode
+from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.lifecycle import State
-from nnapi.model.matching import Facet, KnownMatch
 from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
-from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Lifetime, Operand, OperationCall, Signature, constants, label_call
-from nnapi.model.pickling import build, describe
-from nnapi.model.validation import check_graph, count_needed, model_facets, run_order
+from nnapi.model.parts import Lifetime, Operand, OperationCall, Signature, constants
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace import Layer, Phase, Section
+from nnapi.trace.log import Log
+
+if TYPE_CHECKING:
+    from nnapi.model.matching import Facet, KnownMatch
 
 __all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Signature", "Supports", "constants"]
 
-log = logging.getLogger("nnapi.ModelBuilder")
+log = Log("nnapi.ModelBuilder")
 
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
@@ -79,8 +78,10 @@ class Model(NotebookDisplay):
         """What the file that it was imported from calls it and its ends."""
         self.origin: Origin | None = None
         self.state = State("the model is", "building")
-        self._known_matches: list[KnownMatch | None] = []
-        self._used = 0
+        self.known_matches: list[KnownMatch | None] = []
+        """While it is described: of each operation, by its number."""
+        self.used = 0
+        """How many operands there were when the last operation was added."""
         self.is_altered = False
         """Whether an operand was changed after an operation that may use it was added."""
 
@@ -178,29 +179,15 @@ class Model(NotebookDisplay):
         Types, numbers and ranks of operands are tested here; values only when computing. The order of the calls
         does not matter.
         """
-        self._append(code, inputs, outputs, None)
+        from nnapi.model.adding import add_call  # with what declares operations: models that are known do without
+
+        add_call(self, code, inputs, outputs)
 
     def add_matched_operation(self, known: KnownMatch, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append the operation of a match that was made before; it is tested anew unless the types are the same."""
-        self._append(known.code, inputs, outputs, known)
+        from nnapi.model.adding import add_call
 
-    def _append(self, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None) -> None:
-        need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
-        self.state.need("building", to="add an operation")
-        number, count, is_registered = len(self.operations), len(self.operands), code in REGISTRY
-        if not (is_registered or code == OEM_OPERATION or EXTENSIONS.name(code)):
-            label = label_call(code, number)
-            raise BadDataError(f"{label}: operation code {code} is not one of NeuralNetworks.h nor of an extension")
-        if not (len(inputs) and len(outputs)):
-            raise BadDataError(f"{label_call(code, number)}: needs at least one input and one output")
-        for index in (*inputs, *outputs):
-            if not 0 <= index < count:
-                self._operand(index, label_call(code, number))
-        known = self._match(code, inputs, outputs, number, known) if is_registered else None
-        match = None if known is None else known.match
-        self._operations.append(OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match))
-        self._known_matches.append(known)
-        self._used = count
+        add_call(self, known.code, inputs, outputs, known)
 
     def identify_inputs_and_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Name the operands that are the model's inputs and outputs (``..._identifyInputsAndOutputs``)."""
@@ -208,7 +195,7 @@ class Model(NotebookDisplay):
         self.state.need("building", to="identify inputs and outputs")
         need(len(inputs) and len(outputs), "a model needs at least one input and one output", BadDataError)
         for index in (*inputs, *outputs):
-            self._operand(index)
+            self.need_operand(index)
         self.assign_roles(inputs, outputs)
 
     def assign_roles(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -237,16 +224,16 @@ class Model(NotebookDisplay):
 
     def freeze(self) -> None:
         """As :meth:`finish`, of which a trace tells nothing: for models that are made while others are compiled."""
+        from nnapi.model.adding import order_calls
+
         self.state.need("building", to="finish")
         self.state.value = "invalid"
         for operand in self.operands:
             if operand.lifetime is CONSTANT:
                 bind(operand)
-        check_graph(self, self._check_fit if self.is_altered else None)
-        order = run_order(self)
-        self.operations = tuple(self._trim(call) for call in order)
+        self.operations = order_calls(self)
         self.operands = tuple(self.operands)
-        self._known_matches = []
+        self.known_matches = []
         self.state.value = "finished"
         log.debug("finished %s: %d operands, %d operations", self.name, len(self.operands), len(self.operations))
 
@@ -270,6 +257,8 @@ class Model(NotebookDisplay):
     @property
     def facets(self) -> list[Facet]:
         """Everything in the model that asks for a feature level, with the operation or operand that does."""
+        from nnapi.model.validation import model_facets
+
         return model_facets(self)
 
     @property
@@ -309,12 +298,16 @@ class Model(NotebookDisplay):
         """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
         if not self.is_finished:
             raise BadStateError(f"{self!r} cannot be pickled: it is {self.state}, not finished")
+        from nnapi.model.pickling import build, describe
+
         found = self.origin.reduce(self) if self.origin is not None else None
         self.need_mapped()
         return found or (build, (Model, describe(self)))
 
     def with_precision(self, relaxed: bool) -> Model:
         """The same model, and all that it refers to, with or without the permission to compute float32 as float16."""
+        from nnapi.model.pickling import build, describe
+
         self.need_mapped()
         return build(Model, [each._replace(relaxed=relaxed) for each in describe(self)])
 
@@ -329,10 +322,12 @@ class Model(NotebookDisplay):
         assert isinstance(self.operands, list)
         return self.operands
 
-    @property
-    def _operations(self) -> list[OperationCall]:
+    def note_call(self, call: OperationCall, known: KnownMatch | None) -> None:
+        """Take in an operation that was matched."""
         assert isinstance(self.operations, list)
-        return self.operations
+        self.operations.append(call)
+        self.known_matches.append(known)
+        self.used = len(self.operands)
 
     def need_mapped(self) -> None:
         """Raise UnmappableError, naming the operand, if a constant lives in a memory that cannot be mapped.
@@ -357,44 +352,14 @@ class Model(NotebookDisplay):
     def _get_to_change(self, index: int, what: str) -> Operand:
         """An operand that is about to be given a value, or parameters of its type."""
         self.state.need("building", to=what)
-        operand = self._operand(index)
-        self.is_altered = self.is_altered or index < self._used
+        operand = self.need_operand(index)
+        self.is_altered = self.is_altered or index < self.used
         return operand
 
-    def _operand(self, index: int, label: str = "") -> Operand:
+    def need_operand(self, index: int, label: str = "") -> Operand:
+        """The operand of that index; BadDataError, which begins with the ``label``, where there is none."""
         if not (0 <= index < len(self.operands)):
             raise BadDataError(
                 f"{label + ': ' if label else ''}operand {index} does not exist, the model has {len(self.operands)}"
             )
         return self.operands[index]
-
-    def _match(
-        self, code: int, inputs: Sequence[int], outputs: Sequence[int], number: int, known: KnownMatch | None = None
-    ) -> KnownMatch:
-        """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
-
-        Raises BadDataError, placed at the operation of that number, where they do not.
-        """
-        operands = [self.operands[index] for index in inputs]
-        types, results = [operand.type for operand in operands], [self.operands[index].type for index in outputs]
-        references = [operand.value if operand.lifetime is SUBGRAPH else None for operand in operands]
-        if known is not None and known.holds(code, types, results, references):
-            return known
-        try:
-            return KnownMatch(REGISTRY[code].match(types, results, references), code, types, results, references)
-        except NnapiError as error:
-            raise error.at(label_call(code, number)) from None
-
-    def _check_fit(self, call: OperationCall) -> None:
-        """Raise BadDataError where an operation no longer fits, because operands were changed after it was added."""
-        if call.code in REGISTRY:
-            self._match(call.code, call.inputs, call.outputs, call.number, self._known_matches[call.number])
-
-    def _trim(self, call: OperationCall) -> OperationCall:
-        """The call without last inputs that say no more than their defaults."""
-        count = count_needed(self, call)
-        if count == len(call.inputs):
-            return call
-        inputs = call.inputs[:count]
-        match = self._match(call.code, inputs, call.outputs, call.number).match
-        return OperationCall(call.number, call.code, inputs, call.outputs, match)

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -95,8 +95,7 @@ LAST_BUILT_IN = 0xFFFF
 MAX_BYTES = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelQuantization:
+class ChannelQuantization(NamedTuple):
     """Scales of a TENSOR_QUANT8_SYMM_PER_CHANNEL operand: ``real = code * scales[index along dimension]``."""
 
     dimension: int

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import operation_name
-from nnapi.model.matching import Match
 from nnapi.model.operand import Array, OperandType
+
+if TYPE_CHECKING:
+    from nnapi.model.matching import Match
 
 
 class Lifetime(Enum):
@@ -53,8 +55,7 @@ class Signature(NamedTuple):
     outputs: Names
 
 
-@dataclass(frozen=True, slots=True)
-class OperationCall:
+class OperationCall(NamedTuple):
     """One addOperation: code, operand indices, and how they fit the signature (None for OEM and extensions)."""
 
     number: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -18,8 +17,9 @@ from nnapi.runtime.executors.executors import execute, find_bound, find_direct, 
 from nnapi.runtime.executors.fast_path import is_open, shortcut
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.BurstBuilder")
+log = Log("nnapi.BurstBuilder")
 
 IN_USE = "the burst is in use by another thread"
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burstCompute")

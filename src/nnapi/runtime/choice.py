@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from functools import partial
 
@@ -17,8 +16,9 @@ from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepar
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
 from nnapi.runtime.store.compilation_cache import Cache
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CompilationBuilder")
+log = Log("nnapi.CompilationBuilder")
 
 
 def choose_and_prepare(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -22,7 +21,6 @@ from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
-from nnapi.model.pickling import build, describe_with_outputs
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.burst import Burst
@@ -41,11 +39,12 @@ from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.own_cache import Place, open_cache
 from nnapi.trace import Layer, Phase, Section, spans
+from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
     from nnapi.runtime.run_many import Progress, RunMany, Single
 
-log = logging.getLogger("nnapi.CompilationBuilder")
+log = Log("nnapi.CompilationBuilder")
 
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
 START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
@@ -157,7 +156,7 @@ class Compilation(NotebookDisplay):
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
         self.state.value = "ready"
-        if log.isEnabledFor(logging.INFO):
+        if log.is_verbose:
             log.info("%s", summary(self._ready.plan))
 
     # Running
@@ -187,6 +186,8 @@ class Compilation(NotebookDisplay):
         wanted = tuple(dict.fromkeys((*self.model.outputs, *kept)))
         if wanted not in self._keeping:
             self.model.need_mapped()
+            from nnapi.model.pickling import build, describe_with_outputs
+
             model = build(Model, describe_with_outputs(self.model, wanted))
             devices = self._candidates if self.is_explicit else None
             self._keeping[wanted] = _compile_again(model, devices, self._options, None, self._attributes.to_tuple())

@@ -7,7 +7,6 @@ reason and harms nobody else.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
@@ -24,11 +23,11 @@ from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.costs.figures import find_figures
 from nnapi.runtime.executors.queue import Turnstile
-from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.runtime.probing import make_drivers
 from nnapi.trace import Layer
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.Manager")
+log = Log("nnapi.Manager")
 
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
@@ -128,6 +127,8 @@ class Device:
 
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
+        from nnapi.runtime.planning.verdicts import find_verdicts  # which known models need not be asked
+
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
 
     def __str__(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from functools import partial
 
@@ -27,8 +26,9 @@ from nnapi.runtime.planning.plan import Decision, Decisions, Plan, Run, run_ever
 from nnapi.runtime.settings import Partitioning, tunes
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.plan_cache import KeptPlans
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CompilationBuilder")
+log = Log("nnapi.CompilationBuilder")
 
 
 def prepare(

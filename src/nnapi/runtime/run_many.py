@@ -9,7 +9,6 @@ handed over at all: waking another thread would take longer.
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import threading
 import time
@@ -29,8 +28,9 @@ from nnapi.runtime.burst import Burst, Runnable
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan, prepare_plan
 from nnapi.runtime.executors.workers import run_in_background
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionBuilder")
+log = Log("nnapi.ExecutionBuilder")
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Is told after each result how many there are, and of how many altogether where that is known."""

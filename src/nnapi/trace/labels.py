@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 
 class Layer(StrEnum):
@@ -69,8 +69,7 @@ SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
 """What may be nested in a phase as a part of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """The name of a section, taken apart."""
 
     layer: Layer

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Generic, TypeVar
 
+from nnapi.trace.log import Log
 from nnapi.trace.spans import Part, Section
 
-log = logging.getLogger("nnapi.Driver")
+log = Log("nnapi.Driver")
 
 T = TypeVar("T")
 Costs = Sequence[tuple[Section, float]]

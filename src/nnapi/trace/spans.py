@@ -18,9 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from nnapi.errors import BadStateError
 from nnapi.notebook_display import NotebookDisplay
@@ -31,8 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A section that happened. Times are nanoseconds of the monotonic clock."""
 
     label: Label
@@ -41,7 +39,7 @@ class Span:
     process: int
     thread: int
     thread_name: str
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: Mapping[str, Any] = {}  # nobody changes it
     depth: int = 0
     """How many sections of its thread are open around it."""
     cookie: int | None = None
@@ -94,8 +92,7 @@ class Section:
         return f"<nnapi.trace.Section {self.label}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A section within another, from ``start`` to ``end`` as fractions of that one's time."""
 
     section: Section
@@ -177,7 +174,7 @@ class Recorder(NotebookDisplay):
         with self._lock:
             found = [*self._more, *elsewhere]
             for (_, cookie), begun in self._asynchronous.items():
-                found.append(replace(_asynchronous_span(begun, now, cookie), is_complete=False))
+                found.append(_asynchronous_span(begun, now, cookie)._replace(is_complete=False))
             for thread, name, stack, ended in self._threads:
                 complete_ones = ((*one, True) for one in ended)
                 unfinished = [(section, start, now, depth, False) for depth, (section, start) in enumerate(stack)]
@@ -214,11 +211,11 @@ def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any
     length, depth = whole.end - whole.start, whole.depth + 1
     if id(whole.args) not in told:
         told[id(whole.args)] = {name: whole.args[name] for name in whole.args if name not in ("holds", "kinds")}
-    found = [replace(whole, args=told[id(whole.args)])]
+    found = [whole._replace(args=told[id(whole.args)])]
     for part in parts:
         start, end = (whole.start + round(at * length) for at in (part.start, part.end))
         section = part.section
-        found.append(replace(whole, label=section.label, start=start, end=end, args=section.args, depth=depth))
+        found.append(whole._replace(label=section.label, start=start, end=end, args=section.args, depth=depth))
     return found
 
 
@@ -240,7 +237,7 @@ def _number(spans: list[Span]) -> list[Span]:
             if which not in renumbered:
                 renumbered[which] = _renumber(span.args, step.args["operations"])
             if renumbered[which] is not span.args:
-                ordered[place] = replace(span, args=renumbered[which])
+                ordered[place] = span._replace(args=renumbered[which])
     return ordered
 
 

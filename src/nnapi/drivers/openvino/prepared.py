@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,9 +19,10 @@ from nnapi.errors import OpFailedError
 from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
+from nnapi.trace.log import Log
 from nnapi.trace.profile import Profile
 
-log = logging.getLogger("nnapi.Driver")
+log = Log("nnapi.Driver")
 
 COPIED = 1 << 16
 """Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""

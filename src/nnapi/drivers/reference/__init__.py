@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
 from nnapi.model.model import Model
-from nnapi.model.operation import REGISTRY
 
 if TYPE_CHECKING:
     from nnapi.drivers.reference.program import PreparedReference
@@ -23,6 +22,8 @@ class ReferenceDriver(HostMemory):
         return Capabilities()
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
+        from nnapi.model.operation import REGISTRY
+
         return [
             Verdict(True)
             if call.code in REGISTRY

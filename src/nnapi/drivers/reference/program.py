@@ -7,7 +7,6 @@ data or on inputs of open shape, when their inputs have been computed.
 from __future__ import annotations
 
 import copy
-import logging
 import threading
 import time
 from collections.abc import Generator, Sequence
@@ -28,8 +27,9 @@ from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.evaluate import Step, specialise
 from nnapi.trace import Layer, Phase, Section, spans
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CpuExecutor")
+log = Log("nnapi.CpuExecutor")
 
 PROGRAMS_KEPT = 8
 """Programs kept for different input shapes of one model."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nnapi.formats.tflite.graph import Operator, Tensor
+if TYPE_CHECKING:
+    from nnapi.formats.tflite.graph import Operator, Tensor
 
 COPY, CLAMP, CONVERT = ("Copy", "Concatenate", "Static Reshape"), ("Clamp",), ("Convert",)
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Request
 from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
-from nnapi.drivers.xnnpack.engine.profiler.profile import profile
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+
+if TYPE_CHECKING:
+    from nnapi.drivers.xnnpack.engine.profiler import Engine
+    from nnapi.trace.profile import Profile
 
 
 class PreparedGraph:
@@ -23,8 +27,13 @@ class PreparedGraph:
 
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
-        traced = partial(profile, model, compiled.origins)
-        self.program = Program(compiled.content, compiled.flipped, compiled.shapes, compiled.file, traced)
+        self.program = Program(
+            compiled.content,
+            compiled.flipped,
+            compiled.shapes,
+            compiled.file,
+            partial(_profile, model, compiled.origins),
+        )
         make = partial(Instance, self.program, threads)
         self._pool = Pool(make, make())
 
@@ -86,6 +95,12 @@ class Session:
         instance, self._instance = self._instance, None
         if instance is not None:
             self._pool.put(instance)
+
+
+def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
+    from nnapi.drivers.xnnpack.engine.profiler.profile import profile  # for who records a trace
+
+    return profile(model, origins)
 
 
 def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:

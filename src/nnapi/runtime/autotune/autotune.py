@@ -8,7 +8,6 @@ counting, or :data:`ATTEMPTS` times.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +23,9 @@ from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Alternative, Plan
 from nnapi.trace import Layer, Phase, mute, span
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionPlan")
+log = Log("nnapi.ExecutionPlan")
 
 CANDIDATES = 4
 """Plans at most that are made ready for it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Sequence
@@ -13,8 +12,9 @@ from nnapi.errors import NnapiError
 from nnapi.runtime.autotune.timing import time_call
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Plan
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionPlan")
+log = Log("nnapi.ExecutionPlan")
 
 BUDGET = 0.1
 """Seconds for all turns together; exceeded only where a few runs of each plan take longer."""

@@ -7,7 +7,6 @@ MAC and for each byte. The samples of a kind differ in these, and the figures ar
 from __future__ import annotations
 
 import itertools
-import logging
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +26,9 @@ from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
 from nnapi.runtime.device import Device
 from nnapi.trace import Layer, Phase, Section, mute
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionPlan")
+log = Log("nnapi.ExecutionPlan")
 
 BUDGET = 0.12
 """Seconds for what one compilation measures of a device; the next goes on where it ended."""

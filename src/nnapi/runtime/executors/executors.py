@@ -5,7 +5,6 @@ Each is a Prepared like a driver's: a plan of several steps, and one with anothe
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -39,8 +38,9 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.planning.plan import If, Plan, Run, Step
 from nnapi.trace import spans
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionBuilder")
+log = Log("nnapi.ExecutionBuilder")
 
 NoteDeath = Callable[[DriverDiedError], bool]
 Prepare = Callable[[Plan, Run], Prepared]

@@ -7,7 +7,6 @@ way, which converts, checks, says what is wrong and falls back.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -17,8 +16,9 @@ from nnapi.drivers.base import Inference, Prepared
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.runtime.executors.executors import find_direct
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionBuilder")
+log = Log("nnapi.ExecutionBuilder")
 
 DType: TypeAlias = "dtype[Any]"
 Shortcut: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]

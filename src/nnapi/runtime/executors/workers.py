@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from nnapi.errors import OpFailedError
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 Work = Callable[[], None]
 
@@ -31,6 +34,8 @@ def run_in_background(work: Work, then: Work | None = None) -> None:
     try:
         mailbox = _idle.pop()
     except IndexError:
+        from queue import SimpleQueue  # which most programs that run a model once do without
+
         mailbox = SimpleQueue()
         try:
             threading.Thread(target=_serve, args=(mailbox,), name="nnapi-worker", daemon=True).start()

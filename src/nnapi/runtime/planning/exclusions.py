@@ -6,7 +6,6 @@ processes too.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -22,8 +21,9 @@ from nnapi.runtime.planning.plan import make_submodel
 from nnapi.runtime.store.digest import hash_content
 from nnapi.runtime.store.directories import RecordKind, directory_of
 from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionPlan")
+log = Log("nnapi.ExecutionPlan")
 
 ENOUGH = 2
 """Times that something ends a driver's process until nobody tries it again."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
@@ -34,8 +33,9 @@ from nnapi.runtime.planning.plan import (
 )
 from nnapi.runtime.planning.verdicts import find_verdicts, has_open_control_flow
 from nnapi.trace import Layer, Phase, Section, span
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.ExecutionPlan")
+log = Log("nnapi.ExecutionPlan")
 
 EXACT, INEXACT = 1e-12, 0.02
 """Shares of a plan's cost that a better one must save: declared costs are taken at their word, measured ones not."""
@@ -335,6 +335,6 @@ def _log_choice(model: Model, devices: Sequence[Device], assignment: Sequence[in
     """The messages that the NNAPI guide tells people to look for."""
     if len(set(assignment)) == 1:
         log.info("ModelBuilder::partitionTheWork: only one best device: %s", devices[assignment[0]].name)
-    if log.isEnabledFor(logging.INFO):
+    if log.is_verbose:
         for call, device in zip(model.operations, assignment, strict=True):
             log.info("ModelBuilder::findBestDeviceForEachOperation(%s): = %d", call.name, device)

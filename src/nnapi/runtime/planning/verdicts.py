@@ -5,7 +5,6 @@ from __future__ import annotations
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.drivers.base import Driver, Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.validation import call_facets
 from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import make_submodel
 
@@ -51,6 +50,8 @@ def has_open_control_flow(model: Model, call: OperationCall) -> bool:
 
 def _refuse_beyond_level(driver: Driver, model: Model, level: int) -> dict[int, Verdict]:
     """Refusals of the operations that need a higher level, by their numbers."""
+    from nnapi.model.validation import call_facets  # with what declares operations
+
     refusals = {}
     for call in model.operations:
         facet = max(call_facets(model, call), key=lambda facet: facet.level, default=None)

@@ -8,7 +8,6 @@ cache ever fails a compilation.
 
 from __future__ import annotations
 
-import logging
 import os
 import struct
 import time
@@ -22,8 +21,9 @@ from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.store.digest import digest, hash_content, is_as_hashed, sha256
 from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CompilationCache")
+log = Log("nnapi.CompilationCache")
 
 LIMIT = 1 << 30
 """Bytes that a directory may hold; what was used longest ago gives way to what is new."""
@@ -129,7 +129,8 @@ class Cache:
             write_entry(path, label, Content(_describe_purpose(model, options), plan, payload))
             make_room(self.directory, self.limit)
         except OSError as error:
-            log.log(logging.INFO if self.is_own else logging.WARNING, "%s not written: %s", path, error)
+            say = log.info if self.is_own else log.warning
+            say("%s not written: %s", path, error)
         self._contents.pop(path, None)
         if model.origin is not None:
             model.origin.keep(model)

@@ -9,7 +9,6 @@ are replaced, never changed, as others may have mapped them.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import struct
 from contextlib import suppress
@@ -19,8 +18,9 @@ from nnapi.errors import NnapiError
 from nnapi.model.memory import Memory, give_back
 from nnapi.runtime.store.digest import digest
 from nnapi.runtime.store.files import remove_abandoned, replace_file
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CompilationCache")
+log = Log("nnapi.CompilationCache")
 
 MAGIC = b"\nNNAPI-CACHE-6\n"
 """The end of every file. The number is raised with every change of what is kept, or of how it is found out."""

@@ -8,8 +8,8 @@ is the code of today, so the name of an entry depends on that too.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 from nnapi.model.model import Model
 from nnapi.runtime.settings import tunes
@@ -50,12 +50,14 @@ def open_own_cache(model: Model) -> Cache | None:
 @cache
 def _find_last_change() -> bytes:
     """When the newest of the sources was written that entries are made with, and how many there are."""
-    package = Path(__file__).parents[2]
-    files = [
-        os.path.join(folder, name)
-        for maker in MAKERS
-        for folder, _, names in os.walk(package / maker)
-        for name in names
-        if name.endswith(".py")
-    ]
-    return repr((len(files), max((os.stat(file).st_mtime_ns for file in files), default=0))).encode()
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    folders = [os.path.join(package, maker) for maker in MAKERS]
+    times = []
+    for folder in folders:
+        with suppress(FileNotFoundError), os.scandir(folder) as found:
+            for each in found:
+                if each.name.endswith(".py"):
+                    times.append(each.stat().st_mtime_ns)
+                elif "." not in each.name and each.name != "__pycache__" and each.is_dir():
+                    folders.append(each.path)
+    return repr((len(times), max(times, default=0))).encode()

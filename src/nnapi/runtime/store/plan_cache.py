@@ -7,7 +7,6 @@ and as many processors, that would compare plans if that one did. Nobody is aske
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -20,8 +19,9 @@ from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Plan, Run
 from nnapi.runtime.store.compilation_cache import Cache
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CompilationCache")
+log = Log("nnapi.CompilationCache")
 
 
 class KeptPlans:

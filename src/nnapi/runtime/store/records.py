@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Callable
@@ -12,8 +11,9 @@ from typing import Any, TypeVar
 from nnapi.runtime.store.digest import digest
 from nnapi.runtime.store.directories import HOLDS, RecordKind, directory_of
 from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.trace.log import Log
 
-log = logging.getLogger("nnapi.CompilationCache")
+log = Log("nnapi.CompilationCache")
 
 T = TypeVar("T")
 

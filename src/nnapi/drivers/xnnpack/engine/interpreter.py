@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
@@ -18,12 +18,13 @@ from ai_edge_litert.interpreter import Interpreter
 from nnapi.drivers.base import Bound, Inference
 from nnapi.drivers.xnnpack.engine.profiler import Engine
 from nnapi.drivers.xnnpack.engine.quiet import hide_greeting
-from nnapi.drivers.xnnpack.operators import facts
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
-from nnapi.trace.profile import Profile
+
+if TYPE_CHECKING:
+    from nnapi.trace.profile import Profile
 
 FLIP = np.array(128, np.uint8)
 """Turns unsigned codes into signed ones and back."""
@@ -31,7 +32,7 @@ WORTH_MAPPING = 1 << 16
 """Bytes below which content is copied as fast as a file is mapped."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Program:
     """A serialised graph and what its user must know.
 
@@ -193,6 +194,8 @@ def _has_loose_ends(native: Any) -> bool:
     XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
     nowhere else is where the operators are that read it.
     """
+    from nnapi.drivers.xnnpack.operators import facts  # for who asks for threads
+
     names = [native.NodeName(node) for node in range(native.NumNodes())]
     inside = [node for node, name in enumerate(names) if name == "DELEGATE"]
     taken = {int(tensor) for node in inside for tensor in native.NodeInputs(node)}

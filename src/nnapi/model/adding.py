@@ -1,0 +1,88 @@
+"""Operations of a model that is being described: each is matched against its declaration when it is added, and put in
+order at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nnapi.codes import OEM_OPERATION
+from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
+from nnapi.model.extension import EXTENSIONS
+from nnapi.model.matching import KnownMatch
+from nnapi.model.operation import REGISTRY
+from nnapi.model.parts import Lifetime, OperationCall, label_call
+from nnapi.model.validation import check_graph, count_needed, run_order
+
+if TYPE_CHECKING:
+    from nnapi.model.model import Model
+
+SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
+
+
+def add_call(
+    model: Model, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None = None
+) -> None:
+    """Append an operation to a model that is being described, matched as ``known`` says where that holds."""
+    need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
+    model.state.need("building", to="add an operation")
+    number, count, is_registered = len(model.operations), len(model.operands), code in REGISTRY
+    if not (is_registered or code == OEM_OPERATION or EXTENSIONS.name(code)):
+        label = label_call(code, number)
+        raise BadDataError(f"{label}: operation code {code} is not one of NeuralNetworks.h nor of an extension")
+    if not (len(inputs) and len(outputs)):
+        raise BadDataError(f"{label_call(code, number)}: needs at least one input and one output")
+    for index in (*inputs, *outputs):
+        if not 0 <= index < count:
+            model.need_operand(index, label_call(code, number))
+    known = _match(model, code, inputs, outputs, number, known) if is_registered else None
+    match = None if known is None else known.match
+    call = OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match)
+    model.note_call(call, known)
+
+
+def order_calls(model: Model) -> tuple[OperationCall, ...]:
+    """The operations in the order in which they run, without needless arguments; BadDataError where the graph is none.
+
+    Those whose operands may have been changed since they were added are matched again.
+    """
+
+    def check_fit(call: OperationCall) -> None:
+        if call.code in REGISTRY:
+            _match(model, call.code, call.inputs, call.outputs, call.number, model.known_matches[call.number])
+
+    check_graph(model, check_fit if model.is_altered else None)
+    return tuple(_trim(model, call) for call in run_order(model))
+
+
+def _match(
+    model: Model,
+    code: int,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    number: int,
+    known: KnownMatch | None = None,
+) -> KnownMatch:
+    """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
+
+    Raises BadDataError, placed at the operation of that number, where they do not.
+    """
+    operands = [model.operands[index] for index in inputs]
+    types, results = [operand.type for operand in operands], [model.operands[index].type for index in outputs]
+    references = [operand.value if operand.lifetime is SUBGRAPH else None for operand in operands]
+    if known is not None and known.holds(code, types, results, references):
+        return known
+    try:
+        return KnownMatch(REGISTRY[code].match(types, results, references), code, types, results, references)
+    except NnapiError as error:
+        raise error.at(label_call(code, number)) from None
+
+
+def _trim(model: Model, call: OperationCall) -> OperationCall:
+    """The call without last inputs that say no more than their defaults."""
+    count = count_needed(model, call)
+    if count == len(call.inputs):
+        return call
+    inputs = call.inputs[:count]
+    match = _match(model, call.code, inputs, call.outputs, call.number).match
+    return OperationCall(call.number, call.code, inputs, call.outputs, match)

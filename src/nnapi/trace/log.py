@@ -1,0 +1,46 @@
+"""Loggers that are looked up when there is something to be said: importing ``logging`` takes as long as a small model.
+
+While nobody has imported it nobody can have asked for details, so that only warnings are worth it.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
+
+
+class Log:
+    """The logger of a name, as ``logging.getLogger`` gives it, with the methods that the runtime uses."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def logger(self) -> logging.Logger:
+        import logging
+
+        return logging.getLogger(self.name)
+
+    @property
+    def is_verbose(self) -> bool:
+        """Whether anybody is told what is no warning."""
+        if "logging" not in sys.modules:
+            return False
+        from logging import INFO
+
+        return self.logger.isEnabledFor(INFO)
+
+    def debug(self, message: str, *args: Any) -> None:
+        if "logging" in sys.modules:
+            self.logger.debug(message, *args, stacklevel=2)
+
+    def info(self, message: str, *args: Any) -> None:
+        if "logging" in sys.modules:
+            self.logger.info(message, *args, stacklevel=2)
+
+    def warning(self, message: str, *args: Any) -> None:
+        self.logger.warning(message, *args, stacklevel=2)
