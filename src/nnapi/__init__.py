@@ -47,11 +47,12 @@ if typing.TYPE_CHECKING:
     from nnapi.model.model import Model
     from nnapi.model.operand import ChannelQuantization, OperandType, tensor
     from nnapi.runtime.burst import Burst
-    from nnapi.runtime.compilation import Compilation, Result, compile
+    from nnapi.runtime.compilation import Compilation, compile
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
     from nnapi.runtime.event import Event
     from nnapi.runtime.execution import Execution
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
+    from nnapi.runtime.result import Result
     from nnapi.runtime.settings import Partitioning, settings
     from nnapi.trace.vlog import vlog
 
@@ -120,11 +121,12 @@ _HOMES = {
     "nnapi.model.model": "Model",
     "nnapi.model.operand": "ChannelQuantization OperandType tensor",
     "nnapi.runtime.burst": "Burst",
-    "nnapi.runtime.compilation": "Compilation Result compile",
+    "nnapi.runtime.compilation": "Compilation compile",
     "nnapi.runtime.device": "Device device devices unavailable_devices",
     "nnapi.runtime.event": "Event",
     "nnapi.runtime.execution": "Execution",
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
+    "nnapi.runtime.result": "Result",
     "nnapi.runtime.settings": "Partitioning settings",
     "nnapi.trace.vlog": "vlog",
 }

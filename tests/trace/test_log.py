@@ -47,3 +47,11 @@ def test_nobody_is_told_who_has_not(caplog: pytest.LogCaptureFixture) -> None:
         assert not log.is_verbose
         log.info("b")
     assert not caplog.records
+
+
+def test_a_warning_is_no_error_where_logging_cannot_be_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "logging", None)  # an ImportError
+    Log("nnapi.Memory").warning("c %s", 2)
+    assert capsys.readouterr().err == "c 2\n"

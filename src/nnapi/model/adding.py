@@ -4,24 +4,33 @@ order at the end."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from nnapi.codes import OEM_OPERATION
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
+from nnapi.model.lifecycle import State
 from nnapi.model.matching import KnownMatch
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Lifetime, OperationCall, label_call
+from nnapi.model.parts import Graph, Lifetime, Operand, OperationCall, label_call
 from nnapi.model.validation import check_graph, count_needed, run_order
-
-if TYPE_CHECKING:
-    from nnapi.model.model import Model
 
 SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
+class Described(Graph, Protocol):
+    """A model, while it is described."""
+
+    state: State
+    is_altered: bool
+    known_matches: list[KnownMatch | None]
+
+    def need_operand(self, index: int, label: str = "") -> Operand: ...
+    def note_call(self, call: OperationCall, known: KnownMatch | None) -> None: ...
+
+
 def add_call(
-    model: Model, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None = None
+    model: Described, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None = None
 ) -> None:
     """Append an operation to a model that is being described, matched as ``known`` says where that holds."""
     need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
@@ -41,7 +50,7 @@ def add_call(
     model.note_call(call, known)
 
 
-def order_calls(model: Model) -> tuple[OperationCall, ...]:
+def order_calls(model: Described) -> tuple[OperationCall, ...]:
     """The operations in the order in which they run, without needless arguments; BadDataError where the graph is none.
 
     Those whose operands may have been changed since they were added are matched again.
@@ -56,7 +65,7 @@ def order_calls(model: Model) -> tuple[OperationCall, ...]:
 
 
 def _match(
-    model: Model,
+    model: Described,
     code: int,
     inputs: Sequence[int],
     outputs: Sequence[int],
@@ -78,7 +87,7 @@ def _match(
         raise error.at(label_call(code, number)) from None
 
 
-def _trim(model: Model, call: OperationCall) -> OperationCall:
+def _trim(model: Described, call: OperationCall) -> OperationCall:
     """The call without last inputs that say no more than their defaults."""
     count = count_needed(model, call)
     if count == len(call.inputs):

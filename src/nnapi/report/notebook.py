@@ -17,8 +17,9 @@ from nnapi.report.html import assign_device_colours, describe_graph, render, tim
 from nnapi.report.result import Benchmark
 from nnapi.report.timeline import timeline_data
 from nnapi.report.trace_page import COLUMN_TITLES, describe_run, median_execution, operations
-from nnapi.runtime.compilation import Compilation, Result
+from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.planning.plan import Plan
+from nnapi.runtime.result import Result
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse
 from nnapi.trace.spans import Recorder

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from nnapi.codes import PreferenceCode, PriorityCode
 from nnapi.drivers.base import Attribute, Prepared, PrepareOptions, Request
@@ -26,7 +27,6 @@ from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.device import devices as all_devices
-from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
@@ -34,7 +34,7 @@ from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.preparation import prepare
+from nnapi.runtime.preparation import make_guard, prepare
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.own_cache import Place, open_cache
@@ -42,7 +42,9 @@ from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
+    from nnapi.runtime.result import Result
     from nnapi.runtime.run_many import Progress, RunMany, Single
+    from nnapi.runtime.soon import ChangeOver
 
 log = Log("nnapi.CompilationBuilder")
 
@@ -52,6 +54,7 @@ START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startC
 PREFERRED, PADDED_LEVEL = 64, 5
 """Alignment and padding in bytes that the host's devices prefer; the feature level from which they prefer padding."""
 
+Start = Literal["soon"]
 Options = tuple[PreferenceCode, PriorityCode, int, int | None]
 """Preference, priority, time limit and threads."""
 
@@ -89,6 +92,9 @@ class Compilation(NotebookDisplay):
         self._is_open = is_open(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None
+        self._starts_soon = False
+        self.change_over: ChangeOver | None = None
+        """What chooses in the background, where it was asked to start soon."""
 
     # Options
 
@@ -127,6 +133,12 @@ class Compilation(NotebookDisplay):
         need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
         self._threads = threads
 
+    def set_start(self, start: Start | None) -> None:
+        """With ``soon``, finish takes what is ready first, and what is chosen takes over later, between two runs."""
+        self.state.need("preparing", to="set the start")
+        need(start in (None, "soon"), f"start is {start!r}, must be 'soon' or None", BadDataError)
+        self._starts_soon = start == "soon"
+
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
         self._attributes.need_name(extension, data)
@@ -151,13 +163,41 @@ class Compilation(NotebookDisplay):
             self._cache.threads = self._threads
         options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
         with translate_errors(f"{self.model.name} cannot be prepared"):
-            self._ready = prepare(self.model, self._candidates, options, mode, self._cache)
+            first = self._prepare_soon(options, mode) if self._starts_soon else None
+            self._ready = first or prepare(self.model, self._candidates, options, mode, self._cache)
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
         self.state.value = "ready"
+        if first is not None:
+            self._choose_later(options._replace(deadline=None), mode)
         if log.is_verbose:
             log.info("%s", summary(self._ready.plan))
+
+    def _prepare_soon(self, options: PrepareOptions, mode: Partitioning) -> ReadyPlan | None:
+        """The plan that is ready first, where another may be better."""
+        from nnapi.runtime.soon import prepare_soon
+
+        if mode is Partitioning.NONE:
+            return None
+        return prepare_soon(self.model, self._candidates, options, make_guard(self._candidates, mode))
+
+    def _choose_later(self, options: PrepareOptions, mode: Partitioning) -> None:
+        from nnapi.runtime.soon import ChangeOver
+
+        choose = partial(prepare, self.model, self._candidates, options, mode, self._cache)
+        self.change_over = ChangeOver(choose, self._take_over)
+
+    def _take_over(self, ready: ReadyPlan) -> None:
+        """Run the plan that was chosen from now on; bursts that were made before keep theirs."""
+        from nnapi.runtime.soon import note_change
+
+        before = self._ready
+        if before is not None and self.is_ready:
+            self._ready = note_change(before, ready)
+            self.shortcut = shortcut(self.model, ready.prepared)
+        if not self.is_ready:  # it was closed meanwhile
+            self._ready, self.shortcut = None, None
 
     # Running
 
@@ -215,6 +255,8 @@ class Compilation(NotebookDisplay):
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
+        from nnapi.runtime.result import Result  # and threads, which most runs do without
+
         with START:
             return Result(self, inputs)
 
@@ -227,6 +269,8 @@ class Compilation(NotebookDisplay):
         that were begun have no more use for it."""
         self.state.value, self._ready, self.shortcut, self._single = "closed", None, None, None
         self._keeping.clear()
+        if self.change_over is not None:
+            self.change_over.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -320,21 +364,6 @@ class Compilation(NotebookDisplay):
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 
-class Result(Event, NotebookDisplay):
-    """An event that brings the outputs with it."""
-
-    def __init__(self, compilation: Compilation, inputs: Sequence[Any]) -> None:
-        prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
-        self.model = compilation.model
-        self._outputs: list[Array] = []
-        super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
-
-    def result(self) -> list[Array]:
-        """Wait for the outputs."""
-        self.wait()
-        return list(self._outputs)
-
-
 def compile(
     model: Model,
     devices: Sequence[Device | str] | Device | str | None = None,
@@ -345,6 +374,7 @@ def compile(
     threads: int | None = None,
     relaxed: bool | None = None,
     cache: Place | None = None,
+    start: Start | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
@@ -353,7 +383,9 @@ def compile(
     as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there
     is none, in which later compilations of the same model find what this one prepared; with a 32-byte token beside it,
     it is what :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in
-    the user's cache directory; True keeps it of any model there, False of none.
+    the user's cache directory; True keeps it of any model there, False of none. With ``start="soon"`` the plan that is
+    ready first answers, and the one that is chosen takes over when it is ready: results may differ by a code from then
+    on. By default that is waited for.
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)
@@ -365,6 +397,7 @@ def compile(
     if timeout is not None:
         compilation.set_timeout(timeout)
     compilation.set_threads(threads)
+    compilation.set_start(start)
     compilation._cache = open_cache(model, cache)
     compilation.finish()
     return compilation

@@ -116,6 +116,11 @@ class Device:
         return isinstance(self.driver, Breakable) and bool(self.driver.outage())
 
     @property
+    def starts_slowly(self) -> bool:
+        """Whether the first model takes it long to prepare: its engine or its process has to be started."""
+        return bool(getattr(self.driver, "starts_slowly", False) or getattr(self.driver, "is_remote", False))
+
+    @property
     def is_measured(self) -> bool:
         """Whether plans go by what is measured of it; by what it declares where it stands for a device elsewhere."""
         return bool(getattr(self.driver, "is_measured", True))

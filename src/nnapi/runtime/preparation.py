@@ -32,19 +32,25 @@ log = Log("nnapi.CompilationBuilder")
 
 
 def prepare(
-    model: Model, devices: Sequence[Device], options: PrepareOptions, mode: Partitioning, cache: Cache | None = None
+    model: Model,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    mode: Partitioning,
+    cache: Cache | None = None,
+    guard: Guard = lambda run, prepared: prepared,
 ) -> ReadyPlan:
-    """Plan the model over the devices and prepare every part.
+    """Plan the model over the devices and prepare every part, each of which the guard is shown.
 
     With WITH_FALLBACK, what fails is compiled for the CPU, and so is what fails when it runs.
     """
-    cpu = next((device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU), None)
+    cpu = _find_cpu(devices)
     if mode is Partitioning.NONE:
         return _prepare_on_cpu(model, cpu, options)
     if mode is not Partitioning.WITH_FALLBACK or cpu is None:
-        return _prepare_on_devices(model, devices, options, cache, lambda run, prepared: prepared)
+        return _prepare_on_devices(model, devices, options, cache, guard)
     try:
-        ready = _prepare_on_devices(model, devices, options, cache, partial(_guard, cpu))
+        guarded = make_guard(devices, mode)
+        ready = _prepare_on_devices(model, devices, options, cache, lambda run, made: guarded(run, guard(run, made)))
     except (BadDataError, UnexpectedNullError):
         raise
     except NnapiError as error:
@@ -121,6 +127,20 @@ def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOpti
     return Plan(
         model, steps, Decisions(decide), predicted, alternatives, measured=measured, threads=known.threads, form=form
     )
+
+
+def make_guard(devices: Sequence[Device], mode: Partitioning) -> Guard:
+    """What repeats a part on the CPU when it fails, where that is permitted."""
+    cpu = _find_cpu(devices)
+    return (
+        (lambda run, prepared: prepared)
+        if cpu is None or mode is not Partitioning.WITH_FALLBACK
+        else partial(_guard, cpu)
+    )
+
+
+def _find_cpu(devices: Sequence[Device]) -> Device | None:
+    return next((device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU), None)
 
 
 def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:

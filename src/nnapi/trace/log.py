@@ -43,4 +43,10 @@ class Log:
             self.logger.info(message, *args, stacklevel=2)
 
     def warning(self, message: str, *args: Any) -> None:
-        self.logger.warning(message, *args, stacklevel=2)
+        """Never an error of its own: without a descriptor or memory for importing logging it goes to stderr."""
+        try:
+            logger = self.logger
+        except (ImportError, OSError, MemoryError):
+            print(message % args, file=sys.stderr)
+        else:
+            logger.warning(message, *args, stacklevel=2)

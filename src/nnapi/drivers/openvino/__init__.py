@@ -40,6 +40,8 @@ ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
 class OpenVinoDriver(HostMemory):
     """Takes what its lowering rules take. ``threads`` is for one run; by default the preference decides."""
 
+    starts_slowly = True
+
     def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
         name = f"openvino-{device.lower()}"
         self.info = DeviceInfo(name, f"OpenVINO {version('openvino')}", TYPES[device], 8)

@@ -159,6 +159,10 @@ class Plan(NotebookDisplay):
         """The same plan with its times for so many threads."""
         return replace(self, threads=threads)
 
+    def with_notes(self, notes: tuple[str, ...]) -> Plan:
+        """The same plan, of which that is to be said."""
+        return replace(self, notes=notes)
+
 
 Figures = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
 """The decision for each operation, the predicted seconds of all, and what else was possible."""
@@ -197,6 +201,9 @@ class OnlyPlan(Plan):
 
     def on_threads(self, threads: int | None) -> Plan:
         return OnlyPlan(self.model, self.only_run, lambda: self._figures, self.notes, threads)
+
+    def with_notes(self, notes: tuple[str, ...]) -> Plan:
+        return OnlyPlan(self.model, self.only_run, lambda: self._figures, notes, self.threads)
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:

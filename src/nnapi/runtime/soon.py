@@ -1,0 +1,118 @@
+"""``compile(start="soon")``: the plan that is ready first answers until the one that is chosen is ready as well."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.model.model import Model
+from nnapi.runtime.autotune.measurements import make_key, recall_measurements
+from nnapi.runtime.device import Device
+from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepare_plan
+from nnapi.runtime.planning.plan import Run
+from nnapi.runtime.settings import tunes
+from nnapi.trace.log import Log
+
+log = Log("nnapi.CompilationBuilder")
+
+DELAY = 0.25
+"""Seconds after which the choice begins, so that the first answer comes before."""
+FIRST = "this plan was ready first: it answers until the one that is chosen is ready, in the background"
+CHANGED = "it took over in the background from the plan that was ready first: {}"
+
+Prepare = Callable[[Guard], ReadyPlan]
+
+
+def prepare_soon(model: Model, devices: Sequence[Device], options: PrepareOptions, guard: Guard) -> ReadyPlan | None:
+    """The plan of a device that has the whole model and starts at once, whatever is faster.
+
+    None where there is none, or where the choice is as quick: there is nothing to choose from, or it was made before
+    and is such a device.
+    """
+    usable = [device for device in devices if not device.is_out]
+    quick = [device for device in usable if not device.starts_slowly]
+    if len(usable) < 2 or not tunes() or options.preference == PreferenceCode.PREFER_LOW_POWER:
+        return None
+    known = recall_measurements(make_key(model, usable, options))
+    if known.choice is not None and known.is_settled and known.choice.device in [device.name for device in quick]:
+        return None
+    from nnapi.runtime.costs.thread_choice import find_tables
+    from nnapi.runtime.planning.planner import make_first_plan
+
+    plan = make_first_plan(model, quick, options.preference, find_tables(quick, options.threads or 1))
+    if plan is None:
+        return None
+    try:
+        return prepare_plan(plan.with_notes((FIRST,)), quick, options, None, guard)
+    except ClaimedError as claim:
+        log.warning("%s", claim)
+        return None
+
+
+def note_change(before: ReadyPlan, after: ReadyPlan) -> ReadyPlan:
+    """What was chosen, which says what it took over from."""
+    return after._replace(plan=after.plan.with_notes((*after.plan.notes, CHANGED.format(before.plan.devices[0]))))
+
+
+class ChangeOver:
+    """Chooses on a thread of its own, and hands over what was made ready, unless it is stopped before."""
+
+    def __init__(self, prepare: Prepare, take: Callable[[ReadyPlan], None]) -> None:
+        """``take`` is a method of an object that may be gone by then."""
+        self._prepare, self._take = prepare, weakref.WeakMethod(take)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=copy_context().run, args=(self._work,), name="nnapi-choice", daemon=True)
+        _running.add(self)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let it end after the step that it is at."""
+        self._stopped.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it has ended, after that many seconds at most."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        if self._stopped.wait(DELAY):
+            return
+        try:
+            ready = self._prepare(self._guard)
+        except _StoppedError:
+            return
+        except Exception as error:
+            log.warning("the plan that was ready first stays: %s", error)
+            return
+        take = self._take()
+        if take is not None and not self._stopped.is_set():
+            take(ready)
+
+    def _guard(self, run: Run, prepared: Prepared) -> Prepared:
+        if self._stopped.is_set():
+            prepared.close()
+            raise _StoppedError
+        return prepared
+
+
+class _StoppedError(Exception):
+    """Nobody wants the plan any more."""
+
+
+_running: weakref.WeakSet[ChangeOver] = weakref.WeakSet()
+
+
+def _end() -> None:
+    """Leave no thread in an engine while the process ends."""
+    for each in list(_running):
+        each.stop()
+    for each in list(_running):
+        each.wait()
+
+
+atexit.register(_end)
