@@ -7,11 +7,11 @@ from typing import Any
 
 from nnapi.drivers.base import Request
 from nnapi.model.operand import Array
+from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.burst import Runnable
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.inputs import check_inputs
-from nnapi.notebook_display import NotebookDisplay
 
 
 class Result(Event, NotebookDisplay):
