@@ -57,6 +57,7 @@ TESTED_BY = {
     "importers/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
+    "runtime/result.py": "runtime/test_execution_rules.py",
     "model/adding.py": "model/test_model_rules.py",
     "litert": "litert",
     "onnx": "onnx",

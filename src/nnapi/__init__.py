@@ -1,6 +1,5 @@
 """The Android Neural Networks API for any Linux machine: describe a model, compile it for devices, execute it."""
 
-import gc
 import importlib
 import os
 import typing
@@ -17,6 +16,7 @@ from nnapi.codes import (
     PriorityCode,
     ResultCode,
 )
+from nnapi.collecting import pause_collecting as _pause_collecting
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -142,14 +142,8 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
         home = next((home for home, names in _HOMES.items() if name in names.split()), None)
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        collects = gc.isenabled()
-        gc.disable()  # modules make much and leave nothing behind: looking for it took a tenth of the time
-        try:
-            with _translate_errors(f"{__name__}.{name} cannot be imported"):
-                value = globals()[name] = getattr(importlib.import_module(home), name)
-        finally:
-            if collects:
-                gc.enable()
+        with _pause_collecting(), _translate_errors(f"{__name__}.{name} cannot be imported"):
+            value = globals()[name] = getattr(importlib.import_module(home), name)
         return value
 
     def __dir__() -> list[str]:

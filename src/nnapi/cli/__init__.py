@@ -9,6 +9,7 @@ import typer
 
 from nnapi.cli import streams
 from nnapi.cli.failure import Nnapi
+from nnapi.collecting import pause_collecting
 
 COMMANDS = {
     "check": "Run conformance examples, and list what failed with the first value that is wrong.",
@@ -21,6 +22,7 @@ COMMANDS = {
     "run": "Run a model on pictures, arrays, recordings or random values, and say what it sees.",
     "serve": "Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
+    "tune": "Measure models on the devices of this machine, and keep what is fastest for later compilations.",
     "bench": "Measure models beside other engines; compare two runs.",
     "cache": "See and prune what is kept on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
@@ -44,7 +46,12 @@ class Commands(Nnapi):
 
 def load_command(name: str) -> Any:
     """The subcommand that a module defines: as its ``app``, where it has subcommands itself, else as one function."""
-    module = import_module(f"{__name__}.{name}")
+    with pause_collecting():
+        module = import_module(f"{__name__}.{name}")
+        return _make_command(name, module)
+
+
+def _make_command(name: str, module: Any) -> Any:
     loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})
     if hasattr(module, "app"):
         loaded.add_typer(module.app, name=name)

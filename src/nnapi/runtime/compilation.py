@@ -34,7 +34,8 @@ from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.preparation import make_guard, prepare
+from nnapi.runtime.preparation import prepare
+from nnapi.runtime.result import Result
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.own_cache import Place, open_cache
@@ -42,9 +43,8 @@ from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
-    from nnapi.runtime.result import Result
     from nnapi.runtime.run_many import Progress, RunMany, Single
-    from nnapi.runtime.soon import ChangeOver
+    from nnapi.runtime.soon import Soon
 
 log = Log("nnapi.CompilationBuilder")
 
@@ -54,9 +54,9 @@ START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startC
 PREFERRED, PADDED_LEVEL = 64, 5
 """Alignment and padding in bytes that the host's devices prefer; the feature level from which they prefer padding."""
 
-Start = Literal["soon"]
-Options = tuple[PreferenceCode, PriorityCode, int, int | None]
+Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | None]
 """Preference, priority, time limit and threads."""
+Devices = Sequence[Device | str] | Device | str
 
 
 class Compilation(NotebookDisplay):
@@ -92,17 +92,14 @@ class Compilation(NotebookDisplay):
         self._is_open = is_open(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None
-        self._starts_soon = False
-        self.change_over: ChangeOver | None = None
-        """What chooses in the background, where it was asked to start soon."""
+        self._soon: Soon | None = None
 
     # Options
 
     def set_preference(self, preference: PreferenceCode) -> None:
         """Low power, fast single answer (the default) or sustained speed (``..._setPreference``)."""
         self.state.need("preparing", to="set the preference")
-        legal = preference in PreferenceCode.__members__.values()
-        need(legal, f"preference is {preference}, must be 0..2", BadDataError)
+        need(preference in [*PreferenceCode], f"preference is {preference}, must be 0..2", BadDataError)
         self._preference = PreferenceCode(preference)
 
     def set_priority(self, priority: PriorityCode) -> None:
@@ -133,12 +130,6 @@ class Compilation(NotebookDisplay):
         need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
         self._threads = threads
 
-    def set_start(self, start: Start | None) -> None:
-        """With ``soon``, finish takes what is ready first, and what is chosen takes over later, between two runs."""
-        self.state.need("preparing", to="set the start")
-        need(start in (None, "soon"), f"start is {start!r}, must be 'soon' or None", BadDataError)
-        self._starts_soon = start == "soon"
-
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
         self._attributes.need_name(extension, data)
@@ -158,46 +149,27 @@ class Compilation(NotebookDisplay):
         deadline = deadline_after(self._timeout)
         self.model.need_mapped()
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
-        attributes = self._attributes.to_tuple()
         if self._cache is not None:
             self._cache.threads = self._threads
-        options = PrepareOptions(self._preference, self._priority, deadline, self._threads, attributes)
+        asked = self._preference, self._priority, deadline, self._threads, self._attributes.to_tuple()
+        choose = partial(prepare, self.model, self._candidates, PrepareOptions(*asked), mode, self._cache)
         with translate_errors(f"{self.model.name} cannot be prepared"):
-            first = self._prepare_soon(options, mode) if self._starts_soon else None
-            self._ready = first or prepare(self.model, self._candidates, options, mode, self._cache)
+            first = self._soon.prepare(*choose.args[:4]) if self._soon else None
+            self._ready = first or choose()
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
         self.state.value = "ready"
-        if first is not None:
-            self._choose_later(options._replace(deadline=None), mode)
+        if first is not None and self._soon is not None:
+            self._soon.begin(choose, self._take_over)
         if log.is_verbose:
             log.info("%s", summary(self._ready.plan))
 
-    def _prepare_soon(self, options: PrepareOptions, mode: Partitioning) -> ReadyPlan | None:
-        """The plan that is ready first, where another may be better."""
-        from nnapi.runtime.soon import prepare_soon
-
-        if mode is Partitioning.NONE:
-            return None
-        return prepare_soon(self.model, self._candidates, options, make_guard(self._candidates, mode))
-
-    def _choose_later(self, options: PrepareOptions, mode: Partitioning) -> None:
-        from nnapi.runtime.soon import ChangeOver
-
-        choose = partial(prepare, self.model, self._candidates, options, mode, self._cache)
-        self.change_over = ChangeOver(choose, self._take_over)
-
     def _take_over(self, ready: ReadyPlan) -> None:
         """Run the plan that was chosen from now on; bursts that were made before keep theirs."""
-        from nnapi.runtime.soon import note_change
-
-        before = self._ready
-        if before is not None and self.is_ready:
-            self._ready = note_change(before, ready)
-            self.shortcut = shortcut(self.model, ready.prepared)
+        self._ready, self.shortcut = ready, shortcut(self.model, ready.prepared)
         if not self.is_ready:  # it was closed meanwhile
-            self._ready, self.shortcut = None, None
+            self.close()
 
     # Running
 
@@ -255,8 +227,6 @@ class Compilation(NotebookDisplay):
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
-        from nnapi.runtime.result import Result  # and threads, which most runs do without
-
         with START:
             return Result(self, inputs)
 
@@ -269,8 +239,8 @@ class Compilation(NotebookDisplay):
         that were begun have no more use for it."""
         self.state.value, self._ready, self.shortcut, self._single = "closed", None, None, None
         self._keeping.clear()
-        if self.change_over is not None:
-            self.change_over.stop()
+        if self._soon is not None:
+            self._soon.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -288,7 +258,7 @@ class Compilation(NotebookDisplay):
 
     @property
     def _options(self) -> Options:
-        return self._preference, self._priority, self._timeout, self._threads
+        return self._preference, self._priority, self._timeout or None, self._threads
 
     # Asking
 
@@ -366,7 +336,7 @@ class Compilation(NotebookDisplay):
 
 def compile(
     model: Model,
-    devices: Sequence[Device | str] | Device | str | None = None,
+    devices: Devices | None = None,
     preference: PreferenceCode | None = None,
     *,
     priority: PriorityCode | None = None,
@@ -374,7 +344,7 @@ def compile(
     threads: int | None = None,
     relaxed: bool | None = None,
     cache: Place | None = None,
-    start: Start | None = None,
+    start: Literal["soon"] | None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
@@ -389,7 +359,21 @@ def compile(
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)
-    compilation = Compilation(model, None if devices is None else _find_devices(devices))
+    compilation = _begin(model, devices, (preference, priority, timeout, threads))
+    if start is not None:
+        from nnapi.runtime.soon import Soon  # on demand, as few ask for it
+
+        compilation._soon = Soon(start)
+    compilation._cache = open_cache(model, cache)
+    compilation.finish()
+    return compilation
+
+
+def _begin(model: Model, devices: Devices | None, options: Options) -> Compilation:
+    several = [devices] if isinstance(devices, str | Device) else devices
+    found = None if several is None else [device(chosen) if isinstance(chosen, str) else chosen for chosen in several]
+    compilation = Compilation(model, found)
+    preference, priority, timeout, threads = options
     if preference is not None:
         compilation.set_preference(preference)
     if priority is not None:
@@ -397,9 +381,6 @@ def compile(
     if timeout is not None:
         compilation.set_timeout(timeout)
     compilation.set_threads(threads)
-    compilation.set_start(start)
-    compilation._cache = open_cache(model, cache)
-    compilation.finish()
     return compilation
 
 
@@ -410,21 +391,10 @@ def _compile_again(
     caching: tuple[str, bytes] | None,
     attributes: Sequence[Attribute],
 ) -> Compilation:
-    compilation = Compilation(model, None if devices is None else _find_devices(devices))
-    preference, priority, timeout, threads = options
-    compilation.set_preference(preference)
-    compilation.set_priority(priority)
-    compilation.set_threads(threads)
-    if timeout:
-        compilation.set_timeout(timeout)
+    compilation = _begin(model, devices, options)
     if caching is not None:
         compilation.set_caching(*caching)
     for attribute in attributes:
         compilation.add_extension_attribute(*attribute)
     compilation.finish()
     return compilation
-
-
-def _find_devices(devices: Sequence[Device | str] | Device | str) -> list[Device]:
-    several = [devices] if isinstance(devices, str | Device) else devices
-    return [device(chosen) if isinstance(chosen, str) else chosen for chosen in several]

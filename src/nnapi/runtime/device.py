@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from typing import NamedTuple, Self
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
+from nnapi.collecting import pause_collecting
 from nnapi.drivers.base import Breakable, Caches, Driver, Measures
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
@@ -197,7 +198,7 @@ def _explain(name: str, error: Exception) -> Unavailable:
 
 def _discover() -> tuple[list[Device], list[Unavailable]]:
     global _found
-    with _lock:
+    with _lock, pause_collecting():
         if _found is None:
             available: list[Device] = []
             broken: list[Unavailable] = []

@@ -28,6 +28,18 @@ def summary(plan: Plan) -> str:
     return text if plan.measured is None else f"{text}; {_describe_times(plan)}"
 
 
+def list_times(plan: Plan) -> list[str]:
+    """The plan with its times, and below it the others: a line each."""
+    return [
+        f"{plan.name}: {_describe_both(plan.predicted, plan.measured)}{_describe_threads(plan)}",
+        *_list_alternatives(plan),
+    ]
+
+
+def _list_alternatives(plan: Plan) -> list[str]:
+    return [f"or {_describe_alternative(other)}" for other in plan.alternatives]
+
+
 def _describe_times(plan: Plan) -> str:
     """What the plan was predicted to take and took, and the same of the runner-up."""
     text = _describe_both(plan.predicted, plan.measured)
@@ -53,7 +65,7 @@ def _find_reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
 def as_text(plan: Plan) -> str:
     """The whole plan for a terminal: summary, steps, each operation with verdicts and costs, alternatives, notes."""
     lines = [summary(plan), "", _describe_both(plan.predicted, plan.measured) + _describe_threads(plan)]
-    lines += [f"  or {_describe_alternative(a)}" for a in plan.alternatives]
+    lines += [f"  {line}" for line in _list_alternatives(plan)]
     lines += ["", "steps"] + [f"  {number}. {_describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
     lines += ["", "operations"]
     width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)

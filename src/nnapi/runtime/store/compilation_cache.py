@@ -12,6 +12,7 @@ import os
 import struct
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
@@ -104,6 +105,13 @@ class Cache:
         content = self._read(path)
         if content is not None and content.plan != plan:
             self._write(device, model, options, (), plan, content.payload)
+
+    def forget(self, device: Device, options: PrepareOptions) -> None:
+        """Remove the entry of a device for a whole model, and with it the plan, if there is one."""
+        path = self._path(device, options)
+        self._contents.pop(path, None)
+        with suppress(OSError):
+            os.unlink(path)
 
     def _read(self, path: str) -> Content | None:
         """What a file holds, read once."""

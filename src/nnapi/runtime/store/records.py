@@ -41,6 +41,16 @@ def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | 
     return found
 
 
+def forget_record(kind: RecordKind, key: str) -> None:
+    """Let nothing be kept under a key. Trouble is only logged."""
+    try:
+        os.unlink(path_of(kind, key))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        log.info("%s: this is not forgotten: %s", HOLDS[kind], error)
+
+
 def keep_record(
     kind: RecordKind, key: str, content: Any, *, model: str = "", device: str = "", version: str = ""
 ) -> None:
