@@ -5,9 +5,9 @@ The engine takes a tenth of a second to import, so that is left until a model is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -33,8 +33,8 @@ TYPES = {
     "NPU": DeviceTypeCode.DEVICE_ACCELERATOR,
 }
 """Devices of the engine that are taken, and what they are. DEVICE_CPU is the reference alone."""
-ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
-"""Without a file like these there is nothing but the CPU to ask the engine for."""
+ACCELERATORS = (("/dev/dri", "renderD"), ("/dev/accel", "accel"))
+"""Folders and beginnings of names: without a file like these there is nothing but the CPU to ask the engine for."""
 
 
 class OpenVinoDriver(HostMemory):
@@ -75,9 +75,21 @@ def _engine() -> Any:
     return import_module(f"{__name__}.engine")
 
 
+def _has_accelerators() -> bool:
+    """Whether there is a file like these; ``glob`` takes as long to import as all the rest of this module."""
+    return any(name.startswith(start) for folder, start in ACCELERATORS for name in _list(folder))
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
 def driver() -> list[OpenVinoDriver]:
     """A driver for each device that the engine has; ModuleNotFoundError where it is not installed."""
     if find_spec("openvino") is None:
         raise ModuleNotFoundError("no module openvino: install nnapi[openvino]")
-    more = [name for name in _engine().list_devices() if name in TYPES] if any(map(glob, ACCELERATORS)) else []
+    more = [name for name in _engine().list_devices() if name in TYPES] if _has_accelerators() else []
     return [OpenVinoDriver(device) for device in dict.fromkeys(["CPU", *more])]

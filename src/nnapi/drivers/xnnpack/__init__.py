@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import weakref
 from collections.abc import Mapping, Sequence
@@ -26,13 +25,14 @@ from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
+from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
     from nnapi.drivers.xnnpack.compile import Lowered
     from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import Figures
 
 
-log = logging.getLogger("nnapi.ExecutionPlan")
+log = Log("nnapi.ExecutionPlan")
 
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""

@@ -97,7 +97,7 @@ class Alternative(NamedTuple):
     measured: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan(NotebookDisplay):
     """The steps of a model in order, the decision for each operation, and what else was considered."""
 
