@@ -65,7 +65,7 @@ def test_tuning_that_is_switched_off_is_on_for_it(machine: list[Device]) -> None
 
 
 def test_costs_are_measured_until_nothing_is_missing(machine: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+    calls: list[int] = []
 
     def price(*_: object) -> Pricing:
         calls.append(min(len(calls), 3))

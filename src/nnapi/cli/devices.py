@@ -18,7 +18,6 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
-from nnapi.model.operation import REGISTRY
 
 
 def devices(
@@ -54,6 +53,7 @@ def devices(
 
 def _save_profile(name: str | None, file: Path) -> None:
     from nnapi.drivers.profiles.writing import write_profile  # and what asks, which a plain list does without
+    from nnapi.model.operation import REGISTRY
     from nnapi.testing.survey import survey_device
 
     if name is None:
