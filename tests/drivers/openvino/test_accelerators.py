@@ -11,6 +11,6 @@ from nnapi.drivers import openvino
 def test_files_of_devices(names: list[str], found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in names:
         (tmp_path / name).touch()
-    places = ((str(tmp_path / "none"), "accel"), (str(tmp_path), "renderD"))
+    places = str(tmp_path / "none" / "accel*"), str(tmp_path / "renderD*")
     monkeypatch.setattr(openvino, "ACCELERATORS", places)
     assert openvino._has_accelerators() is found

@@ -33,8 +33,8 @@ TYPES = {
     "NPU": DeviceTypeCode.DEVICE_ACCELERATOR,
 }
 """Devices of the engine that are taken, and what they are. DEVICE_CPU is the reference alone."""
-ACCELERATORS = (("/dev/dri", "renderD"), ("/dev/accel", "accel"))
-"""Folders and beginnings of names: without a file like these there is nothing but the CPU to ask the engine for."""
+ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
+"""Without a file like these there is nothing but the CPU to ask the engine for."""
 
 
 class OpenVinoDriver(HostMemory):
@@ -77,7 +77,11 @@ def _engine() -> Any:
 
 def _has_accelerators() -> bool:
     """Whether there is a file like these; ``glob`` takes as long to import as all the rest of this module."""
-    return any(name.startswith(start) for folder, start in ACCELERATORS for name in _list(folder))
+    return any(
+        name.startswith(start.rstrip("*"))
+        for folder, start in map(os.path.split, ACCELERATORS)
+        for name in _list(folder)
+    )
 
 
 def _list(folder: str) -> list[str]:
