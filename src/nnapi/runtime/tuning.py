@@ -26,7 +26,7 @@ def tune(model: Model, devices: Sequence[Device] | None = None, threads: int | N
     """Measure what the model's operations cost on the devices, compare its plans, and keep what was chosen for later
     compilations with the same devices and threads; gives their plan. What was kept before is forgotten.
     """
-    candidates = all_devices() if devices is None else list(devices)
+    candidates = [each for each in all_devices() if not each.is_by_name] if devices is None else list(devices)
     options = PrepareOptions(threads=threads)
     with settings(tuning=True):
         if len(usable := [device for device in candidates if not device.is_out]) > 1:
