@@ -46,6 +46,9 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Held]:
     with settings(tuning=True):
         yield driver
     driver.go_on.set()
+    for change in list(soon._running):
+        change.stop()
+        assert change.wait(60)
 
 
 def find_change(compilation: nnapi.Compilation) -> soon.ChangeOver | None:
