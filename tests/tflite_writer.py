@@ -133,20 +133,24 @@ class Graph:
         return self
 
 
-def write(*graphs: Graph) -> bytes:
-    """The file of these subgraphs."""
+def write(*graphs: Graph, metadata: bytes | None = None) -> bytes:
+    """The file of these subgraphs, with what it says of itself in a buffer of its own."""
     b = flatbuffers.Builder(1024)
     kinds = sorted({operator["kind"] for graph in graphs for operator in graph.operators})
     constants = [tensor for graph in graphs for tensor in graph.tensors if tensor.data is not None]
     buffers = [_buffer(b, None)] + [_buffer(b, tensor) for tensor in constants]
+    notes = None
+    if metadata is not None:
+        data, name = b.CreateByteVector(metadata), b.CreateString("TFLITE_METADATA")
+        buffers.append(_table(b, "Buffer", Data=data))
+        notes = _tables(b, [_table(b, "Metadata", Name=name, Buffer=len(buffers) - 1)])
     subgraphs = _tables(b, [_subgraph(b, graph, kinds, constants) for graph in graphs])
     codes = _tables(b, [_code(b, kind) for kind in kinds])
     stored = _tables(b, buffers)
     named = [_signature(b, graph, index) for index, graph in enumerate(graphs) if graph.signature]
     signatures = _tables(b, named) if named else None
-    model = _table(
-        b, "Model", Version=3, OperatorCodes=codes, Subgraphs=subgraphs, Buffers=stored, SignatureDefs=signatures
-    )
+    parts = {"OperatorCodes": codes, "Subgraphs": subgraphs, "Buffers": stored, "SignatureDefs": signatures}
+    model = _table(b, "Model", Version=3, Metadata=notes, **parts)
     b.Finish(model, b"TFL3")
     return bytes(b.Output())
 

@@ -48,6 +48,8 @@ def test_the_first_that_differs(file: Path, tmp_path: Path, monkeypatch: pytest.
     assert "6 of 6 differ" in result.stdout
     assert page.read_text().count("RELU") >= 2
     assert "differs <span" in page.read_text()
+    for of_a_plan in ('class="edge crosses"', "moves from", "on differs"):
+        assert of_a_plan not in page.read_text()
     data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert (data["first"], [one["verdict"] for one in data["operations"]]) == (1, ["same", "differs", "same"])
     assert data["operations"][1]["results"] == ["positive"]

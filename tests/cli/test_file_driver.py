@@ -101,7 +101,7 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--against", "abacus"], "--against takes litert or onnxruntime, not abacus"),
+        (["--against", "abacus"], "--against takes litert, onnxruntime or a recording (.npz), not abacus"),
         (["--against", "litert", "--devices", "a,b"], "--devices takes one name beside --against, not 2"),
     ],
 )

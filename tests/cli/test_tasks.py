@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,19 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
+from nnapi.cli.failure import Mistake
 from nnapi.cli.tasks import (
+    DEPTHS,
     POINTS,
+    Hints,
     Task,
+    View,
     colour_of,
     draw_boxes,
     draw_classes,
     draw_points,
     find_boxes,
     find_task,
-    to_blocks,
     view,
 )
 
@@ -90,14 +94,16 @@ def test_a_part_that_is_found_again_is_no_thing_of_its_own() -> None:
 def test_boxes_in_words(labels: list[str] | None, scores: list[float], words: str) -> None:
     outputs = [BOXES, CLASSES, np.array([scores], np.float32), COUNT]
     model = model_of(*(("float32", array.shape) for array in outputs))
-    assert view(Task.DETECTION, model, outputs, labels, None).words == words
+    assert view(Task.DETECTION, model, outputs, Hints(labels), None).words == words
 
 
 def test_masks() -> None:
     classes = np.zeros((1, 8, 8), np.int32)
     classes[0, :4] = 2
     model = model_of(("int32", (1, 8, 8)))
-    seen = view(Task.SEGMENTATION, model, [classes], ["background", "cat", "bird"], Image.new("RGB", (16, 16), "white"))
+    seen = view(
+        Task.SEGMENTATION, model, [classes], Hints(["background", "cat", "bird"]), Image.new("RGB", (16, 16), "white")
+    )
     assert seen.words == "bird 50 %"
     assert seen.picture is not None
     assert seen.picture.getpixel((3, 12)) == (255, 255, 255)
@@ -105,34 +111,48 @@ def test_masks() -> None:
     assert draw_classes(None, classes[0]).getpixel((3, 3)) == colour_of(2)
     scores = np.moveaxis(np.stack([classes != 2, classes == 1, classes == 2]), 0, -1).astype(np.float32)
     model = model_of(("float32", (1, 8, 8, 3)))
-    assert view(Task.SEGMENTATION, model, [scores], None, None).words == "class 2 50 %"
-    nothing = view(Task.SEGMENTATION, model_of(("int32", (1, 8, 8))), [classes * 0], None, None)
+    assert view(Task.SEGMENTATION, model, [scores], Hints(), None).words == "class 2 50 %"
+    nothing = view(Task.SEGMENTATION, model_of(("int32", (1, 8, 8))), [classes * 0], Hints(), None)
     assert nothing.words == "only background"
 
 
 def test_key_points() -> None:
     points = np.zeros((1, 1, len(POINTS), 3), np.float32)
     points[0, 0, 5], points[0, 0, 6] = (0.5, 0.2, 0.9), (0.5, 0.8, 0.9)
-    seen = view(Task.POSE, model_of(("float32", points.shape)), [points], None, None)
+    seen = view(Task.POSE, model_of(("float32", points.shape)), [points], Hints(), None)
     assert seen.words == "2 of 17 key points: left shoulder, right shoulder"
     drawn = draw_points(Image.new("RGB", (100, 100)), points.reshape(1, -1, 3))
     assert drawn.getpixel((20, 50)) == (255, 255, 255)
     assert drawn.getpixel((50, 50)) == colour_of(1)
-    assert view(Task.POSE, model_of(("float32", points.shape)), [points * 0], None, None).words == "nobody"
+    assert view(Task.POSE, model_of(("float32", points.shape)), [points * 0], Hints(), None).words == "nobody"
 
 
 def test_pictures_that_come_out() -> None:
     numbers = np.linspace(0, 1, 16 * 16 * 3, dtype=np.float32).reshape(1, 16, 16, 3)
-    seen = view(Task.IMAGE, model_of(("float32", numbers.shape)), [numbers], None, None)
+    seen = view(Task.IMAGE, model_of(("float32", numbers.shape)), [numbers], Hints(), None)
     assert seen.words == "a picture of 16×16"
     assert seen.picture is not None
     assert (seen.picture.getpixel((0, 0)), seen.picture.getpixel((15, 15))) == ((0, 0, 1), (254, 255, 255))
 
 
-def test_half_blocks() -> None:
-    picture = Image.fromarray(np.array([[[255, 0, 0]], [[0, 0, 255]]], np.uint8).repeat(2, 1))
-    cell = "\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀"
-    assert to_blocks(picture, 2) == f"{cell}{cell}\x1b[0m"
+def test_depths() -> None:
+    depths = np.linspace(2, 6, 64, dtype=np.float32).reshape(1, 8, 8)
+    seen = view(Task.DEPTH, model_of(("float32", depths.shape)), [depths], Hints(), None)
+    assert seen.words == "8×8 depths from 2 to 6"
+    assert seen.picture is not None
+    assert (seen.picture.getpixel((0, 0)), seen.picture.getpixel((7, 7))) == (DEPTHS[0], DEPTHS[-1])
+
+
+def test_embeddings() -> None:
+    vector = np.array([[[[3.0, 4.0]]]], np.float32)
+    seen = view(Task.EMBEDDING, model_of(("float32", vector.shape)), [vector], Hints(), None)
+    assert seen == View("2 dimensions, norm 5", None)
+
+
+@pytest.mark.parametrize("task", [Task.DETECTION, Task.POSE, Task.SEGMENTATION, Task.IMAGE, Task.DEPTH])
+def test_outputs_that_are_not_for_the_task(task: Task) -> None:
+    with pytest.raises(Mistake, match=re.escape(f"--as {task} does not fit outputs of shape [5]")):
+        view(task, model_of(("float32", (5,))), [np.zeros(5, np.float32)], Hints(), None)
 
 
 @pytest.mark.shared

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.compare_recording import SUFFIX, compare_recording
 from nnapi.cli.failure import Mistake
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
@@ -48,8 +49,9 @@ def compare(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="ENGINE",
-            help="Try litert or onnxruntime, handed the operations and the model as files, in place of B.",
+            metavar="ENGINE|RECORDING",
+            help="Try litert or onnxruntime, handed the operations and the model as files, in place of B; or hold the "
+            "outputs on B against a recording (.npz), as NNAPI_RECORD writes them.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
@@ -67,6 +69,10 @@ def compare(
     runs, and how differences have grown is shown beside it. Another engine may take the second device's place
     (--against). Exit code 1 where one differs.
     """
+    if against and against.endswith(SUFFIX):
+        if html or inputs:
+            raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html beside it")
+        raise typer.Exit(_compare_recording(load(model, int16_as_float, shapes), Path(against), devices, as_json))
     base, tried = _find_devices(devices, against)
     out = console()
     with progress(out, 2) as step:
@@ -103,6 +109,32 @@ def compare(
     raise typer.Exit(1 if first else 0)
 
 
+def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
+    """Show how far each run is from the recording; gives the exit code."""
+    names = (devices or REFERENCE).split(",")
+    if len(names) > 1:
+        raise Mistake(f"--devices takes one name beside a recording, not {len(names)}")
+    found = compare_recording(model, recording, nnapi.device(names[0]))
+    beyond = [one for one in found if one.reason]
+    if as_json:
+        print_json(
+            {"model": model.name, "recording": str(recording), "device": names[0], "runs": list(map(asdict, found))}
+        )
+        return int(bool(beyond))
+    out = console()
+    words = (
+        f"{beyond[0].name} is the first that differs"
+        if beyond
+        else f"nothing differs in {say_count(len(found), 'run')}"
+    )
+    out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
+    rows = table("run", "off by", "dB", "why", right=["off by", "dB"])
+    for one in found:
+        rows.add_row(Text(one.name), *_say(one.distance), Text(one.reason))
+    out.print(indent(rows))
+    return int(bool(beyond))
+
+
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
     """What is right, and what is tried."""
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
@@ -113,7 +145,7 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
     if against not in SUFFIXES:
-        raise Mistake(f"--against takes {' or '.join(SUFFIXES)}, not {against}")
+        raise Mistake(f"--against takes {', '.join(SUFFIXES)} or a recording ({SUFFIX}), not {against}")
     try:
         return [nnapi.device(names[0]), nnapi.Device(FileDriver(OTHERS[against], SUFFIXES[against]))]
     except ImportError as error:

@@ -18,9 +18,15 @@ def read_labels(file: Path) -> list[str]:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise Mistake(f"{file.name} is no text in UTF-8, labels are lines of text") from None
-    lines = [line.strip() for line in text.rstrip().splitlines()]
+    lines = split_labels(text)
     if not lines:
         raise Mistake(f"{file.name} is empty, labels are lines of text")
+    return lines
+
+
+def split_labels(text: str) -> list[str]:
+    """The lines without their numbers, where each begins with its own."""
+    lines = [line.strip() for line in text.rstrip().splitlines()]
     found = [_NUMBERED.fullmatch(line) for line in lines]
     for first in (0, 1):
         if all(match and int(match[1]) == number for number, match in enumerate(found, first)):

@@ -99,6 +99,15 @@ def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) ->
     ]
 
 
+def to_shares(model: Model, output: Array) -> Array:
+    """The last dimension of the first output as classes: a row of shares for each of what comes before."""
+    values = real(output_operands(model)[0].type, output).astype(np.float64)
+    values = values.reshape(-1, values.shape[-1])
+    if producer(model) in PROBABILITIES:
+        return values
+    return np.apply_along_axis(_softmax, 1, values)
+
+
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
     """Every output in a few numbers."""
     return [

@@ -2,62 +2,37 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from rich.console import Console, RenderableType
-from rich.markup import escape
-from rich.progress_bar import ProgressBar
-from rich.text import Text
 
 import nnapi
+from nnapi.cli.anchors import find_detector
+from nnapi.cli.batch import Failure, Kept, Sounding, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import Ended, On, connect_if, run_on
-from nnapi.cli.failure import Mistake
-from nnapi.cli.inputs import Given, read_inputs, runs
+from nnapi.cli.description import Description, describe
+from nnapi.cli.failure import Mistake, message
+from nnapi.cli.inputs import input_operands, read_inputs, runs
 from nnapi.cli.labels import fit_labels, read_labels
 from nnapi.cli.loading import InputShapes, Int16AsFloat, load
-from nnapi.cli.outputs import Rank, Summary, class_count, output_operands, percent, rank, summaries
-from nnapi.cli.pictures import Pixels, open_picture
+from nnapi.cli.outputs import class_count, output_operands
+from nnapi.cli.pictures import FLOATS, Pixels
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
-from nnapi.cli.tasks import Task, View, find_task, to_blocks, view
-from nnapi.cli.text import console, duration, indent, print_json, table
-from nnapi.model.operand import Array
+from nnapi.cli.run_results import Ran, compare_vectors, describe_run, describe_runs, draw, name_files, show, write
+from nnapi.cli.sounds import is_sound
+from nnapi.cli.tasks import Hints, Task, find_task
+from nnapi.cli.telling import Teller
+from nnapi.cli.text import console, print_json, say_count
 
-WIDEST = 80
-"""Columns of a picture in a terminal at most."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One run: what went in, what came out and what it says."""
-
-    given: list[Given]
-    outputs: list[Array]
-    seconds: float
-    ranks: list[Rank]
-    summaries: list[Summary]
-    view: View | None = None
-
-    @property
-    def source(self) -> str:
-        return " + ".join(dict.fromkeys(given.source for given in self.given))
-
-    @property
-    def seen(self) -> str:
-        """The answer in words: the likeliest class, else the outputs, or the first of many, in numbers."""
-        if self.view:
-            return self.view.words
-        if self.ranks:
-            return str(self.ranks[0])
-        if len(self.summaries) > 2:
-            return f"{len(self.summaries)} outputs, the first: {self.summaries[0]}"
-        return "; ".join(map(str, self.summaries))
+DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
+"""Tasks whose labels may be more than the classes that one result tells apart."""
 
 
 def run(
@@ -66,7 +41,8 @@ def run(
         list[Path] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Pictures, .npy or .wav files: one run each, or one for each of several model inputs. "
+            help="Pictures, .npy or .wav files, or folders of them: one run each, or one for each of several model "
+            "inputs. "
             "Random values where there is none.",
             show_default=False,
         ),
@@ -101,6 +77,13 @@ def run(
         Path | None, typer.Option(metavar="F", help="Write what was seen into this picture: boxes, masks, key points.")
     ] = None,
     on: On = None,
+    jsonl: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="F",
+            help="Append a line of JSON for each run to this file, and leave out the runs that it has already.",
+        ),
+    ] = None,
 ) -> None:
     """Run a model on pictures, arrays, recordings or random values, and say what it sees.
 
@@ -112,34 +95,66 @@ def run(
         raise Mistake("--profile is of this machine, and --on of others: give one of them")
     if pixels.std and 0 in pixels.std:
         raise typer.BadParameter("must not be 0", param_hint="--std")
-    files = inputs or []
     out = console()
+    files = list_files(inputs or [])
     with progress(out, 2 + max(1, len(files))) as step:
         step("reading the model")
         loaded = load(model, int16_as_float, shapes)
-        task = task or find_task(loaded)
-        names = _labels(loaded, labels, task)
+        said = describe(model)
+        if said.warning:
+            print(f"nnapi: {said.warning}", file=sys.stderr)
+        task = task or said.task or find_task(loaded)
+        hints = Hints(_labels(loaded, labels, task, said), said.threshold, said.anchors)
+        pixels = pixels if pixels.is_given else find_pixels(loaded, said)
         planned = runs(loaded, files)
         if picture and len(planned) > 1:
             raise Mistake(f"--picture takes one run, not {len(planned)}: give --output a folder instead")
+        kept = Kept(jsonl, model.name) if jsonl else None
+        planned = [paths for paths in planned if kept is None or paths not in kept]
         step("compiling")
         compilation = nnapi.compile(loaded, add_profile(profile, device))
+        teller = Teller(loaded, hints, top, task)
         done: list[Ran] = []
-        with connect_if(on) as cluster:
+        failed = 0
+        with connect_if(on) as cluster, kept or nullcontext():
             chosen = [each.name for each in compilation.devices]
-            ended = run_on(cluster, loaded, chosen, planned, pixels, seed) if cluster else None
-            for paths in planned:
+            reader = partial(read_inputs, loaded, pixels=pixels, seed=seed)
+            if cluster:
+                ended: Iterator[Ended | Sounding | Failure] = run_on(cluster, loaded, chosen, planned, pixels, seed)
+            elif task is Task.AUDIO_EVENTS and all(len(paths) == 1 and is_sound(paths[0]) for paths in planned):
+                ended = run_windows(compilation, [paths[0] for paths in planned], said.sample_rate)
+            else:
+                ended = run_batch(compilation, planned, reader)
+            for number, paths in enumerate(planned, 1):
                 step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-                one = next(ended) if ended else _run(compilation, read_inputs(loaded, paths, pixels, seed))
-                done.append(_tell(loaded, one, names, top, task))
+                one = next(ended)
+                if isinstance(one, Failure):
+                    if kept is None:
+                        raise one.error
+                    failed += 1
+                    kept.add(paths, {"error": message(one.error)})
+                    continue
+                ran = teller.tell(one)
+                if kept:
+                    kept.add(paths, describe_run(loaded, ran))
+                else:
+                    done.append(ran)
                 if picture:
-                    _draw(picture, done[-1].view)
+                    draw(picture, ran.view)
                 if output:
-                    _write(output, done[-1], _stem(done[-1], len(planned), len(done)))
-                if not as_json:
-                    _show(out, done[-1], compilation)
-    if as_json:
-        print_json(_describe(model, compilation, done))
+                    write(output, ran, name_files(ran, len(planned), number))
+                if not as_json and not kept:
+                    show(out, ran, compilation)
+    if kept:
+        skipped = f", {kept.before} were there before" if kept.before else ""
+        out.print(f"{say_count(len(planned), 'run')} in {jsonl}{skipped}", markup=False)
+        if failed:
+            raise Mistake(f"{failed} of them failed: {jsonl} says why")
+    elif as_json:
+        print_json(describe_runs(model, compilation, done))
+    else:
+        for first, second, cosine in compare_vectors(done):
+            out.print(f"{first} and {second}: cosine similarity {cosine:.4f}", markup=False)
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
@@ -151,126 +166,33 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         raise typer.BadParameter(f"{text!r} is not one number or several with commas", param_hint=option) from None
 
 
-def _labels(model: nnapi.Model, file: Path | None, task: Task | None) -> list[str] | None:
+def find_pixels(model: nnapi.Model, said: Description) -> Pixels:
+    """How pictures become real numbers, as the file says or as known detectors want it; codes stay pixels."""
+    types = [operand.type for operand in input_operands(model)]
+    if len(types) != 1 or types[0].code not in FLOATS:
+        return Pixels()
+    if said.pixels.is_given:
+        return said.pixels
+    detector = find_detector(types[0].dimensions, [operand.type.dimensions for operand in output_operands(model)])
+    return Pixels((0.0,), (255.0,)) if detector and detector.black == 0 else Pixels()
+
+
+def _labels(model: nnapi.Model, file: Path | None, task: Task | None, said: Description) -> Sequence[str] | None:
+    """Names of classes, from the option or the model's own file."""
+    count = class_count(model)
+    if count is None and task is Task.CLASSIFICATION:
+        count = math.prod(output_operands(model)[0].type.dimensions)
     if file is None:
-        return None
-    if task in (Task.DETECTION, Task.SEGMENTATION):
-        return read_labels(file)
-    names, count = read_labels(file), class_count(model)
+        if said.labels and count and task not in DRAWN:
+            try:
+                return fit_labels(said.labels, count, "the model's file")
+            except Mistake as mistake:
+                print(f"nnapi: its labels are not used: {mistake}", file=sys.stderr)
+                return None
+        return said.labels or None
+    names = read_labels(file)
+    if task in DRAWN:
+        return names
     if count is None:
         raise Mistake(f"{file.name} cannot be used: the model does not tell classes apart")
     return fit_labels(names, count, file.name)
-
-
-def _run(compilation: nnapi.Compilation, given: list[Given]) -> Ended:
-    start = time.perf_counter()
-    outputs = compilation.run(*(value.array for value in given))
-    return given, outputs, time.perf_counter() - start
-
-
-def _tell(model: nnapi.Model, ended: Ended, labels: Sequence[str] | None, top: int, task: Task | None) -> Ran:
-    """What a run says."""
-    given, outputs, seconds = ended
-    ranks = [] if class_count(model) is None else rank(model, outputs[0], labels, top)
-    seen = view(task, model, outputs, labels, _find_picture(given)) if task else None
-    return Ran(given, outputs, seconds, ranks, summaries(model, outputs), seen)
-
-
-def _find_picture(given: Sequence[Given]) -> Any:
-    """The picture that went in, at its own size; None where none did."""
-    for value in given:
-        if value.file and value.done.find("pixel") >= 0:
-            return open_picture(value.file, 3)
-    return None
-
-
-def _draw(file: Path, seen: View | None) -> None:
-    """Write the picture of what was seen; a Mistake where there is none."""
-    if seen is None or seen.picture is None:
-        raise Mistake(f"{file} is not written: there is no picture of what the model says")
-    try:
-        seen.picture.save(file)
-    except ValueError as error:
-        raise Mistake(f"{file} is not written: {error}") from None
-
-
-def _show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
-    devices = ", ".join(device.name for device in compilation.devices)
-    line = f"[bold]{escape(ran.source)}: {escape(ran.seen)}[/]"
-    out.print(f"{line}  [dim]{escape(devices)}, {duration(ran.seconds)}[/]")
-    for given in ran.given:
-        label = f"{given.source}: " if len(ran.given) > 1 else ""
-        out.print(Text(f"  {label}{given.done}", style="dim"))
-    if len(ran.ranks) > 1:
-        out.print(_classes(ran.ranks))
-    elif ran.view and ran.view.picture and out.is_terminal:
-        print(to_blocks(ran.view.picture, min(WIDEST, out.width)))
-    elif not ran.ranks and not ran.view:
-        out.print(_outputs(ran.summaries))
-    out.print()
-
-
-def _classes(ranks: Sequence[Rank]) -> RenderableType:
-    rows = table("score", "share", "", "class", right=["score", "share"])
-    rows.show_header = False
-    for one in ranks:
-        score = "" if one.score is None else f"{one.score:.3g}"
-        bar = ProgressBar(total=1, completed=one.share, width=20)
-        rows.add_row(score, percent(one.share), bar, Text(one.label or one.name))
-    return indent(rows)
-
-
-def _outputs(found: Sequence[Summary]) -> RenderableType:
-    rows = table("output", "type", "shape", "min", "max", "mean", right=["min", "max", "mean"])
-    for one in found:
-        figures = (f"{figure:.6g}" for figure in (one.least, one.greatest, one.mean))
-        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures)
-    return indent(rows)
-
-
-def _stem(ran: Ran, count: int, number: int) -> str:
-    """A file name for the run's outputs: the input's, numbered where several runs might share it."""
-    first = ran.given[0].file
-    stem = first.stem if first else "random"
-    return f"{number}-{stem}" if count > 1 else stem
-
-
-def _write(folder: Path, ran: Ran, stem: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, array in enumerate(ran.outputs):
-        np.save(folder / f"{stem}-output{number}.npy", array)
-    if ran.view and ran.view.picture:
-        ran.view.picture.save(folder / f"{stem}-seen.png")
-
-
-def _describe(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
-    kinds = [operand.type for operand in output_operands(compilation.model)]
-    return {
-        "model": str(file),
-        "devices": [device.name for device in compilation.devices],
-        "runs": [
-            {
-                "inputs": [{"source": given.source, "done": given.done} for given in ran.given],
-                "seen": ran.seen,
-                "seconds": ran.seconds,
-                "classes": [
-                    {"index": rank.index, "label": rank.label, "probability": rank.share, "score": rank.score}
-                    for rank in ran.ranks
-                ],
-                "outputs": [
-                    {
-                        "name": one.name,
-                        "type": one.type,
-                        "shape": list(one.shape),
-                        "scale": kind.scale,
-                        "zero_point": kind.zero_point,
-                        "min": one.least,
-                        "max": one.greatest,
-                        "mean": one.mean,
-                    }
-                    for one, kind in zip(ran.summaries, kinds, strict=True)
-                ],
-            }
-            for ran in done
-        ],
-    }

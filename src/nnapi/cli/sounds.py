@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import wave
+from math import gcd
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +14,63 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import requantizer
 
+FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 FEWEST = 400
 """Samples below which an input is taken for something else: 25 ms at 16 kHz, the shortest frame of speech in use."""
+
+FEWEST_OF_EVENTS = 4000
+"""Samples from which on an input is taken for sound, without a recording beside it: a quarter of a second at 16 kHz."""
+
+
+class Windows(NamedTuple):
+    """A recording cut into inputs, each half over the one before: values, the seconds between beginnings, those that
+    one lasts, and what was done in words."""
+
+    inputs: list[Array]
+    step: float
+    length: float
+    done: str
+
+
+def takes_samples(type: OperandType) -> bool:
+    """Whether an input is so long a row of numbers that it is sound."""
+    dimensions = [dimension for dimension in type.dimensions if dimension != 1]
+    return len(dimensions) == 1 and dimensions[0] >= FEWEST_OF_EVENTS and (type.code in FLOATS or type.is_quantized)
+
+
+def is_sound(file: Path) -> bool:
+    with file.open("rb") as opened:
+        start = opened.read(12)
+    return start.startswith(b"RIFF") and start[8:12] == b"WAVE"
+
+
+def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
+    """A .wav file in as many inputs as it fills, the last with silence after it; ``rate`` is the model's, or 0."""
+    samples, found, words = _read(file)
+    if rate and rate != found:
+        samples, words = _resample(samples, found, rate), f"{words} resampled to {rate} Hz"
+    count = max(type.dimensions)
+    step = max(1, count // 2)
+    steps = max(0, -(-(len(samples) - count) // step))
+    padded = np.zeros(count + steps * step, np.float32)
+    padded[: len(samples)] = samples
+    inputs = [_store(padded[at : at + count], type) for at in range(0, steps * step + 1, step)]
+    rate = rate or found
+    words += f", {len(inputs)} window{'s' * (len(inputs) > 1)} of {count / rate:.3g} s, samples from -1 to 1"
+    return Windows(inputs, step / rate, count / rate, words)
+
+
+def _resample(samples: Array, before: int, after: int) -> Array:
+    from scipy.signal import resample_poly
+
+    divisor = gcd(before, after)
+    resampled: Array = resample_poly(samples, after // divisor, before // divisor).astype(np.float32)
+    return resampled
+
+
+def _store(samples: Array, type: OperandType) -> Array:
+    fitted = requantizer(type, FuseCode.FUSED_NONE, 1.0)(samples) if type.is_quantized else samples
+    return fitted.astype(type.dtype).reshape([dimension or len(samples) for dimension in type.dimensions])
 
 
 def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
@@ -21,11 +78,10 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
 
     Channels are averaged; what is too long is cut, what is too short is followed by silence; the rate is kept.
     """
-    floats = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
-    if len(dimensions) > 1 or not type.rank or (type.code not in floats and not type.is_quantized):
+    if len(dimensions) > 1 or not type.rank or (type.code not in FLOATS and not type.is_quantized):
         raise Mistake("an input of this type takes no samples, give a .npy file")
-    samples, words = _read(file)
+    samples, _, words = _read(file)
     count = dimensions[0] if dimensions else 1
     if 0 < count < FEWEST:
         raise Mistake(f"an input of {count} numbers takes no recording, give a .npy file")
@@ -36,12 +92,12 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     fitted[: min(count, len(samples))] = samples[:count]
     words += ", samples from -1 to 1"
     if type.is_quantized:
-        fitted, words = requantizer(type, FuseCode.FUSED_NONE, 1.0)(fitted), f"{words}, quantised"
-    return fitted.astype(type.dtype).reshape([dimension or count for dimension in type.dimensions]), words
+        words += ", quantised"
+    return _store(fitted, type), words
 
 
-def _read(file: Path) -> tuple[Array, str]:
-    """Samples from -1 to 1, one channel, and the recording in words."""
+def _read(file: Path) -> tuple[Array, int, str]:
+    """Samples from -1 to 1, one channel, how many a second has, and the recording in words."""
     try:
         with wave.open(str(file)) as opened:
             rate, channels, width = opened.getframerate(), opened.getnchannels(), opened.getsampwidth()
@@ -56,7 +112,7 @@ def _read(file: Path) -> tuple[Array, str]:
         raise Mistake("the recording is empty")
     samples = _real(data[:whole], width).reshape(-1, channels).mean(axis=1)
     words = f"{len(samples) / rate:.3g} s at {rate} Hz"
-    return samples, words + (f", {channels} channels averaged" if channels > 1 else "")
+    return samples, rate, words + (f", {channels} channels averaged" if channels > 1 else "")
 
 
 def _real(data: bytes, width: int) -> Array:

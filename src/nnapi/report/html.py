@@ -58,7 +58,8 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
     ]
     names = [name for name in VERDICTS if any(operation["device"] == name for operation in operations)]
     counts = {name: sum(operation["device"] == name for operation in operations) for name in names}
-    plan = {"drawing": _draw(graph, operations), "operations": operations, "devices": names, "counts": counts}
+    drawing = _draw(graph, operations, is_plan=False)
+    plan = {"drawing": drawing, "operations": operations, "devices": names, "counts": counts}
     return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_colour=VERDICTS)
 
 
@@ -123,8 +124,8 @@ def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Boxes and paths with what they say when they are pointed at."""
+def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, is_plan: bool = True) -> dict[str, Any]:
+    """Boxes and paths with what they say when they are pointed at; in a plan paths may lead to other devices."""
     edges = graph["edges"]
     inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}
     outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
@@ -138,13 +139,17 @@ def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> 
     device = {operation["number"]: operation["device"] for operation in operations}
     paths = []
     for edge, end in zip(edges, ends, strict=True):
-        crosses = edge["from"] is not None and edge["to"] is not None and device[edge["from"]] != device[edge["to"]]
+        is_inner = edge["from"] is not None and edge["to"] is not None
+        crosses = is_plan and is_inner and device[edge["from"]] != device[edge["to"]]
         paths.append({"d": drawing.paths[end], "crosses": crosses, "tip": _edge_tip(edge, device, crosses=crosses)})
     return {
         "width": round(drawing.width),
         "height": round(drawing.height),
         "paths": paths,
-        "nodes": [_node(operation, drawing.boxes["operation", operation["number"]]) for operation in operations],
+        "nodes": [
+            _node(operation, drawing.boxes["operation", operation["number"]], is_plan=is_plan)
+            for operation in operations
+        ],
         "ends": [_end("input", edge, drawing.boxes["in", operand]) for operand, edge in inputs.items()]
         + [_end("output", edge, drawing.boxes["out", operand]) for operand, edge in outputs.items()],
     }
@@ -164,16 +169,18 @@ def _edge_tip(edge: Mapping[str, Any], device: Mapping[int, str], *, crosses: bo
     return f"{edge['tensor']}{bytes}{moved}"
 
 
-def _node(operation: Mapping[str, Any], box: Box) -> dict[str, Any]:
+def _node(operation: Mapping[str, Any], box: Box, *, is_plan: bool) -> dict[str, Any]:
     name, number, device = operation["operation"], operation["number"], operation["device"]
     cost = operation["seconds"].get(device)
     lines = [f"#{number} {name}"]
-    if device:
+    if device and not is_plan:
+        lines.append(device)
+    elif device:
         lines.append(f"on {device}" + (f", predicted {seconds(cost)}" if cost is not None else ""))
     if operation["took"] is not None:
         lines.append(f"took {seconds(operation['took'])} in the traced run")
     lines += [f"→ {output}" for output in operation["outputs"]]
-    lines += [f"not {reason}" for reason in operation["elsewhere"]]
+    lines += [f"not {reason}" if is_plan else reason for reason in operation["elsewhere"]]
     refused = any(not verdict["supported"] for verdict in operation["verdicts"].values())
     return {
         "box": box,

@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 
 
 class Model:
-    VERSION, OPERATOR_CODES, SUBGRAPHS, BUFFERS, SIGNATURE_DEFS = 0, 1, 2, 4, 7
+    VERSION, OPERATOR_CODES, SUBGRAPHS, BUFFERS, METADATA, SIGNATURE_DEFS = 0, 1, 2, 4, 6, 7
+
+
+class Metadata:
+    NAME, BUFFER = range(2)
 
 
 class SignatureDef:

@@ -1,0 +1,141 @@
+"""What the file of a model says of it, whatever its format: what it is for, how inputs are made, names of classes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnapi.cli.labels import split_labels
+from nnapi.cli.pictures import Pixels
+from nnapi.cli.tasks import Task
+from nnapi.errors import BadDataError
+from nnapi.formats.tflite import IDENTIFIER
+from nnapi.formats.tflite.metadata import (
+    Anchors,
+    Content,
+    Metadata,
+    TensorNotes,
+    read_associated_file,
+    read_metadata,
+)
+from nnapi.model.memory import Memory
+
+TASKS_BY_NAME = {
+    "ImageClassifier": Task.CLASSIFICATION,
+    "ObjectDetector": Task.DETECTION,
+    "ImageSegmenter": Task.SEGMENTATION,
+    "AudioClassifier": Task.AUDIO_EVENTS,
+    "ImageEmbedder": Task.EMBEDDING,
+    "AudioEmbedder": Task.EMBEDDING,
+}
+"""What those who write TFLite's metadata call models."""
+TASKS_OF_ONNX = {"classify": Task.CLASSIFICATION, "detect": Task.DETECTION, "pose": Task.POSE} | {
+    str(task): task for task in Task
+}
+"""Values of the property "task" of .onnx files."""
+RANGES = {
+    "NominalRange_0_255": Pixels((0.0,), (1.0,)),
+    "Normalized_0_1": Pixels((0.0,), (255.0,)),
+    "Normalized_1_1": Pixels((127.5,), (127.5,)),
+}
+"""Values of the property "Image.NominalPixelRange" of .onnx files, as ONNX defines them."""
+
+PLAIN = Pixels()
+
+
+@dataclass(frozen=True)
+class Description:
+    """None, empty or 0 is what the file does not say; ``warning`` is what is wrong with what it says."""
+
+    text: str = ""
+    task: Task | None = None
+    pixels: Pixels = PLAIN
+    labels: tuple[str, ...] = ()
+    threshold: float | None = None
+    sample_rate: int = 0
+    anchors: Anchors | None = None
+    warning: str = ""
+
+
+def describe(file: Path) -> Description:
+    """What the file says; what is damaged in that is left out, with a warning."""
+    try:
+        content = Memory.from_file(file).view().data.toreadonly()
+    except OSError:
+        return Description()  # a model may come from elsewhere than from this file
+    try:
+        if content[4:8] == IDENTIFIER:
+            metadata = read_metadata(content)
+            return _from_tflite(file, metadata) if metadata else Description()
+        return _from_onnx(file) if file.suffix == ".onnx" else Description()
+    except BadDataError as error:
+        return Description(warning=f"{file.name}: its metadata is not used: {error.message}")
+
+
+def _from_tflite(file: Path, metadata: Metadata) -> Description:
+    first = metadata.inputs[0] if metadata.inputs else TensorNotes()
+    named = next((each.labels for each in metadata.outputs if each.labels), "")
+    labels: tuple[str, ...] = ()
+    warning = ""
+    if named:
+        try:
+            labels = tuple(split_labels(read_associated_file(file, named).decode("utf-8-sig")))
+        except UnicodeDecodeError:
+            warning = f"{file.name}: its labels are not used: {named} is no text in UTF-8"
+        except BadDataError as error:
+            warning = f"{file.name}: its labels are not used: {error.message}"
+    threshold = next((each.threshold for each in metadata.outputs if each.threshold is not None), None)
+    pixels = Pixels(first.mean or None, first.std or None)
+    if 0 in first.std:
+        pixels, warning = Pixels(), f"{file.name}: its normalisation is not used: it divides by 0"
+    text = ": ".join(filter(None, (metadata.name, metadata.description)))
+    anchors, rate = metadata.anchors, first.sample_rate
+    return Description(text, _find_task(metadata), pixels, labels, threshold, rate, anchors, warning)
+
+
+def _find_task(metadata: Metadata) -> Task | None:
+    if metadata.anchors or any(each.content is Content.BOXES for each in metadata.outputs):
+        return Task.DETECTION
+    if metadata.inputs and metadata.inputs[0].content is Content.AUDIO and len(metadata.outputs) == 1:
+        return Task.AUDIO_EVENTS if metadata.outputs[0].labels else Task.EMBEDDING
+    return TASKS_BY_NAME.get(metadata.name)
+
+
+def _from_onnx(file: Path) -> Description:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(file, load_external_data=False)
+    except DecodeError:
+        return Description()
+    facts = {each.key: each.value for each in model.metadata_props}
+    labels: tuple[str, ...] = ()
+    warning = ""
+    if "names" in facts:
+        labels = _read_names(facts["names"])
+        warning = "" if labels else f"{file.name}: its labels are not used: names is neither a list nor a dictionary"
+    text = (model.doc_string or model.graph.doc_string or facts.get("description", "")).strip()
+    pixels = RANGES.get(facts.get("Image.NominalPixelRange", ""), Pixels())
+    return Description(text, _find_task_of_onnx(facts), pixels, labels, warning=warning)
+
+
+def _find_task_of_onnx(facts: Mapping[str, str]) -> Task | None:
+    return TASKS_OF_ONNX.get(facts.get("task", ""))
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    """Names of classes as a list, or a dictionary by their numbers, in Python's notation or JSON's; else none."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return ()
+    if isinstance(found, Mapping):
+        try:
+            by_number = {int(number): str(name) for number, name in found.items()}
+        except (TypeError, ValueError):
+            return ()
+        return tuple(by_number.get(n, f"class {n}") for n in range(len(by_number))) if by_number else ()
+    return tuple(map(str, found)) if isinstance(found, list | tuple) else ()

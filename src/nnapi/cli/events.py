@@ -1,0 +1,79 @@
+"""What is heard when: classes of the windows of a recording, as events from their beginning to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nnapi.model.operand import Array
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LEAST = 0.3
+"""Share from which on a class is heard in a window."""
+MOST = 8
+"""Classes that are drawn at most."""
+ROW, LABEL, AXIS = 22, 150, 20
+"""Pixels: the height of a class, the width of names, the height of the seconds below."""
+WIDTH = 640
+"""Pixels of the time that is drawn."""
+
+
+class Event(NamedTuple):
+    """A class from a second to another; ``share`` is the largest of its windows."""
+
+    number: int
+    start: float
+    end: float
+    share: float
+
+
+def find_events(shares: Array, step: float, length: float, least: float | None = None) -> list[Event]:
+    """A row of shares for each window; windows beside each other with the same class are one event."""
+    least = LEAST if least is None else least
+    found = []
+    for number in np.flatnonzero(shares.max(0) >= least).tolist():
+        heard = np.concatenate([[False], shares[:, number] >= least, [False]])
+        changes = np.flatnonzero(heard[1:] != heard[:-1]).tolist()
+        for first, after in zip(changes[::2], changes[1::2], strict=True):
+            share = float(shares[first:after, number].max())
+            found.append(Event(number, first * step, (after - 1) * step + length, share))
+    return sorted(found, key=lambda event: (event.start, -event.share))
+
+
+def say_events(events: Sequence[Event], names: Sequence[str]) -> str:
+    """``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
+    said = [f"{name} {event.start:.1f}–{event.end:.1f} s" for event, name in zip(events, names, strict=True)]
+    return ", ".join(said) or "nothing"
+
+
+def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Image:
+    """A row for each of the strongest classes, the darker the likelier, over seconds; ``names`` are of all classes."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    strongest = np.argsort(-shares.max(0), kind="stable")[:MOST].tolist()
+    total = (len(shares) - 1) * step + length
+    drawn = Image.new("RGB", (LABEL + WIDTH + 10, ROW * len(strongest) + AXIS), "white")
+    draw, font = ImageDraw.Draw(drawn), ImageFont.load_default(13)
+    for row, number in enumerate(strongest):
+        top = ROW * row
+        draw.text((4, top + 3), _shorten(names[number], font), fill="black", font=font)
+        for window, share in enumerate(shares[:, number].tolist()):
+            left = LABEL + WIDTH * window * step / total
+            right = LABEL + WIDTH * ((window + 1) * step if window + 1 < len(shares) else total) / total
+            light = round(255 * (1 - min(max(share, 0), 1)))
+            draw.rectangle((left, top + 2, right, top + ROW - 2), fill=(light, light, 255))
+    for part in range(5):
+        x = LABEL + WIDTH * part / 4
+        draw.line((x, 0, x, ROW * len(strongest)), fill=(210, 210, 210))
+        draw.text((x, ROW * len(strongest) + 2), f"{total * part / 4:.1f} s", fill="black", font=font, anchor="ma")
+    return drawn
+
+
+def _shorten(name: str, font: object) -> str:
+    while font.getlength(name) > LABEL - 8:  # type: ignore[attr-defined]  # Pillow's two kinds of fonts have no name together
+        name = name.removesuffix("…")[:-1] + "…"
+    return name

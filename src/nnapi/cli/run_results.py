@@ -1,0 +1,195 @@
+"""What ``nnapi run`` makes of each run: lines, tables, pictures, arrays in files, JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+import nnapi
+from nnapi.cli.events import Event
+from nnapi.cli.failure import Mistake
+from nnapi.cli.inputs import Given
+from nnapi.cli.outputs import Rank, Summary, output_operands, percent
+from nnapi.cli.tasks import View, name_class
+from nnapi.cli.terminal_pictures import draw_in_terminal
+from nnapi.cli.text import duration, indent, table
+from nnapi.model.operand import Array
+
+WIDEST = 80
+"""Columns of a picture in a terminal at most."""
+MOST_PAIRS = 10
+"""Pairs of embeddings that are compared at most."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run: what went in, what came out and what it says."""
+
+    given: list[Given]
+    outputs: list[Array]
+    seconds: float
+    ranks: list[Rank]
+    summaries: list[Summary]
+    view: View | None = None
+    events: tuple[Event, ...] | None = None
+    labels: Sequence[str] | None = None
+    vector: Array | None = None
+
+    @property
+    def source(self) -> str:
+        return " + ".join(dict.fromkeys(given.source for given in self.given))
+
+    @property
+    def seen(self) -> str:
+        """The answer in words: the likeliest class, else the outputs, or the first of many, in numbers."""
+        if self.view:
+            return self.view.words
+        if self.ranks:
+            return str(self.ranks[0])
+        if len(self.summaries) > 2:
+            return f"{len(self.summaries)} outputs, the first: {self.summaries[0]}"
+        return "; ".join(map(str, self.summaries))
+
+
+def draw(file: Path, seen: View | None) -> None:
+    """Write the picture of what was seen; a Mistake where there is none."""
+    if seen is None or seen.picture is None:
+        raise Mistake(f"{file} is not written: there is no picture of what the model says")
+    try:
+        seen.picture.save(file)
+    except ValueError as error:
+        raise Mistake(f"{file} is not written: {error}") from None
+
+
+def show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
+    devices = ", ".join(device.name for device in compilation.devices)
+    line = f"[bold]{escape(ran.source)}: {escape(ran.seen)}[/]"
+    out.print(f"{line}  [dim]{escape(devices)}, {duration(ran.seconds)}[/]")
+    for given in ran.given:
+        label = f"{given.source}: " if len(ran.given) > 1 else ""
+        out.print(Text(f"  {label}{given.done}", style="dim"))
+    if len(ran.ranks) > 1:
+        out.print(_classes(ran.ranks))
+    if ran.events:
+        out.print(_events(ran))
+    if ran.view and ran.view.picture and out.is_terminal:
+        print(draw_in_terminal(ran.view.picture, min(WIDEST, out.width), os.environ))
+    elif not ran.ranks and not ran.view:
+        out.print(_outputs(ran.summaries))
+    out.print()
+
+
+def _classes(ranks: Sequence[Rank]) -> RenderableType:
+    rows = table("score", "share", "", "class", right=["score", "share"])
+    rows.show_header = False
+    for one in ranks:
+        score = "" if one.score is None else f"{one.score:.3g}"
+        bar = ProgressBar(total=1, completed=one.share, width=20)
+        rows.add_row(score, percent(one.share), bar, Text(one.label or one.name))
+    return indent(rows)
+
+
+def _events(ran: Ran) -> RenderableType:
+    rows = table("from", "to", "share", "class", right=["from", "to", "share"])
+    for event in ran.events or ():
+        name = name_class(event.number, ran.labels)
+        rows.add_row(f"{event.start:.2f} s", f"{event.end:.2f} s", percent(event.share), Text(name))
+    return indent(rows)
+
+
+def compare_vectors(done: Sequence[Ran]) -> list[tuple[str, str, float]]:
+    """The cosine of the angle between each two of the first embeddings."""
+    vectors = [(ran.source, ran.vector) for ran in done if ran.vector is not None]
+    found = []
+    for (a, first), (b, second) in list(combinations(vectors, 2))[:MOST_PAIRS]:
+        length = float(np.linalg.norm(first) * np.linalg.norm(second))
+        found.append((a, b, float(first @ second) / length if length else 0.0))
+    return found
+
+
+def _outputs(found: Sequence[Summary]) -> RenderableType:
+    rows = table("output", "type", "shape", "min", "max", "mean", right=["min", "max", "mean"])
+    for one in found:
+        figures = (f"{figure:.6g}" for figure in (one.least, one.greatest, one.mean))
+        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures)
+    return indent(rows)
+
+
+def name_files(ran: Ran, count: int, number: int) -> str:
+    """A file name for the run's outputs: the input's, numbered where several runs might share it."""
+    first = ran.given[0].file
+    stem = first.stem if first else "random"
+    return f"{number}-{stem}" if count > 1 else stem
+
+
+def write(folder: Path, ran: Ran, stem: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, array in enumerate(ran.outputs):
+        np.save(folder / f"{stem}-output{number}.npy", array)
+    if ran.view and ran.view.picture:
+        ran.view.picture.save(folder / f"{stem}-seen.png")
+
+
+def describe_runs(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "model": str(file),
+        "devices": [device.name for device in compilation.devices],
+        "runs": [describe_run(compilation.model, ran) for ran in done],
+    }
+    if pairs := compare_vectors(done):
+        found["similarities"] = [{"inputs": [a, b], "cosine": cosine} for a, b, cosine in pairs]
+    return found
+
+
+def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
+    """One run for programs to read."""
+    kinds = [operand.type for operand in output_operands(model)]
+    described: dict[str, Any] = {
+        "inputs": [{"source": given.source, "done": given.done} for given in ran.given],
+        "seen": ran.seen,
+        "seconds": ran.seconds,
+        "classes": [
+            {"index": rank.index, "label": rank.label, "probability": rank.share, "score": rank.score}
+            for rank in ran.ranks
+        ],
+        "outputs": [
+            {
+                "name": one.name,
+                "type": one.type,
+                "shape": list(one.shape),
+                "scale": kind.scale,
+                "zero_point": kind.zero_point,
+                "min": one.least,
+                "max": one.greatest,
+                "mean": one.mean,
+            }
+            for one, kind in zip(ran.summaries, kinds, strict=True)
+        ],
+    }
+    if ran.view and ran.view.boxes:
+        described["boxes"] = [
+            {"index": box.number, "label": box.label, "score": box.score, "place": list(box.place)}
+            for box in ran.view.boxes
+        ]
+    if ran.events is not None:
+        described["events"] = [
+            {
+                "index": event.number,
+                "label": name_class(event.number, ran.labels),
+                "from": event.start,
+                "to": event.end,
+                "share": event.share,
+            }
+            for event in ran.events
+        ]
+    return described

@@ -1,0 +1,109 @@
+"""Small pictures in terminals: by kitty's protocol or as sixels where these are offered, else as half blocks."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+KITTY = ("xterm-kitty", "xterm-ghostty")
+SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
+"""What TERM begins with in terminals that show pictures in these ways."""
+CELL = 8
+"""Pixels that a column of the terminal is taken to have."""
+PIECE = 4096
+"""Characters of kitty's protocol in one go."""
+STEPS = 6
+"""Shades of a channel in sixels and in the 256 colours of older terminals."""
+
+
+def draw_in_terminal(picture: Image, width: int, variables: Mapping[str, str]) -> str:
+    """The picture in so many columns, in the codes of the terminal that the environment tells; "" for one without."""
+    term = variables.get("TERM", "")
+    if term == "dumb":
+        return ""
+    if "TMUX" not in variables and not term.startswith("screen"):  # these pass no pictures on
+        if "KITTY_WINDOW_ID" in variables or term.startswith(KITTY):
+            return to_kitty(picture, width)
+        if term.startswith(SIXEL):
+            return to_sixels(picture, width * CELL)
+    return to_blocks(picture, width, is_coloured=variables.get("COLORTERM") in ("truecolor", "24bit"))
+
+
+def to_blocks(picture: Image, width: int, is_coloured: bool = True) -> str:
+    """A picture as lines of half blocks, two pixels one above the other in each, in all colours or the 256 of old."""
+    height = max(2, round(picture.height * width / picture.width / 2) * 2)
+    pixels = np.asarray(picture.convert("RGB").resize((width, height)))
+    code = _code_of_all if is_coloured else _code_of_256
+    lines = []
+    for above, below in zip(pixels[::2], pixels[1::2], strict=True):
+        pairs = zip(above.tolist(), below.tolist(), strict=True)
+        lines.append("".join(f"\x1b[38;{code(a)}m\x1b[48;{code(b)}m▀" for a, b in pairs) + "\x1b[0m")
+    return "\n".join(lines)
+
+
+def _code_of_all(pixel: list[int]) -> str:
+    return f"2;{pixel[0]};{pixel[1]};{pixel[2]}"
+
+
+def _code_of_256(pixel: list[int]) -> str:
+    red, green, blue = (round(channel * (STEPS - 1) / 255) for channel in pixel)
+    return f"5;{16 + 36 * red + 6 * green + blue}"
+
+
+def to_kitty(picture: Image, width: int) -> str:
+    """A PNG in pieces of base64, shown in so many columns."""
+    stored = io.BytesIO()
+    shown = picture.convert("RGB")
+    shown.thumbnail((width * CELL, 2 * width * CELL))
+    shown.save(stored, "PNG")
+    text = base64.b64encode(stored.getvalue()).decode()
+    pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+    first = f"a=T,f=100,c={width},"
+    return "".join(
+        f"\x1b_G{'' if number else first}m={int(number + 1 < len(pieces))};{piece}\x1b\\"
+        for number, piece in enumerate(pieces)
+    )
+
+
+def to_sixels(picture: Image, width: int) -> str:
+    """Bands of six rows: each colour in turn draws its pixels of a band."""
+    height = max(1, round(picture.height * width / picture.width))
+    pixels = np.asarray(picture.convert("RGB").resize((width, height))).astype(np.int64)
+    shades = (pixels * (STEPS - 1) + 127) // 255
+    numbers = shades @ np.array([STEPS * STEPS, STEPS, 1])
+    parts = ["\x1bPq", f'"1;1;{width};{height}']
+    for number in np.unique(numbers).tolist():
+        red, green, blue = (100 * shade // (STEPS - 1) for shade in _split_shades(number))
+        parts.append(f"#{number};2;{red};{green};{blue}")
+    for top in range(0, height, 6):
+        band = numbers[top : top + 6]
+        lines = []
+        for number in np.unique(band).tolist():
+            bits = ((band == number) * (1 << np.arange(len(band)))[:, None]).sum(0)
+            lines.append(f"#{number}{_repeat(bits.tolist())}")
+        parts.append("$".join(lines) + "-")
+    return "".join(parts) + "\x1b\\"
+
+
+def _split_shades(number: int) -> tuple[int, int, int]:
+    """The shades of the three channels."""
+    return number // (STEPS * STEPS), number // STEPS % STEPS, number % STEPS
+
+
+def _repeat(bits: list[int]) -> str:
+    """A band's columns as characters, with counts where the same comes several times."""
+    parts: list[str] = []
+    start = 0
+    for at in range(1, len(bits) + 1):
+        if at == len(bits) or bits[at] != bits[start]:
+            character, count = chr(63 + bits[start]), at - start
+            parts.append(f"!{count}{character}" if count > 3 else character * count)
+            start = at
+    return "".join(parts)

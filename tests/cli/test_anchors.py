@@ -1,0 +1,119 @@
+"""Boxes beside anchors: by MediaPipe's sizes, by a file's metadata, and by nothing."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.cli.anchors import DETECTORS, coding_from, coding_of, decode, find_detector, is_raw
+from nnapi.cli.failure import Mistake
+from nnapi.cli.tasks import Hints, Task, view
+from nnapi.formats.tflite.metadata import Anchors
+
+NUMBERS = {(128, 16): 896, (256, 16): 896, (192, 16): 2304, (128, 18): 896, (192, 18): 2016, (256, 18): 2944}
+NUMBERS |= {(224, 12): 2254}
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_anchors_of_known_detectors(detector: object) -> None:
+    known = next(each for each in DETECTORS if each is detector)
+    coding = coding_of(known)
+    count = NUMBERS[known.side, known.values]
+    assert coding.anchors.shape == (count, 4)
+    shapes = [(1, count, 1), (1, count, known.values)]
+    assert find_detector((1, known.side, known.side, 3), shapes) == known
+    assert find_detector((1, known.side + 1, known.side + 1, 3), shapes) is None
+
+
+def test_order_of_anchors() -> None:
+    """Row by row of cells, all anchors of a cell together."""
+    anchors = coding_of(DETECTORS[0]).anchors
+    first = 0.5 / 16
+    assert anchors[:4].tolist() == [[first, first, 1, 1]] * 2 + [[3 * first, first, 1, 1]] * 2
+    assert anchors[32].tolist() == [first, 3 * first, 1, 1]
+    assert anchors[512:518].tolist() == [[0.5 / 8, 0.5 / 8, 1, 1]] * 6
+
+
+def test_boxes_from_metadata() -> None:
+    """By hand: the middle is moved by parts of the anchor, sizes are multiplied by exponentials; y comes first."""
+    rows = ((0.5, 0.25, 0.5, 0.25), (0.5, 0.25, 0.5, 0.25), (0.2, 0.8, 0.1, 0.2))
+    coding = coding_from(Anchors(rows, (10.0, 10.0, 5.0, 5.0), True, True))
+    raw = np.array([[[1, 2, 0, 5 * np.log(2)], [1, 2, 0, 0], [0, 0, 0, 0]]], np.float32)
+    scores = np.array([[[-9, 2], [-9, 1], [-9, -9]]], np.float32)
+    for outputs in ([raw, scores], [scores, raw]):
+        (box,) = decode(outputs, coding, 0.5)
+        assert (box.number, round(box.score, 4)) == (1, 0.8808)
+        np.testing.assert_allclose(box.place, (0.15, 0.1, 0.4, 1.1), atol=1e-6)  # middle (0.6, 0.275), 1.0 by 0.25
+
+
+@pytest.mark.parametrize(
+    ("shapes", "raw"),
+    [
+        ([(1, 9, 4), (1, 9, 3)], True),
+        ([(1, 9, 1), (1, 9, 16)], True),
+        ([(1, 9, 4), (1, 8, 3)], False),
+        ([(1, 9, 4)], False),
+        ([(1, 9, 3), (1, 9, 2)], False),
+    ],
+)
+def test_what_is_beside_anchors(shapes: list[tuple[int, ...]], raw: bool) -> None:
+    assert is_raw(shapes) == raw
+
+
+def model_of(*shapes: tuple[int, ...]) -> nnapi.Model:
+    model = nnapi.Model()
+    for shape in ((1, 8, 8, 3), *shapes):
+        model.add_operand(nnapi.tensor("float32", shape))
+    model.inputs, model.outputs = (0,), tuple(range(1, len(shapes) + 1))
+    return model
+
+
+def test_in_words_with_the_thresholds_and_labels_of_the_file() -> None:
+    outputs = [np.zeros((1, 2, 4), np.float32), np.array([[[0.6], [0.2]]], np.float32)]
+    anchors = Anchors(((0.25, 0.5, 0.5, 0.5), (0.75, 0.5, 0.5, 0.5)), (1.0,) * 4, True, False)
+    model = model_of((1, 2, 4), (1, 2, 1))
+    assert view(Task.DETECTION, model, outputs, Hints(["cup"], None, anchors), None).words == "1 cup"
+    assert view(Task.DETECTION, model, outputs, Hints(["cup"], 0.1, anchors), None).words == "2 cups"
+
+
+def test_nobody_says_where_anchors_are() -> None:
+    outputs = [np.zeros((1, 2, 4), np.float32), np.zeros((1, 2, 1), np.float32)]
+    model = model_of((1, 2, 4), (1, 2, 1))
+    with pytest.raises(Mistake, match=r"the boxes cannot be found: the outputs are beside anchors"):
+        view(Task.DETECTION, model, outputs, Hints(), None)
+    one = Anchors(((0.5, 0.5, 1.0, 1.0),), (1.0,) * 4, True, False)
+    with pytest.raises(Mistake, match=re.escape("the metadata lists 1 anchors, the outputs have 2")):
+        view(Task.DETECTION, model, outputs, Hints(None, None, one), None)
+
+
+@pytest.mark.shared
+@pytest.mark.engine
+def test_a_face(shared: Path, tmp_path: Path) -> None:
+    """Grace Hopper's, where it is, with her eyes in it; LiteRT's own outputs give the same box."""
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+    file, photograph = shared / "models/blazeface_front_float.tflite", shared / "images/grace_hopper.bmp"
+    result = CliRunner().invoke(app, ["run", str(file), str(photograph), "--picture", str(tmp_path / "face.png")])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("grace_hopper.bmp: 1 face  ")
+    with Image.open(photograph) as opened, Image.open(tmp_path / "face.png") as drawn:
+        assert drawn.size == opened.size
+        small = np.asarray(opened.convert("RGB").resize((128, 128), Image.Resampling.BILINEAR))
+    theirs = interpreter.Interpreter(str(file))
+    theirs.allocate_tensors()
+    given = (small.astype(np.float32) / 127.5 - 1)[None]
+    theirs.set_tensor(theirs.get_input_details()[0]["index"], given)
+    theirs.invoke()
+    coding = coding_of(DETECTORS[0])
+    (wanted,) = decode([theirs.get_tensor(each["index"]) for each in theirs.get_output_details()], coding, 0.5)
+    (found,) = decode(nnapi.compile(nnapi.load(file)).run(given), coding, 0.5)
+    np.testing.assert_allclose(found.place, wanted.place, atol=1e-3)
+    top, left, bottom, right = found.place
+    np.testing.assert_allclose((top, left, bottom, right), (0.23, 0.34, 0.58, 0.69), atol=0.03)
+    assert all(top < y < bottom for y, _ in found.points)
+    (right_eye, left_eye) = found.points[:2]
+    assert left < right_eye[1] < left_eye[1] < right

@@ -1,0 +1,92 @@
+"""Many inputs: folders, files with a line for each run, and what cannot be read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from nnapi.cli import app
+from nnapi.cli.batch import Kept, list_files
+from nnapi.cli.failure import Mistake
+
+QUANT = Path(__file__).parents[2] / "examples/digits/digits_quant.tflite"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three pictures, one damaged, and notes."""
+    made = tmp_path / "pictures"
+    made.mkdir()
+    for number in range(3):
+        pixels = np.random.default_rng(number).integers(0, 256, (8, 8), np.uint8)
+        Image.fromarray(pixels).save(made / f"{number}.png")
+    (made / "1b.png").write_bytes((made / "1.png").read_bytes()[:60])
+    (made / "notes.txt").write_text("no picture")
+    return made
+
+
+def run(*words: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["run", *map(str, words)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def lines_of(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_folder_stands_for_its_files(folder: Path, tmp_path: Path) -> None:
+    names = ["0.png", "1.png", "1b.png", "2.png"]
+    assert [file.name for file in list_files([folder, QUANT])] == [*names, "digits_quant.tflite"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(Mistake, match=r"none has no pictures, .npy or .wav files"):
+        list_files([tmp_path / "none"])
+
+
+def test_results_come_in_order_and_are_those_of_single_runs(folder: Path) -> None:
+    (folder / "1b.png").unlink()
+    alone = [run(QUANT, folder / f"{number}.png", "--json")[1] for number in range(3)]
+    together = json.loads(run(QUANT, folder, "--json")[1])["runs"]
+    assert [each["classes"] for each in together] == [json.loads(one)["runs"][0]["classes"] for one in alone]
+    assert [each["inputs"][0]["source"] for each in together] == ["0.png", "1.png", "2.png"]
+
+
+def test_what_cannot_be_read_ends_a_batch_that_is_not_kept(folder: Path) -> None:
+    code, out, err = run(QUANT, folder)
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith("nnapi: 1b.png for ")
+    assert [line.split(":")[0] for line in out.splitlines() if ".png: " in line] == ["0.png", "1.png"]
+
+
+def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "runs.jsonl"
+    assert run(QUANT, folder / "1.png", "--jsonl", kept)[:2] == (0, f"1 run in {kept}\n")
+    first = kept.read_text()
+    with kept.open("a") as opened:
+        opened.write('{"model": "digits_quant.tfl')  # killed while it wrote
+    code, out, err = run(QUANT, folder, "--jsonl", kept)
+    assert (code, out) == (1, f"3 runs in {kept}, 1 were there before\n")
+    assert err == f"nnapi: 1 of them failed: {kept} says why\n"
+    assert kept.read_text().startswith(first)
+    found = lines_of(kept)
+    assert [Path(line["files"][0]).name for line in found] == ["1.png", "0.png", "1b.png", "2.png"]  # type: ignore[index]
+    assert str(found[2]["error"]).startswith("1b.png for ")
+    assert all(line["model"] == "digits_quant.tflite" for line in found)
+    assert found[3]["seen"] == json.loads(run(QUANT, folder / "2.png", "--json")[1])["runs"][0]["seen"]
+    whole = kept.read_text()
+    assert run(QUANT, folder, "--jsonl", kept) == (0, f"0 runs in {kept}, 4 were there before\n", "")
+    assert kept.read_text() == whole
+
+
+def test_files_that_are_not_continued(tmp_path: Path) -> None:
+    kept = tmp_path / "runs.jsonl"
+    kept.write_text('{"model": "other.tflite", "files": []}\n')
+    with pytest.raises(Mistake, match=r"is not continued: line 1 is of other.tflite, not mine.tflite"):
+        Kept(kept, "mine.tflite")
+    kept.write_text("notes\n")
+    with pytest.raises(Mistake, match=r"is not continued: line 1 is no run of nnapi run --jsonl"):
+        Kept(kept, "mine.tflite")
+    assert run(QUANT, "--jsonl", kept)[0] == 1
+    assert kept.read_text() == "notes\n"
