@@ -170,4 +170,4 @@ def _read_anchors(root: Record) -> Anchors | None:
     scales = tuple(decoding.number(each, "f", 0.0) for each in fields)
     need(all(scales), "a scale of its boxes is 0", BadDataError)
     flags = (decoding.number(each, "?", False) for each in (_Decoding.HAS_EXPONENT, _Decoding.HAS_SIGMOID))
-    return Anchors(found, scales, *flags)  # type: ignore[arg-type]  # four numbers each
+    return Anchors(found, scales, *flags)
