@@ -59,7 +59,7 @@ def _fits(model: Model, example: Example) -> bool:
         for own, other in zip(ours, theirs, strict=True):
             type, spec = model.operands[own].type, example.main.operands[other]
             quantised = (spec.scale, spec.zero_point) if type.is_quantized else (type.scale, type.zero_point)
-            if type.code.name != spec.type or (type.scale, type.zero_point) != quantised:
+            if type.name != spec.type or (type.scale, type.zero_point) != quantised:
                 return False
             value = (example.inputs if other in example.inputs else example.outputs).get(other)
             if value is None or len(value.shape) != type.rank:
