@@ -1,11 +1,11 @@
 """``python -m tools.webgpu_forms [NAME]``: which forms of operators the WebGPU accelerator computes right, written to
 ``drivers/webgpu/proven_forms.txt``.
 
-Each conformance example whose operations have lowering rules is run on the accelerator, whatever form they have. A form
-is proven by an example that is right. Of an example that is wrong those forms are to blame that smaller ones blame,
-else those that no other proves, else those that no example of one operator proves. Run it with the adapter that all can
-have, Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1: it takes a quarter of an hour. With a NAME only examples with that
-in theirs are run, and only what is wrong is shown.
+Each conformance example whose operations have lowering rules is run on the accelerator, whatever form they have, and the
+small models of :mod:`tools.webgpu_models` beside the reference. A form is proven by what is right. Of what is wrong
+those forms are to blame that smaller models blame, else those that no other proves, else those that no model of one
+operator proves. Run it with the adapter that all can have, Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1: it takes a
+quarter of an hour. With a NAME only examples with that in theirs are run, and only what is wrong is shown.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from nnapi.drivers.webgpu.lowering import WebGpuLowering, sign_filter
 from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
-from nnapi.model.operand import Shape
+from nnapi.model.operand import Array, Shape
 from nnapi.testing.build import build
+from nnapi.testing.compare import compare, tolerance_for
 from nnapi.testing.conformance import Result, Status, check
 from nnapi.testing.corpus import open_published
-from nnapi.testing.example import Example
+from nnapi.testing.example import Criterion
 from nnapi.testing.variants import VARIANTS, Setting
 from tools import size
+from tools.webgpu_models import draw_inputs, make_models
 
 BROKEN = "refuses what it made itself"
 FILE = size.REPOSITORY / "src" / "nnapi" / "drivers" / "webgpu" / "proven_forms.txt"
@@ -69,7 +71,12 @@ def try_examples(driver: Driver, is_wanted: Callable[[str], bool]) -> Iterator[T
     device = nnapi.Device(Isolated(driver, known=driver, patience=PATIENCE))
     setting = Setting((device,))
     for example in open_published().examples(lambda entry: not entry.expect_failure and is_wanted(entry.name)):
-        forms = find_forms(example)
+        if not VARIANTS["plain"].applies(example.harness):
+            continue
+        try:
+            forms = find_forms(build(example))
+        except NnapiError:
+            continue
         if forms:
             result = check(example, VARIANTS["plain"], setting)
             if not is_refused(result):
@@ -77,14 +84,38 @@ def try_examples(driver: Driver, is_wanted: Callable[[str], bool]) -> Iterator[T
     device.close()
 
 
-def find_forms(example: Example) -> frozenset[str]:
-    """The forms of the operators of an example; none where one of its operations has no rule, or is refused by it."""
-    if not VARIANTS["plain"].applies(example.harness):
-        return frozenset()
-    try:
-        found = lower_model(build(example), None, UncheckedLowering)
-    except NnapiError:
-        return frozenset()
+def try_models(driver: Driver) -> Iterator[Trial]:
+    """The small models, run on the accelerator and on the reference."""
+    device = nnapi.Device(Isolated(driver, known=driver, patience=PATIENCE))
+    reference = nnapi.device("nnapi-reference")
+    for model in make_models():
+        forms = find_forms(model)
+        if forms:
+            inputs = draw_inputs(model)
+            try:
+                found = nnapi.compile(model, device).run(*inputs)
+            except NnapiError as error:
+                if DriverDiedError.__name__ in type(error).__name__ or BROKEN in str(error):
+                    yield Trial(model.name, forms, False, str(error))
+                continue
+            wanted = nnapi.compile(model, reference).run(*inputs)
+            reason = find_difference(model, found, wanted)
+            yield Trial(model.name, forms, not reason, reason)
+    device.close()
+
+
+def find_difference(model: Model, found: Sequence[Array], wanted: Sequence[Array]) -> str:
+    """Where the first result is wrong, in a message; nothing where all are within NNAPI's tolerances."""
+    for place, (index, actual, expected) in enumerate(zip(model.outputs, found, wanted, strict=True)):
+        tolerance = tolerance_for(model.operands[index].type.name, Criterion(), strict=True)
+        if difference := compare(actual, expected, tolerance, position=place):
+            return str(difference)
+    return ""
+
+
+def find_forms(model: Model) -> frozenset[str]:
+    """The forms of the operators of a model; none where one of its operations has no rule, or is refused by it."""
+    found = lower_model(model, None, UncheckedLowering)
     if not all(verdict.supported for verdict in found.verdicts):
         return frozenset()
     return frozenset(describe_form(sign_filter(operator)) for operator in found.graph.operators)
@@ -119,6 +150,8 @@ def main() -> None:
         trials.append(trial)
         if not trial.is_right:
             print(f"{trial.name}: {trial.reason}", flush=True)
+    if not part:
+        trials += try_models(Unchecked(found.info.version, found.is_software))
     proven, blamed = judge_forms(trials)
     for form, count in sorted(blamed.items()):
         print(f"wrong, {count}: {form}")

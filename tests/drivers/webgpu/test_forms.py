@@ -21,7 +21,8 @@ CODES = IMAGE.like(type="i8", scale=1.0)
 FILTER, AXES = real(2, 1, 1, 1, data=True), constant([1, -2])
 SPATIAL = constant([[0, 0], [1, 0], [0, 0], [0, 2]])
 CASES = {
-    "ADD f32[4] > f32[4]": Operator("ADD", [IMAGE, IMAGE], [IMAGE]),
+    "ADD f32[4] > f32[4]": Operator("ADD", [IMAGE, IMAGE.like()], [IMAGE]),
+    "ADD f32[4] > f32[4] twice": Operator("ADD", [IMAGE, IMAGE], [IMAGE]),
     "ADD f32[4] f32[1]c > f32[4] channels": Operator("ADD", [IMAGE, real(3, data=True)], [IMAGE]),
     "ADD f32[4] f32[1]c > f32[4]": Operator("ADD", [IMAGE, real(1, data=True)], [IMAGE]),
     "ADD f32[4] f32[2]c > f32[4] spread": Operator("ADD", [IMAGE, real(4, 1, data=True)], [IMAGE]),

@@ -36,7 +36,7 @@ def model_of(name: str, *shape: int, **arguments: object) -> Model:
 def test_every_operation_that_xnnpack_has_a_rule_for_has_one() -> None:
     assert RULES.keys() == XNNPACK.keys()
     own = {REGISTRY[code].name for code in RULES if RULES[code] is not XNNPACK[code]}
-    assert own == {"FLOOR", "LOG", "LOGISTIC", "PAD", "RSQRT", "SIN", "SOFTMAX", "SQRT"}
+    assert own == {"FLOOR", "LOG", "LOGISTIC", "PAD", "RSQRT", "SIN", "SOFTMAX", "SQRT", "STRIDED_SLICE"}
 
 
 @pytest.mark.parametrize("name", ["sqrt", "log", "rsqrt", "sin", "floor", "logistic"])
@@ -55,6 +55,22 @@ def test_a_row_is_padded_as_an_image() -> None:
     assert [operator.kind for operator in graph.operators] == ["RESHAPE", "PAD", "RESHAPE"]
     assert (reshaped.output.shape, padded.output.shape, back.output.shape) == ((1, 1, 1, 3), (1, 1, 1, 6), (6,))
     assert padded.input(1).value.tolist() == [[0, 0], [0, 0], [0, 0], [1, 2]]
+
+
+def test_slices_are_written_out_within_the_tensor() -> None:
+    net = Builder("slices")
+    x = net.input(tensor("float32", (4, 5, 6)))
+    net.output(net.strided_slice(x, [-9, 1, -2], [9, 9, -1], [1, 3, 1], 0, 0, 4))
+    taken, reshaped = lower(net.finish()).graph.operators
+    assert [taken.input(place).value.tolist() for place in (1, 2, 3)] == [[0, 1, 4], [4, 5, 5], [1, 3, 1]]
+    assert (taken.output.shape, reshaped.output.shape) == ((4, 2, 1), (4, 2))
+
+
+def test_slices_go_forwards_only() -> None:
+    net = Builder("backwards")
+    net.output(net.strided_slice(net.input(tensor("float32", (4,))), [3], [0], [-1], 0, 0, 0))
+    (verdict,) = lower(net.finish()).verdicts
+    assert verdict.reason == "STRIDED_SLICE (#0): the accelerator slices forwards only"
 
 
 def test_a_form_that_is_not_proven_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

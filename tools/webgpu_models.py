@@ -1,0 +1,129 @@
+"""Small models for what the conformance examples leave out: the ranks and types that networks have most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from nnapi import Builder, Model, OperandType, tensor
+from nnapi.errors import BadDataError, NnapiError
+from nnapi.model.builder import Tensor
+
+SHAPES = ((7,), (3, 5), (2, 3, 4), (1, 4, 5, 6))
+IMAGE = SHAPES[-1]
+CODES = {"scale": 0.25, "zero_point": 3}
+TYPES: dict[str, dict[str, Any]] = {"float32": {}, "quant8_asymm": CODES, "quant8_asymm_signed": CODES}
+FLOAT = {"float32": TYPES["float32"]}
+POINTWISE = ("abs", "exp", "floor", "log", "neg", "rsqrt", "sin", "sqrt")
+CLAMPS = ("relu", "relu6", "relu1", "hard_swish")
+PAIRWISE = ("add", "sub", "mul", "div", "maximum", "minimum")
+REDUCTIONS = ("mean", "reduce_max", "reduce_min", "reduce_sum")
+CONSTANTS = ((6,), (1,), (4, 1, 1), IMAGE)
+Use = Callable[..., Any]
+
+
+def make_models() -> Iterator[Model]:
+    """All of them, each with inputs of known dimensions."""
+    yield from _make_unary()
+    yield from _make_pairwise()
+    yield from _make_movement()
+
+
+def _make_unary() -> Iterator[Model]:
+    for shape in SHAPES:
+        for name in POINTWISE:
+            yield from _over(FLOAT, shape, name, lambda net, x, name=name: _call(net, name, x))
+        for name in CLAMPS:
+            yield from _over(TYPES, shape, name, lambda net, x, name=name: _call(net, name, x))
+        for name in ("logistic", "tanh"):
+            yield from _over(FLOAT, shape, name, lambda net, x, name=name: _call(net, name, x))
+        yield from _over(TYPES, shape, "softmax", lambda net, x: net.softmax(x, 1.0))
+        yield from _over(
+            FLOAT, shape, "quantize", lambda net, x: net.dequantize(net.quantize(x, scale=0.5, zero_point=7))
+        )
+        for name in REDUCTIONS:
+            for axes in {(0,), (len(shape) - 1,), *([(1, 2)] if len(shape) == 4 else [])}:
+                for keep in (False, True):
+                    types = FLOAT if name == "reduce_sum" else TYPES
+                    use = lambda net, x, name=name, axes=axes, keep=keep: _call(net, name, x, list(axes), keep)  # noqa: E731
+                    yield from _over(types, shape, name, use)
+        yield from _over(TYPES, shape, "argmax", lambda net, x: net.argmax(x, -1))
+
+
+def _make_pairwise() -> Iterator[Model]:
+    for name in PAIRWISE:
+        for shape in SHAPES:
+            yield from _over(TYPES, shape, name, lambda net, x, name=name: _call(net, name, x, net.input(x.type)))
+        for shape in CONSTANTS:
+            yield from _over(TYPES, IMAGE, name, partial(_call_with_constant, name=name, shape=shape))
+
+
+def _call_with_constant(net: Builder, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+    return _call(net, name, x, net.constant(*_constant(x.type, shape)))
+
+
+def _make_movement() -> Iterator[Model]:
+    for shape in SHAPES:
+        rank = len(shape)
+        for other in SHAPES[: rank + 1]:
+            target = [*[1] * (len(other) - 1), int(np.prod(shape))]
+            yield from _over(TYPES, shape, "reshape", lambda net, x, target=target: net.reshape(x, target))
+        for axis in range(rank):
+            yield from _over(TYPES, shape, "concatenation", lambda net, x, axis=axis: net.concatenation([x, x], axis))
+            pads = np.zeros((rank, 2), np.int32)
+            pads[axis] = 1, 2
+            yield from _over(TYPES, shape, "pad", lambda net, x, pads=pads: net.pad(x, pads))
+            begin, size = np.zeros(rank, np.int32), np.array(shape, np.int32)
+            begin[axis], size[axis] = shape[axis] > 1, max(shape[axis] - 2, 1)
+            yield from _over(TYPES, shape, "slice", lambda net, x, begin=begin, size=size: net.slice(x, begin, size))
+            if shape[axis] % 2 == 0:
+                yield from _over(TYPES, shape, "split", lambda net, x, axis=axis: net.split(x, axis, 2))
+        if rank > 1:
+            for order in [*permutations(range(rank))][1:]:
+                yield from _over(FLOAT, shape, "transpose", lambda net, x, order=order: net.transpose(x, list(order)))
+    around = np.array([[0, 0], [1, 2], [2, 1], [0, 0]], np.int32)
+    yield from _over(TYPES, IMAGE, "pad", lambda net, x: net.pad(x, around))
+
+
+def _over(types: dict[str, dict[str, Any]], shape: tuple[int, ...], name: str, use: Use) -> Iterator[Model]:
+    """A model of each type that the operation takes."""
+    for code, quantization in types.items():
+        net = Builder(f"{name}, {code}{list(shape)}")
+        try:
+            made = use(net, net.input(tensor(code, shape, **quantization)))
+        except NnapiError:
+            continue
+        net.output(*made if isinstance(made, tuple | list) else (made,))
+        yield net.finish()
+
+
+def _constant(type: OperandType, shape: tuple[int, ...]) -> tuple[Any, OperandType]:
+    values = np.resize([1.5, 2, 0.25, 4], shape)
+    if type.scale:
+        values = np.rint(values / type.scale) + type.zero_point
+    return values.astype(type.dtype), type.with_dimensions(shape)
+
+
+def _call(net: Builder, name: str, *given: Any) -> Tensor:
+    """An operation, with a scale for its result where it needs one."""
+    call = getattr(net, name)
+    try:
+        result: Tensor = call(*given)
+    except BadDataError:
+        result = call(*given, scale=0.5, zero_point=9)
+    return result
+
+
+def draw_inputs(model: Model) -> list[Any]:
+    """Positive numbers, all different, or codes."""
+    return [_draw(model.operands[index].type, 1 + place) for place, index in enumerate(model.inputs)]
+
+
+def _draw(type: OperandType, step: int) -> Any:
+    places = step * np.arange(np.prod(type.dimensions)).reshape(type.dimensions)
+    values = places % 97 + 8 if type.scale else places * 0.37 % 5 + 0.1
+    return values.astype(type.dtype)
