@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Model, compile, device, tensor
-from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.base import REFERENCE, Capabilities, Performance
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.limited import Limited
 from nnapi.testing.conformance import Status, run
@@ -30,26 +30,33 @@ def gpu() -> Iterator[Device]:
 def make_sum() -> Model:
     net = Builder("sum")
     x = net.input(tensor("float32", (1, 4)))
-    net.output(net.add(x, x))
+    net.output(net.add(x, net.input(x.type)))
     return net.finish()
 
 
 def test_two_numbers_are_added(gpu: Device) -> None:
-    (result,) = compile(make_sum(), gpu).run(X)
+    (result,) = compile(make_sum(), gpu).run(X, X)
     np.testing.assert_array_equal(result, 2 * X)
 
 
 def test_runs_of_a_burst_use_the_same_buffers(gpu: Device) -> None:
     with compile(make_sum(), gpu).burst() as burst:
         for factor in (1, 2, 3):
-            (result,) = burst.run(factor * X)
+            (result,) = burst.run(factor * X, factor * X)
             np.testing.assert_array_equal(result, 2 * factor * X)
 
 
 def test_it_is_restored_from_the_cache(gpu: Device, tmp_path: Path) -> None:
     for _ in range(2):
-        (result,) = compile(make_sum(), gpu, cache=tmp_path).run(X)
+        (result,) = compile(make_sum(), gpu, cache=tmp_path).run(X, X)
         np.testing.assert_array_equal(result, 2 * X)
+
+
+def test_one_on_the_cpu_is_slower_than_the_cpu_and_chosen_by_nobody(gpu: Device) -> None:
+    if "llvmpipe" not in gpu.version:
+        pytest.skip(f"{gpu.version} is hardware")
+    assert gpu.is_by_name
+    assert gpu.driver.capabilities().default.exec_time > REFERENCE.exec_time
 
 
 def test_examples_are_right(gpu: Device, corpus: Corpus) -> None:
@@ -86,6 +93,6 @@ def test_the_end_of_its_process_is_answered_by_the_cpu(
     assert driver.pid is not None
     os.kill(driver.pid, signal.SIGKILL)
     with caplog.at_level(logging.WARNING, "nnapi"):
-        (result,) = compiled.run(X)
+        (result,) = compiled.run(X, X)
     np.testing.assert_array_equal(result, 2 * X)
     assert [record.message for record in caplog.records if "falling back to the CPU" in record.message]
