@@ -1,8 +1,8 @@
 """``python -m tools.webgpu_forms [NAME]``: which forms of operators the WebGPU accelerator computes right, written to
 ``drivers/webgpu/proven_forms.txt``.
 
-Each conformance example whose operations have lowering rules is run on the accelerator, whatever form they have, and the
-small models of :mod:`tools.webgpu_models` beside the reference. A form is proven by what is right. Of what is wrong
+Each conformance example whose operations have lowering rules is run on the accelerator, whatever form they have, and
+the small models of :mod:`tools.webgpu_models` beside the reference. A form is proven by what is right. Of what is wrong
 those forms are to blame that smaller models blame, else those that no other proves, else those that no model of one
 operator proves. Run it with the adapter that all can have, Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1: it takes a
 quarter of an hour. With a NAME only examples with that in theirs are run, and only what is wrong is shown.
