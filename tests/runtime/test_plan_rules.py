@@ -398,13 +398,3 @@ def test_rule_140_old_devices_get_known_shapes(dimensions: tuple[int, ...]) -> N
         assert compilation.plan.devices == (devices,)
     with pytest.raises(BadDataError, match="unknown dimensions, which a device of level 1 or 2 does not understand"):
         compile(model, limited("old", level=2))
-
-
-def test_a_device_that_is_there_by_name_is_chosen_by_who_names_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    emulated = limited("emulated")
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [emulated, REFERENCE])
-    assert set(compile(chain()).plan.devices) == {"emulated"}
-    monkeypatch.setattr(type(emulated.driver), "is_by_name", True, raising=False)
-    assert emulated.is_by_name
-    assert set(compile(chain()).plan.devices) == {"nnapi-reference"}
-    assert set(compile(chain(), emulated).plan.devices) == {"emulated"}

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from nnapi import compile
 from nnapi.drivers.null import Null
 from nnapi.errors import UnavailableDeviceError
 from nnapi.runtime.probing import RETRY, make_drivers
+from tests.runtime.device_cases import REFERENCE, chain, limited
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +61,13 @@ def test_others_are_made_as_they_are() -> None:
     assert make_drivers(driver) is driver
     assert isinstance(make_drivers(Null), Null)
     assert make_drivers(lambda: [driver]) == [driver]
+
+
+def test_a_device_that_is_there_by_name_is_chosen_by_who_names_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = limited("emulated")
+    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [emulated, REFERENCE])
+    assert set(compile(chain()).plan.devices) == {"emulated"}
+    monkeypatch.setattr(type(emulated.driver), "is_by_name", True, raising=False)
+    assert emulated.is_by_name
+    assert set(compile(chain()).plan.devices) == {"nnapi-reference"}
+    assert set(compile(chain(), emulated).plan.devices) == {"emulated"}
