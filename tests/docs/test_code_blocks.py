@@ -21,7 +21,7 @@ from nnapi.cli import app
 from tests.docs.code_blocks import DOCS, Block, find_blocks, list_pages, read_blocks
 from tools import size
 
-UNTESTED = 8
+UNTESTED = 10
 """How many blocks may be marked as not tested: each says why."""
 GENERATED = {
     "accepted.md",
