@@ -25,5 +25,6 @@ def test_each_kind_has_a_folder_and_a_word_for_people(monkeypatch: pytest.Monkey
         "/mine/models",
         "/mine/exclusions",
         "/mine/prepared",
+        "/mine/probes",
     }
     assert set(HOLDS) == set(RecordKind)

@@ -7,9 +7,14 @@ delegate is loaded into the application.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nnapi.drivers.base import Driver
 from nnapi.drivers.foreign import Described, Unusable
 from nnapi.errors import NnapiError
+
+if TYPE_CHECKING:
+    from nnapi.drivers.delegate.settings import DelegateDevice
 
 PATIENCE = 60.0
 """Seconds that a delegate may take to be loaded."""
@@ -18,20 +23,17 @@ PATIENCE = 60.0
 def find_drivers() -> list[Driver | Unusable]:
     """The drivers of all delegates that are configured; what cannot be used stands among them."""
     from nnapi.drivers.delegate.settings import list_settings
+
+    return [each if isinstance(each, Unusable) else _ask(each) for each in list_settings()]
+
+
+def _ask(setting: DelegateDevice) -> Driver | Unusable:
     from nnapi.drivers.isolated import Isolated  # which few ask for
 
-    found: list[Driver | Unusable] = []
-    for setting in list_settings():
-        if isinstance(setting, Unusable):
-            found.append(setting)
-            continue
-        asked = Isolated(setting, patience=PATIENCE)
-        try:
-            known = Described(asked.info, asked.capabilities())
-        except NnapiError as error:
-            found.append(Unusable(setting.name, str(error)))
-        else:
-            found.append(Isolated(setting, known=known))
-        finally:
-            asked.close()
-    return found
+    asked = Isolated(setting, patience=PATIENCE)
+    try:
+        return Isolated(setting, known=Described(asked.info, asked.capabilities()))
+    except NnapiError as error:
+        return Unusable(setting.name, str(error))
+    finally:
+        asked.close()

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from glob import glob
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from nnapi.drivers.base import Driver
@@ -62,6 +60,8 @@ class Search:
     def ask(self) -> Any:
         """The adapter's name and type, by a process that computes two numbers on it; UnavailableDeviceError with the
         reason where there is none."""
+        import subprocess  # which a kept answer spares
+
         try:
             done = subprocess.run(
                 [sys.executable, "-m", PROBE], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
@@ -132,7 +132,8 @@ def find_loader() -> str:
 
 def _list_cached_folders() -> Iterator[str]:
     try:
-        content = Path(LOADER_CACHE).read_bytes()
+        with open(LOADER_CACHE, "rb") as file:
+            content = file.read()
     except OSError:
         return
     for found in re.findall(rb"(/[^\0]*)/" + re.escape(LOADER.encode()) + rb"\0", content):
