@@ -15,7 +15,8 @@ from tests.runtime.cost_cases import BYTE, LAUNCH, Clock, exact
 
 CONVOLUTION = Kind.CONVOLUTION, Element.UNSIGNED
 COSTS = {
-    Kind.CONVOLUTION: Cost(2e-6, 3e-12, 5e-11),
+    Kind.CONVOLUTION: Cost(2e-6, 3e-12, 5e-11, 4e-9, 2e-8),
+    Kind.DEPTHWISE: Cost(2e-6, 3e-11, 0.0, 0.0, 4e-9),
     Kind.ELEMENTWISE: Cost(4e-7, 0.0, 7e-12),
     Kind.RESIZE: Cost(9e-6, 0.0, 4e-10),
 }

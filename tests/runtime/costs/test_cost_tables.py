@@ -60,6 +60,7 @@ def test_what_others_kept_meanwhile_stays() -> None:
         ("2e-12", '"soon"'),
         ("2e-12", "NaN"),
         (", 3e-11", ""),
+        (", 0.0, 0.0]", "]"),
         ('"costs"', '"chairs"'),
     ],
 )

@@ -27,7 +27,7 @@ def convolved(batch: int = 1, dimension: int = 3) -> Model:
 
 def test_a_convolution_counts_its_products_and_every_tensor_s_bytes() -> None:
     nbytes = 4 * (5 * 7 * 2 + 4 * 9 * 2 + 4 + 5 * 7 * 4)
-    assert only(convolved()) == Work(Kind.CONVOLUTION, Element.FLOAT32, 5 * 7 * 4 * 9 * 2, nbytes)
+    assert only(convolved()) == Work(Kind.CONVOLUTION, Element.FLOAT32, 5 * 7 * 4 * 9 * 2, nbytes, 1, 5 * 7, 5 * 7 * 9)
 
 
 def test_an_unknown_batch_counts_as_one() -> None:
@@ -41,10 +41,28 @@ def test_a_depthwise_convolution_sums_over_places_only() -> None:
     assert only(b.finish())[:3] == (Kind.DEPTHWISE, Element.FLOAT32, 5 * 7 * 4 * 9)
 
 
+def test_one_channel_into_several_is_a_dense_convolution() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (1, 5, 7, 1)))
+    b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 8), np.float32), np.zeros(8, np.float32), **SAME, multiplier=8))
+    found = only(b.finish())
+    assert found[:3] == (Kind.CONVOLUTION, Element.FLOAT32, 5 * 7 * 8 * 9)
+    assert (found.pixels, found.places) == (5 * 7, 5 * 7 * 9)
+
+
+def test_of_a_table_only_the_rows_count_that_are_given() -> None:
+    b = Builder()
+    indices = b.input(tensor("int32", (3,)))
+    b.output(b.gather(np.ones((1000, 4), np.float32), 0, indices))
+    assert only(b.finish()) == Work(Kind.MOVEMENT, Element.FLOAT32, 0, 2 * 3 * 4 * 4)
+
+
 @pytest.mark.parametrize("element", [Element.FLOAT32, Element.UNSIGNED, Element.SIGNED])
 def test_a_matrix_product_counts_every_weight_for_every_row(element: Element) -> None:
     model = samples(Kind.PRODUCT, element)[-1]
-    assert only(model)[:3] == (Kind.PRODUCT, element, 49 * 128 * 128)
+    work = only(model)
+    assert work[:3] == (Kind.PRODUCT, element, 49 * 128 * 128)
+    assert (work.pixels, work.places) == (49, 49)
 
 
 def test_a_sequence_counts_its_steps() -> None:

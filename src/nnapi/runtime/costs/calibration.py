@@ -1,7 +1,8 @@
 """Measuring what operations cost on a device: small models of each kind, run for a moment.
 
 A model's seconds are a launch, the copies of its input and output, and for its operations so much each, for each
-MAC and for each byte. The samples of a kind differ in these, and the figures are those that fit them best.
+MAC, byte, pixel and place of a filter. The samples of a kind differ in these, and the figures are those that fit them
+best.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Request
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
-from nnapi.model.operand import Array
 from nnapi.runtime.autotune.timing import time_call, time_calls
 from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, name_table
+from nnapi.runtime.costs.fitting import fit
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
 from nnapi.runtime.device import Device
@@ -155,19 +156,19 @@ def _measure_class(
     device: Device, options: PrepareOptions, table: Table, watch: _Watch, kind: Kind, element: Element
 ) -> Cost | None:
     """The figures of one class; None where it has no samples or the device cannot run them."""
-    rows: list[list[float]] = []
-    shares: list[float] = []
+    works: list[list[Work]] = []
+    seconds: list[float] = []
+    base: list[float] = []
     try:
         for model in samples(kind, element):
             with watch.sample(), closing(_prepare(device, model, options)) as prepared:
-                seconds = _time_shortest(prepared, model)
-            works = [(work.steps, work.macs, work.nbytes) for work in _list_works(model)]
-            rows.append([sum(column) / seconds for column in zip(*works, strict=True)])
-            shares.append(1 - ((table.launch or 0.0) + (table.byte or 0.0) * _count_moved_bytes(model)) / seconds)
+                seconds.append(_time_shortest(prepared, model))
+            works.append([work for work in _list_works(model) if work.kind is kind])
+            base.append((table.launch or 0.0) + (table.byte or 0.0) * _count_moved_bytes(model))
     except Exception as error:
         log.info("%s of %s is not measured on %s: %s: %s", kind, element, device.name, type(error).__name__, error)
         return None
-    return Cost(*_fit(np.array(rows), np.array(shares))) if rows else None
+    return fit(works, seconds, base) if works else None
 
 
 def _list_works(model: Model) -> list[Work]:
@@ -193,17 +194,3 @@ def _time_shortest(prepared: Prepared, model: Model) -> float:
 
 def _count_moved_bytes(model: Model) -> int:
     return sum(model.operands[index].type.nbytes for index in (*model.inputs, *model.outputs))
-
-
-def _fit(rows: Array, shares: Array) -> tuple[float, float, float]:
-    """Figures of which none is negative, such that ``rows @ figures`` comes nearest to the shares."""
-    best, least = np.zeros(3), np.inf
-    for count in (1, 2, 3):
-        for columns in map(list, itertools.combinations(range(3), count)):
-            figures = np.zeros(3)
-            figures[columns] = np.linalg.lstsq(rows[:, columns], shares, rcond=None)[0]
-            error = float(np.sum((rows @ figures - shares) ** 2))
-            if (figures >= 0).all() and error < least - 1e-9:
-                best, least = figures, error
-    operation, mac, byte = best.tolist()
-    return operation, mac, byte

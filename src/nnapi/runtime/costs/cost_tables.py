@@ -20,14 +20,23 @@ from nnapi.runtime.store.records import keep_record, recall_record
 
 
 class Cost(NamedTuple):
-    """Seconds of an operation: so many whatever it does (at each step), and so many for each MAC and byte."""
+    """Seconds of an operation: so many whatever it does (at each step), and so many for each MAC and byte, pixel of a
+    result and place of a filter."""
 
     operation: float
     mac: float
     byte: float
+    pixel: float = 0.0
+    place: float = 0.0
 
     def seconds(self, work: Work) -> float:
-        return self.operation * work.steps + self.mac * work.macs + self.byte * work.nbytes
+        return (
+            self.operation * work.steps
+            + self.mac * work.macs
+            + self.byte * work.nbytes
+            + self.pixel * work.pixels
+            + self.place * work.places
+        )
 
 
 @dataclass(frozen=True)
@@ -51,11 +60,17 @@ def parse_table(data: Any) -> Table:
     costs = {}
     for name, figures in data["costs"].items():
         kind, element = name.rsplit(", ", 1)
-        costs[Kind(kind), Element(element)] = None if figures is None else Cost(*map(_parse_figure, figures))
+        costs[Kind(kind), Element(element)] = None if figures is None else _parse_cost(figures)
     launch, byte = data["launch_seconds"], data["seconds_per_byte"]
     return Table(
         None if launch is None else _parse_figure(launch), None if byte is None else _parse_figure(byte), costs
     )
+
+
+def _parse_cost(figures: Any) -> Cost:
+    if len(figures) != len(Cost._fields):
+        raise ValueError(f"{figures!r} are not the figures of an operation")
+    return Cost(*map(_parse_figure, figures))
 
 
 def _parse_figure(value: Any) -> float:

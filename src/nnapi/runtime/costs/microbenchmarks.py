@@ -156,22 +156,26 @@ def _reshape(s: Sample, x: Tensor) -> Any:
 
 
 def _recurrent(units: int) -> Body:
-    """One cell over the rows of the input: a sequence in float32, a batch in codes."""
+    """One cell over the rows of the input, which are a sequence: of one operation in float32, of one for each step in
+    codes."""
 
     def body(s: Sample, x: Tensor) -> Any:
         rows, depth = x.shape
         weights = [s.weights((units, size), "quant8_symm") for size in (depth, units) for _ in range(4)]
         biases = [s.bias(units, 0.0) for _ in range(4)]
         middle = (None, None, None, *biases, None, None)
+        sequence = s.b.reshape(x, [rows, 1, depth])
         if s.element is not Element.SIGNED:
             state = s.b.constant(np.zeros((1, units), np.float32))
             end = {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0, "time_major": True}
-            sequence = s.b.reshape(x, [rows, 1, depth])
             return s.b.unidirectional_sequence_lstm(sequence, *weights, *middle, state, state, **end)
-        hidden, memory = s.type((rows, units)), tensor("quant16_symm", (rows, units), 2.0**-11)
-        states = (s.b.constant(np.zeros((rows, units), type.dtype), type) for type in (hidden, memory))
+        types = s.type((1, units)), tensor("quant16_symm", (1, units), 2.0**-11), s.type((1, units))
+        hidden, memory = (s.b.constant(np.zeros((1, units), type.dtype), type) for type in types[:2])
         ends = (*[None] * 4, 0.0, 0.0, *[SCALE] * 4, 0, SCALE)
-        return s.b.quantized_lstm(x, *weights, *middle, *states, *ends, out=[hidden, memory, hidden])[2]
+        for step in s.b.split(sequence, axis=0, num_splits=rows):
+            row = s.b.reshape(step, [1, depth])
+            _, memory, hidden = s.b.quantized_lstm(row, *weights, *middle, hidden, memory, *ends, out=list(types))
+        return hidden
 
     return body
 
@@ -179,6 +183,7 @@ def _recurrent(units: int) -> Body:
 RECIPES: dict[Kind, list[tuple[tuple[int, ...], Body, int]]] = {
     Kind.CONVOLUTION: [
         ((1, 8, 8, 8), _convolve(1, 8), CHAIN),
+        ((1, 48, 48, 8), _convolve(3, 64), 1),
         ((1, 28, 28, 32), _convolve(3, 32), 1),
         ((1, 14, 14, 256), _convolve(1, 64), 1),
         ((1, 56, 56, 16), _convolve(1, 16), 2),
@@ -187,6 +192,7 @@ RECIPES: dict[Kind, list[tuple[tuple[int, ...], Body, int]]] = {
         ((1, 8, 8, 8), _convolve_depthwise(3), CHAIN),
         ((1, 40, 40, 64), _convolve_depthwise(3), 2),
         ((1, 20, 20, 64), _convolve_depthwise(5), 1),
+        ((1, 16, 16, 128), _convolve_depthwise(3), 1),
     ],
     Kind.PRODUCT: [
         ((1, 16), _multiply(16), CHAIN),

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import PrepareOptions
@@ -136,11 +137,9 @@ def _sum_works(model: Model) -> dict[Class, Work]:
 
 
 def _add(works: dict[Class, Work], work: Work) -> None:
-    kind, element, macs, nbytes, steps = work
-    if before := works.get((kind, element)):
-        works[kind, element] = Work(kind, element, macs + before[2], nbytes + before[3], steps + before[4])
-    else:
-        works[kind, element] = work
+    kind, element, *amounts = work
+    before = works.get((kind, element))
+    works[kind, element] = Work(kind, element, *map(add, amounts, before[2:])) if before else work
 
 
 def _list_measured(tables: Mapping[str, Table]) -> set[Class]:

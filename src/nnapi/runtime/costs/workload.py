@@ -1,4 +1,9 @@
-"""How much an operation has to do: its kind, its elements' type, multiply-accumulates (MACs), bytes to touch."""
+"""How much an operation has to do: its kind, its elements' type, multiply-accumulates (MACs), bytes to touch, and how
+often sums are begun.
+
+Engines sum many channels into many units at once. Where there are few, what a sum takes to begin, at each place of a
+filter for each pixel, is most of it: so pixels and places count beside the MACs.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +33,19 @@ class Element(StrEnum):
 
 
 class Work(NamedTuple):
-    """What an operation has to do. ``steps`` are those through a sequence, 1 for all that is not recurrent."""
+    """What an operation has to do.
+
+    ``steps`` are those through a sequence, 1 for all that is not recurrent; ``pixels`` those of a convolution's result,
+    or the rows of a matrix product's; ``places`` are those of a filter, for each of the pixels.
+    """
 
     kind: Kind
     element: Element
     macs: int
     nbytes: int
     steps: int = 1
+    pixels: int = 0
+    places: int = 0
 
 
 ELEMENTS = {
@@ -49,7 +60,8 @@ def find_work(model: Model, call: OperationCall) -> Work:
     """What one operation of a model has to do, as far as its dimensions are known."""
     operands = model.operands
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
-    element = ELEMENTS.get(operands[call.inputs[0]].type.code, Element.OTHER)  # type: ignore[call-overload]
+    x = operands[call.inputs[0]].type
+    element = ELEMENTS.get(x.code, Element.OTHER)  # type: ignore[call-overload]
     nbytes = 0
     for index in (*call.inputs, *call.outputs):
         type = operands[index].type
@@ -57,11 +69,25 @@ def find_work(model: Model, call: OperationCall) -> Work:
             nbytes += _count_elements(type) * type.dtype.itemsize
     if kind is Kind.RECURRENT:
         return _measure_recurrent(model, call, element, nbytes)
-    macs = 0
-    if summed is not None:
-        dimensions = operands[call.inputs[1]].type.dimensions[summed] or (0,)
-        macs = _count_elements(operands[call.outputs[0]].type) * math.prod(d or UNKNOWN_DIMENSION for d in dimensions)
-    return Work(kind, element, macs, nbytes)
+    if kind is Kind.MOVEMENT:
+        nbytes = _count_moved_bytes(model, call, nbytes)
+    if summed is None:
+        return Work(kind, element, 0, nbytes)
+    filter, made = operands[call.inputs[1]].type, _count_elements(operands[call.outputs[0]].type)
+    if kind is Kind.DEPTHWISE and x.dimensions[-1:] == (1,):
+        kind = Kind.CONVOLUTION  # of one channel into several, which engines know it for
+    each = math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[summed] or (0,))
+    pixels = made * each // _count_elements(filter) or 1
+    places = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])
+    return Work(kind, element, made * each, nbytes, 1, pixels, places)
+
+
+def _count_moved_bytes(model: Model, call: OperationCall, nbytes: int) -> int:
+    """Bytes read and written: of a table from which rows are picked, those are read that are given."""
+    given = sum(
+        _count_elements(type) * type.dtype.itemsize for type in (model.operands[index].type for index in call.outputs)
+    )
+    return min(nbytes, 2 * given)
 
 
 def _count_elements(type: OperandType) -> int:
