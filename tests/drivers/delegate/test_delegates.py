@@ -19,13 +19,14 @@ from nnapi.drivers.delegate.settings import DelegateDevice, list_settings, parse
 from nnapi.drivers.foreign import Unusable
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
+from nnapi.runtime.planning import exclusions
+from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from tests.waiting import count_descriptors
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
 from nnapi.drivers.delegate.driver import DelegateDriver
-from nnapi.drivers.delegate.log import choose_line
 from nnapi.drivers.delegate.plugin import explain_loading
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -141,14 +142,58 @@ def test_one_that_fails_when_it_runs(small: str) -> None:
         compiled.run(X)
 
 
-@pytest.mark.parametrize("mode", ["abort in take", "abort in prepare", "abort in invoke"])
-def test_one_that_dies_leaves_the_application(
-    small: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is kept of deaths, for one test alone."""
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    found = Device(Isolated(DelegateDevice("small", small, (("mode", mode),))))
-    with found, pytest.raises(DeadObjectError, match="SIGABRT"):
+    return tmp_path
+
+
+def isolate(small: str, mode: str) -> Device:
+    return Device(Isolated(DelegateDevice("small", small, (("mode", mode),))))
+
+
+@pytest.mark.usefixtures("kept")
+def test_one_that_dies_leaves_the_application(small: str) -> None:
+    with isolate(small, "abort in invoke") as found, pytest.raises(DeadObjectError, match="SIGABRT"):
         compile(make_model(), [found]).run(X)
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("mode", ["take", "prepare"])
+def test_what_it_said_before_it_died_is_the_reason(small: str, mode: str) -> None:
+    said = f"its process was ended by SIGABRT; it said last: small: the chip burns in {mode}"
+    with isolate(small, f"abort in {mode}") as found, pytest.raises(DeadObjectError, match=said):
+        found.driver.verdicts(make_model())
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_kills_it_when_it_is_asked_is_remembered(small: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """By later processes too; what it takes beside that it computes."""
+    builder = Builder()
+    x = builder.input(tensor("float32", SHAPE), name="x")
+    x = builder.add(x, X)
+    filter, bias = np.ones((2, 1, 1, 2), np.float32), np.zeros(2, np.float32)
+    builder.output(builder.conv_2d(x, filter, bias, padding_scheme=1, stride_w=1, stride_h=1))
+    model = builder.finish()
+    with isolate(small, "abort at conv") as found:
+        verdicts = find_verdicts(found.driver, model)
+        assert [verdict.supported for verdict in verdicts] == [True, False]
+        reason = "CONV_2D (#1) ended the driver's process twice, the last time when it was asked about: "
+        assert verdicts[1].reason.startswith(reason)
+        assert verdicts[1].reason.endswith("SIGABRT; it said last: small: the chip burns in CONV_2D")
+        with compile(model, [found, *_reference()]) as compiled:
+            expected = (2 * X).sum(axis=-1, keepdims=True).repeat(2, axis=-1)
+            np.testing.assert_array_equal(compiled.run(X)[0], expected)
+    exclusions._exclusions.cache_clear()
+    with isolate(small, "abort at conv") as found:
+        found.wait()
+        pid = found.driver.pid  # type: ignore[attr-defined]
+        assert find_verdicts(found.driver, model) == verdicts
+        with pytest.raises(BadDataError, match="no device takes CONV_2D"):
+            compile(model, [found])
+        assert found.driver.pid == pid  # type: ignore[attr-defined]
+    assert "chip" not in capfd.readouterr().err
 
 
 def test_a_compilation_is_cached(small: str, tmp_path: Path) -> None:
@@ -239,7 +284,7 @@ def test_devices_that_cannot_be_used_are_named(small: str, monkeypatch: pytest.M
     reasons = [each.reason for each in found[1:] if isinstance(each, Unusable)]
     assert "there is no file /none/libx.so" in reasons[0]
     assert "must be NAME=PATH" in reasons[1]
-    assert "SIGABRT" in reasons[2]
+    assert reasons[2].endswith("SIGABRT; it said last: small: the chip burns in the beginning")
 
 
 def test_its_process_knows_no_delegates(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,23 +355,6 @@ def test_a_name_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _, second = list_settings()
     assert isinstance(second, Unusable)
     assert second.reason == "a is configured twice"
-
-
-# What is said
-
-
-@pytest.mark.parametrize(
-    ("lines", "chosen"),
-    [
-        ([], ""),
-        (["", "WARNING: "], ""),
-        (["INFO: a", "ERROR: b", "WARNING: c"], "b"),
-        (["INFO: a", "W1123 04:20:00.0 17 x.cc:3] b", "INFO: c"], "b"),
-        (["a", "b"], "b"),
-    ],
-)
-def test_the_line_that_says_most_is_chosen(lines: list[str], chosen: str) -> None:
-    assert choose_line(lines) == chosen
 
 
 # Those of others

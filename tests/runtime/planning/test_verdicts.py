@@ -1,14 +1,16 @@
 """What a device answers: its level first, then its driver, and the same for queries and for compilations."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCode, tensor
-from nnapi.drivers.base import Verdict
+from nnapi.drivers.base import DriverDiedError, Verdict
 from nnapi.errors import BadDataError
 from nnapi.model.operand import OperandType
+from nnapi.runtime.planning import exclusions
 from nnapi.runtime.planning.verdicts import find_verdicts
 from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, limited
 from tests.runtime.memory_cases import Allocating
@@ -102,3 +104,72 @@ def test_queries_and_compilations_agree_on_open_control_flow() -> None:
     assert model.supported_operations([REFERENCE]) == [True]
     with pytest.raises(BadDataError, match="control flow on unknown dimensions runs on the CPU only"):
         Compilation(model, [device]).finish()
+
+
+class Deadly(Scripted):
+    """A driver whose process ends when it is shown certain operations together."""
+
+    def __init__(self, *deadly: int) -> None:
+        super().__init__(as_it_is, "deadly")
+        self.deadly, self.shown, self.by_itself = {*deadly}, list[list[int]](), True
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        codes = [call.code for call in model.operations]
+        self.shown.append(codes)
+        if self.deadly <= {*codes}:
+            error = DriverDiedError("deadly has died: it burns")
+            error.by_itself, error.was_alone = self.by_itself, True
+            raise error
+        return [Verdict(True) for _ in codes]
+
+
+ABS, MUL, SUB = OperationCode.ABS, OperationCode.MUL, OperationCode.SUB
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+
+
+def four_operations() -> Model:
+    """ABS, two MULs that are equal, and a SUB."""
+    b = Builder("four")
+    x, y = b.input(FLAT), b.input(FLAT)
+    b.output(b.sub(b.mul(b.abs(x), y), b.mul(x, y)))
+    return b.finish()
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_ends_the_process_when_it_is_asked_is_not_asked_again() -> None:
+    """The others are, without it, and in later processes nobody is asked for it at all."""
+    model = four_operations()
+    taken = [call.code != MUL for call in model.operations]
+    for shown in ([[ABS, MUL, MUL, SUB], [ABS], [MUL], [SUB], [ABS, SUB]], [[ABS, SUB]]):
+        driver = Deadly(MUL)
+        verdicts = find_verdicts(driver, model)
+        assert [verdict.supported for verdict in verdicts] == taken
+        assert sorted(map(sorted, driver.shown)) == sorted(map(sorted, shown))
+        said = "MUL (#2) ended the driver's process twice, the last time when it was asked about: deadly has died: it"
+        assert any(verdict.reason.startswith(said) for verdict in verdicts)
+        exclusions._exclusions.cache_clear()
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_ends_the_process_together_is_not_asked_again() -> None:
+    driver = Deadly(ABS, SUB)
+    assert not any(verdict.supported for verdict in find_verdicts(driver, four_operations()))
+    exclusions._exclusions.cache_clear()
+    driver.shown.clear()
+    assert not any(verdict.supported for verdict in find_verdicts(driver, four_operations()))
+    assert driver.shown == []
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_somebody_else_ended_is_asked_again() -> None:
+    driver = Deadly(MUL)
+    driver.by_itself = False
+    with pytest.raises(DriverDiedError):
+        find_verdicts(driver, four_operations())
+    assert len(driver.shown) == 1
+    driver.deadly = {OperationCode.RELU}
+    assert all(verdict.supported for verdict in find_verdicts(driver, four_operations()))

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
 
-from nnapi.drivers.delegate.log import choose_line, collect_lines
 from nnapi.drivers.delegate.plan import WatchedDelegate
+from nnapi.drivers.output import Output, choose_line, collect_output
 from nnapi.drivers.xnnpack.engine.interpreter import Program
 from nnapi.errors import OpFailedError, UnavailableDeviceError, need
 
@@ -56,7 +56,8 @@ class Plugin:
         self.name, self._library, self._options = os.path.basename(library), library, dict(options)
         self.turn = threading.RLock()
         self._known: OrderedDict[bytes, tuple[Sequence[int], str]] = OrderedDict()
-        _check_library(library)
+        with collect_output(Output()):
+            _check_library(library)
         self._make()
 
     def ask(self, program: Program) -> tuple[Sequence[int], str]:
@@ -73,48 +74,46 @@ class Plugin:
 
     def open(self, program: Program) -> Opened:
         """Have the delegate take what it takes of a graph, which is not made ready. OpFailedError where it fails."""
-        with self.turn, collect_lines() as lines:
-            watched = self._make(lines)
+        output, failure = Output(), ""
+        with self.turn:
+            watched = self._make()
             try:
-                interpreter = Interpreter(
-                    model_content=bytes(program.content),
-                    num_threads=1,
-                    experimental_delegates=[watched],
-                    experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-                )
-                native: Any = interpreter._interpreter
-                # views of its memory outlive the interpreter, whose end calls the delegate
-                weakref.finalize(native, _release, watched).atexit = False
-                left = [node for node in watched.left or () if not _is_conversion(native, node)]
-                if not left:
-                    native.AllocateTensors()  # Interpreter.allocate_tensors forbids another name for it
-                failure = None
+                with collect_output(output):
+                    interpreter, left = _apply(watched, program)
             except (RuntimeError, ValueError) as error:
-                failure = str(error).strip()
-        if failure is not None:
-            raise OpFailedError(f"{self.name} fails: {choose_line(lines) or failure}")
+                failure, *_ = str(error).strip().splitlines() or ["it does not say why"]
+        if failure:
+            raise OpFailedError(f"{self.name} fails: {choose_line(output.lines, failure)}")
         need(watched.left is not None, f"{self.name} was not asked by LiteRT", OpFailedError)
-        return Opened(interpreter, left, choose_line(lines))
+        return Opened(interpreter, left, choose_line(output.lines))
 
-    def _make(self, lines: list[str] | None = None) -> WatchedDelegate:
-        """A delegate. What it says is among the ``lines`` of who collects them already."""
-        if lines is None:
-            with self.turn, collect_lines() as lines:
-                made = self._load()
-        else:
-            made = self._load()
-        if isinstance(made, WatchedDelegate):
-            return made
-        said = made or choose_line(lines)
+    def _make(self) -> WatchedDelegate:
+        """A delegate; UnavailableDeviceError with what the library says where there is none."""
+        output = Output()
+        try:
+            with self.turn, collect_output(output):
+                return WatchedDelegate(_Loaded(self._library, self._options))
+        except ValueError as error:
+            said = " ".join(str(error).split()) or choose_line(output.lines)
         given = f" with {', '.join(f'{k}={v}' for k, v in self._options.items())}" if self._options else ""
         raise UnavailableDeviceError(f"{self.name} gives no delegate{given}: {said or 'it does not say why'}")
 
-    def _load(self) -> WatchedDelegate | str:
-        """A delegate, or what the library says of why there is none."""
-        try:
-            return WatchedDelegate(_Loaded(self._library, self._options))
-        except ValueError as error:
-            return " ".join(str(error).split())
+
+def _apply(watched: WatchedDelegate, program: Program) -> tuple[Interpreter, Sequence[int]]:
+    """An interpreter of the graph with a delegate applied, and the nodes that this left."""
+    interpreter = Interpreter(
+        model_content=bytes(program.content),
+        num_threads=1,
+        experimental_delegates=[watched],
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    )
+    native: Any = interpreter._interpreter
+    # views of its memory outlive the interpreter, whose end calls the delegate
+    weakref.finalize(native, _release, watched).atexit = False
+    left = [node for node in watched.left or () if not _is_conversion(native, node)]
+    if not left:
+        native.AllocateTensors()  # Interpreter.allocate_tensors forbids another name for it
+    return interpreter, left
 
 
 def _check_library(library: str) -> None:

@@ -1,5 +1,7 @@
-"""The process of a driver: ``python -m nnapi.drivers.isolated.child DESCRIPTOR PARENT``, which only the application
-starts. It serves the one connection that it was given and ends with it, or with the application."""
+"""The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``.
+
+Only the application starts it. It serves the one connection that it was given, and ends with it or the application.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from nnapi.drivers.installed import Entry, entries
 from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.isolated.server import Session
+from nnapi.drivers.output import share_output
 from nnapi.errors import UnavailableDeviceError
 
 GROUP = "nnapi.drivers"
@@ -25,9 +28,10 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Serve until the application is gone."""
-    connection, parent = int(sys.argv[1]), int(sys.argv[2])
+    connection, output, parent = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the application decides
     end_with(parent)
+    share_output(output)
     Session(socket.socket(fileno=connection), find).run()
     sys.stdout.flush()
     os._exit(0)  # threads of the engine may be computing

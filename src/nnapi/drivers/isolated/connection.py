@@ -336,7 +336,8 @@ class Connection:
         with self._lock:
             is_first = self._end is None
             if is_first:
-                self._end = (reason, False) if reason else (status, by_itself)
+                said = self._process.read_last_words()
+                self._end = f"{reason or status}{said and f'; it said last: {said}'}", by_itself and not reason
             what, by_itself = self._end or ("", False)
         if is_first:
             self._close_idle()

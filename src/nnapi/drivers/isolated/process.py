@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from nnapi.drivers.answers import answer_with
+from nnapi.drivers.output import read_last_words
 from nnapi.errors import OpFailedError
 
 T = TypeVar("T")
@@ -36,9 +37,12 @@ class Process:
     def __init__(self) -> None:
         """Start it; OpFailedError where that cannot be done."""
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._output: int | None = None
         try:
-            self._process = background.call(lambda: _start(theirs))
+            self._output = output = os.memfd_create("nnapi-output")
+            self._process = background.call(lambda: _start(theirs, output))
         except OSError as error:
+            self._close_output()
             self.connection.close()
             raise OpFailedError(f"no process for a driver can be started: {error}") from None
         finally:
@@ -53,6 +57,10 @@ class Process:
     def end(self) -> tuple[str, bool]:
         """End it, if it has not ended: how it did, in words, and whether that was its own doing."""
         return describe_end(self._end())
+
+    def read_last_words(self) -> str:
+        """What the driver's engine wrote last while that was collected, in a line; nothing where it was not."""
+        return "" if self._output is None else read_last_words(self._output)
 
     def _end(self) -> int:
         with self._lock:
@@ -73,9 +81,15 @@ class Process:
     def close(self) -> None:
         """Close the descriptors."""
         self.connection.close()
+        self._close_output()
         descriptor, self.descriptor = self.descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+    def _close_output(self) -> None:
+        output, self._output = self._output, None
+        if output is not None:
+            os.close(output)
 
     def leave(self) -> None:
         """Let the system end it, as this process ends."""
@@ -96,11 +110,11 @@ def describe_end(status: int) -> tuple[str, bool]:
     return f"its process ended with status {status}", True
 
 
-def _start(connection: socket.socket) -> subprocess.Popen[bytes]:
+def _start(connection: socket.socket, output: int) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in OURS} | NONE
-    command = [sys.executable, "-m", MODULE, str(connection.fileno()), str(os.getpid())]
+    command = [sys.executable, "-m", MODULE, *map(str, (connection.fileno(), output, os.getpid()))]
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno()], env=environment, close_fds=True
+        command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno(), output], env=environment, close_fds=True
     )
 
 

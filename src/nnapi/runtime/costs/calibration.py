@@ -26,6 +26,7 @@ from nnapi.runtime.costs.fitting import fit
 from nnapi.runtime.costs.microbenchmarks import RECIPES, samples
 from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
 from nnapi.runtime.device import Device
+from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.trace import Layer, Phase, Section, mute
 from nnapi.trace.log import Log
 
@@ -177,7 +178,7 @@ def _list_works(model: Model) -> list[Work]:
 
 def _prepare(device: Device, model: Model, options: PrepareOptions) -> Prepared:
     """A sample made ready; an NnapiError where the device does not run it."""
-    refusals = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
+    refusals = [verdict.reason for verdict in find_verdicts(device.driver, model) if not verdict.supported]
     need(not refusals, "; ".join(refusals), OpFailedError)
     return device.driver.prepare(model, options)
 

@@ -7,7 +7,7 @@ processes too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -86,26 +86,71 @@ def note_death(driver: Driver, model: Model, error: DriverDiedError) -> bool:
     known.deaths[digest] += 1
     if known.deaths[digest] < ENOUGH:
         return False
-    calls: Sequence[OperationCall] = model.operations
-    if len(calls) > 1:
-        calls = [call for call in calls if _is_deadly(driver, model, call)] or (calls if error.was_alone else [])
+    calls = model.operations
+    deaths = [(calls[0], error)] if len(calls) == 1 else _try_each(driver, model, calls, _run_on_zeros)
+    if not deaths and error.was_alone:
+        deaths = [(call, error) for call in calls]
+    return _exclude(driver, model, deaths, "it ran")
+
+
+def note_death_when_asked(driver: Driver, model: Model, calls: Sequence[OperationCall], error: DriverDiedError) -> bool:
+    """Take down that a driver's process ended when it was asked what it takes of some operations; whether any is
+    excluded now, so that it may be asked about the others.
+
+    It is asked about each alone, and what ends the process again is excluded. Where nothing does, it is asked about all
+    once more.
+    """
+    if not error.by_itself:
+        return False
+    deaths = _try_each(driver, model, calls, _ask)
+    if not deaths and len(calls) > 1 and (again := _find_death(driver, model, calls, _ask)) and again.was_alone:
+        deaths = [(call, again) for call in calls]
+    return _exclude(driver, model, deaths, "it was asked about")
+
+
+Attempt = Callable[[Driver, Model], object]
+Deaths = list[tuple[OperationCall, DriverDiedError]]
+"""Operations that ended the process, each with how it did."""
+
+
+def _exclude(driver: Driver, model: Model, deaths: Deaths, phase: str) -> bool:
+    for call, error in deaths:
+        exclusions_of(driver).add(driver, model, call, phase, error)
+    return bool(deaths)
+
+
+def _try_each(driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt) -> Deaths:
+    """Those that end the process also where they are alone. Of equal ones one is tried."""
+    found: dict[str, DriverDiedError | None] = {}
     for call in calls:
-        known.add(driver, model, call, "it ran", error)
-    return bool(calls)
+        digest = _digest(model, call)
+        if digest not in found:
+            found[digest] = _find_death(driver, model, [call], attempt)
+    deaths = ((call, found[_digest(model, call)]) for call in calls)
+    return [(call, death) for call, death in deaths if death]
 
 
-def _is_deadly(driver: Driver, model: Model, call: OperationCall) -> bool:
-    """Whether an operation ends the process also where it is alone."""
-    part, _, _ = make_submodel(model, [call])
+def _find_death(
+    driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt
+) -> DriverDiedError | None:
+    """How an attempt at some operations ends the process; None where it does not."""
     try:
-        prepared = driver.prepare(part, PrepareOptions())
-        prepared.execute(Request([_zeros(part.operands[index].type) for index in part.inputs]))
-        prepared.close()
+        attempt(driver, make_submodel(model, [*calls])[0])
     except DriverDiedError as error:
-        return error.by_itself
+        return error if error.by_itself else None
     except NnapiError:
         pass
-    return False
+    return None
+
+
+def _ask(driver: Driver, part: Model) -> None:
+    driver.verdicts(part)
+
+
+def _run_on_zeros(driver: Driver, part: Model) -> None:
+    prepared = driver.prepare(part, PrepareOptions())
+    prepared.execute(Request([_zeros(part.operands[index].type) for index in part.inputs]))
+    prepared.close()
 
 
 def _zeros(type: OperandType) -> Array:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
-from nnapi.drivers.base import Driver, Verdict
+from nnapi.drivers.base import Driver, DriverDiedError, Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.runtime.planning.exclusions import exclusions_of
+from nnapi.runtime.planning.exclusions import exclusions_of, note_death_when_asked
 from nnapi.runtime.planning.plan import make_submodel
 
 OPEN_SHAPES_LEVEL = 3
@@ -16,26 +18,46 @@ HIGHEST_LEVEL = 8
 def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
     """The verdict on each operation.
 
-    A driver of an older level is only shown those operations that it can know of, as a model of their own.
+    A driver is only shown those operations that its level can know of and that have not ended its process, as a model
+    of their own.
     """
-    level = driver.info.feature_level
-    beyond = _refuse_beyond_level(driver, model, level) if level < HIGHEST_LEVEL else {}
-    if not beyond:
-        verdicts = list(driver.verdicts(model))
-    else:
-        verdicts = [beyond.get(call.number, Verdict(False)) for call in model.operations]
-        known = [call for call in model.operations if call.number not in beyond]
-        if known:
-            part, *_ = make_submodel(model, known)
-            answers = dict(zip((call.number for call in part.operations), driver.verdicts(part), strict=True))
-            given = {call.number: answers[place] for place, call in enumerate(known)}
-            verdicts = [given.get(call.number, v) for call, v in zip(model.operations, verdicts, strict=True)]
-    if not (exclusions_of(driver).reasons or _may_refuse(driver, model)):
+    hidden = _refuse_unseen(driver, model)
+    try:
+        verdicts = _ask(driver, model, hidden)
+    except DriverDiedError as error:
+        shown = [call for call in model.operations if call.number not in hidden]
+        if not note_death_when_asked(driver, model, shown, error):
+            raise
+        verdicts = _ask(driver, model, _refuse_unseen(driver, model))
+    if not _may_refuse(driver, model):
         return verdicts
     return [
         Verdict(False, reason) if verdict.supported and (reason := _find_refusal(driver, model, call)) else verdict
         for call, verdict in zip(model.operations, verdicts, strict=True)
     ]
+
+
+def _ask(driver: Driver, model: Model, hidden: Mapping[int, Verdict]) -> list[Verdict]:
+    """What the driver says to the operations that it is shown, and why others are ``hidden`` from it."""
+    if not hidden:
+        return list(driver.verdicts(model))
+    shown = [call for call in model.operations if call.number not in hidden]
+    answers: dict[int, Verdict] = {}
+    if shown:
+        part, *_ = make_submodel(model, shown)
+        said = dict(zip((call.number for call in part.operations), driver.verdicts(part), strict=True))
+        answers = {call.number: said[place] for place, call in enumerate(shown)}
+    return [hidden.get(call.number) or answers[call.number] for call in model.operations]
+
+
+def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:
+    """Refusals of the operations that a driver is not shown, by their numbers."""
+    level, known = driver.info.feature_level, exclusions_of(driver)
+    hidden = _refuse_beyond_level(driver, model, level) if level < HIGHEST_LEVEL else {}
+    for call in model.operations if known.reasons else ():
+        if call.number not in hidden and (reason := known.reason(model, call)):
+            hidden[call.number] = Verdict(False, reason)
+    return hidden
 
 
 def has_open_control_flow(model: Model, call: OperationCall) -> bool:
@@ -71,8 +93,6 @@ def _may_refuse(driver: Driver, model: Model) -> bool:
 
 def _find_refusal(driver: Driver, model: Model, call: OperationCall) -> str | None:
     """Why an operation is not given to a device, although its driver takes it."""
-    if reason := exclusions_of(driver).reason(model, call):
-        return reason
     if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_open_control_flow(model, call):
         return f"{call}: control flow on unknown dimensions runs on the CPU only"
     if driver.info.feature_level < OPEN_SHAPES_LEVEL:

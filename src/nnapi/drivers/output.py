@@ -1,0 +1,91 @@
+"""What engines write to stdout and stderr as they go: kept from the terminal, and read for reasons.
+
+In a driver's own process it lies where the application finds it when that process ends in the midst of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+LEVEL = re.compile(r"^(ERROR|WARNING|INFO|VERBOSE|[EWIF]\d{4} \S+ +\d+ \S+\]|[EWID] ?\[[^]]*\]):? *")
+"""What lines of LiteRT's log and of glog's begin with."""
+OWN = re.compile(r"^INFO: (Created TensorFlow Lite|Initialized TensorFlow Lite)")
+"""What LiteRT says of itself."""
+LONGEST = 300
+"""Characters of a line that are shown."""
+LAST = 1 << 16
+"""Bytes at the end of a process's output that are looked at."""
+
+
+@dataclass
+class Output:
+    """What was written."""
+
+    text: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines, less what LiteRT says of itself."""
+        return [line for line in self.text.splitlines() if not OWN.match(line)]
+
+
+@contextmanager
+def collect_output(output: Output) -> Iterator[None]:
+    """Let ``output`` have all that anybody in this process writes to descriptors 1 and 2 meanwhile, when it is its
+    turn."""
+    with _turn, _open_file() as held:
+        kept = {}
+        for descriptor in (1, 2):
+            try:
+                kept[descriptor] = os.dup(descriptor)
+            except OSError:  # a process without it
+                continue
+            os.dup2(held.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            for descriptor, copy in kept.items():
+                os.dup2(copy, descriptor)
+                os.close(copy)
+            held.seek(0)
+            output.text = held.read().decode(errors="replace")
+            held.seek(0)
+            held.truncate()
+
+
+_turn = threading.Lock()
+_shared: int | None = None
+
+
+def share_output(descriptor: int) -> None:
+    """Let what is collected lie in this file from now on, which is empty whenever nothing is collected."""
+    global _shared
+    _shared = descriptor
+
+
+def _open_file() -> BinaryIO:
+    if _shared is None:
+        return open(os.memfd_create("nnapi-output"), "w+b")
+    return open(_shared, "w+b", closefd=False)
+
+
+def read_last_words(descriptor: int) -> str:
+    """The line that says most of what was being collected in such a file; nothing where nothing was."""
+    size = os.fstat(descriptor).st_size
+    content = os.pread(descriptor, LAST, max(0, size - LAST))
+    return choose_line(Output(content.decode(errors="replace")).lines)
+
+
+def choose_line(lines: Sequence[str], otherwise: str = "") -> str:
+    """The line that says most, without its level: the last of an error, else of a warning, else what is given as
+    such, else the last of all."""
+    told = [line.strip() for line in lines if LEVEL.sub("", line.strip())]
+    errors, warnings = ([line for line in told if line[0] in levels and LEVEL.match(line)] for levels in ("EF", "W"))
+    told = errors or warnings or ([otherwise] if otherwise else told)
+    return LEVEL.sub("", told[-1])[:LONGEST] if told else ""

@@ -1,0 +1,65 @@
+"""What engines write, and what becomes of it."""
+
+import os
+import sys
+
+import pytest
+
+from nnapi.drivers import output as module
+from nnapi.drivers.output import Output, choose_line, collect_output, read_last_words, share_output
+
+
+def test_what_is_written_meanwhile_is_kept_from_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    output = Output()
+
+    def fail() -> None:
+        with collect_output(output):
+            os.write(1, b"said\n")
+            os.write(2, b"moaned\n")
+            raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        fail()
+    print("after", file=sys.stderr, flush=True)
+    assert output.text == "said\nmoaned\n"
+    assert capfd.readouterr() == ("", "after\n")
+
+
+def test_what_litert_says_of_itself_is_left_out() -> None:
+    assert Output("INFO: Created TensorFlow Lite XNNPACK delegate\nINFO: a\n").lines == ["INFO: a"]
+
+
+def test_what_is_being_collected_can_be_read_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it is collected; what is longer than anybody reads, from its end."""
+    monkeypatch.setattr(module, "_shared", None)
+    place = os.memfd_create("output")
+    try:
+        share_output(place)
+        for said in (b"F1123 04:20:00.0 17 chip.cc:3] no chip\nINFO: bye\n", b"x\n" * module.LAST + b"no chip\n"):
+            output = Output()
+            with collect_output(output):
+                os.write(2, said)
+                assert read_last_words(place) == "no chip"
+            assert output.text == said.decode()
+            assert read_last_words(place) == ""
+    finally:
+        os.close(place)
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen"),
+    [
+        ([], ""),
+        (["", "WARNING: "], ""),
+        (["INFO: a", "ERROR: b", "WARNING: c"], "b"),
+        (["INFO: a", "W1123 04:20:00.0 17 x.cc:3] b", "INFO: c"], "b"),
+        (["a", "b"], "b"),
+    ],
+)
+def test_the_line_that_says_most_is_chosen(lines: list[str], chosen: str) -> None:
+    assert choose_line(lines) == chosen
+
+
+@pytest.mark.parametrize(("lines", "chosen"), [([], "given"), (["INFO: a", "b"], "given"), (["WARNING: a", "b"], "a")])
+def test_what_is_given_says_more_than_lines_without_an_error(lines: list[str], chosen: str) -> None:
+    assert choose_line(lines, "given") == chosen
