@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Builder, Device, Model, compile, tensor
+from nnapi import Builder, Device, Model, OperationCode, compile, tensor
 from nnapi.capi import installation
 from nnapi.capi.functions import FUNCTIONS as OURS
 from nnapi.capi.support import pointers
+from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import ForeignDevice, Unusable, find_drivers, list_devices
 from nnapi.drivers.foreign.driver import load_driver, read_level
 from nnapi.drivers.foreign.functions import FUNCTIONS, PREFIX, TABLE
 from nnapi.drivers.foreign.library import Library
 from nnapi.drivers.isolated import Isolated
-from nnapi.errors import BadDataError, DeadObjectError, NnapiError, UnavailableDeviceError
+from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 
@@ -30,6 +31,7 @@ DEVICE = """
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
+static int made;
 int ANeuralNetworks_getDeviceCount(uint32_t* n) { COUNT *n = 1; return 0; }
 int ANeuralNetworks_getDevice(uint32_t i, void** d) { *d = (void*)1; return 0; }
 int ANeuralNetworksDevice_getName(void* d, const char** s) { *s = "chip"; return 0; }
@@ -50,7 +52,7 @@ def describe_names(level: str, count: str, highest: int, storage: str, bodies: M
         if PREFIX + name + "(" not in DEVICE and signature.level <= highest:
             result = "void" if name.endswith("_free") else "int"
             body = bodies.get(name, "" if result == "void" else "return 7;")
-            parts.append(f"{storage}{result} {PREFIX}{name}(void* a, void** b) {{ {body} }}")
+            parts.append(f"{storage}{result} {PREFIX}{name}(void* a, void** b, void* c, void* d, void* e) {{ {body} }}")
     return "\n".join(parts)
 
 
@@ -94,6 +96,44 @@ def test_examples_pass(own: Device, pattern: str) -> None:
     """Open dimensions, several outputs, models within models; the whole of the examples is for ``nnapi check``."""
     results = list(run(Corpus(PUBLISHED), [own], ["plain", "dynamic"], match_name(pattern)))
     assert not [result for result in results if result.status is Status.FAILED]
+
+
+@needs_library
+def test_an_output_without_elements(own: Device) -> None:
+    """Which a library is not given a buffer of no bytes for."""
+    results = list(run(Corpus(PUBLISHED), [own], ["plain", "dynamic"], match_name("concat_zero_sized*")))
+    assert {result.status for result in results} == {Status.PASSED}
+
+
+TAKING = {name: "return 0;" for name in FUNCTIONS if not name.endswith("_free")} | {
+    "Model_create": "*(void**)a = &made; return 0;",
+    "Model_getSupportedOperationsForDevices": "*(_Bool*)d = 1; return 0;",
+    "Compilation_createForDevices": "*(void**)d = &made; return 0;",
+    "Execution_create": "*b = &made; return 0;",
+    "Memory_createFromFd": "*(void**)e = &made; return 0;",
+}
+"""Bodies of a library that takes whatever it is given, and computes nothing."""
+LYING = {
+    "ranks": ("*(uint32_t*)c = 3000000000u; return 0;", "return 0;", "is said to have 3000000000 dimensions"),
+    "dimensions": ("*(uint32_t*)c = 2; return 0;", "return 0;", r"gives TENSOR_FLOAT32\[.*declared is TENSOR_FLOAT32"),
+    "sizes": ("*(uint32_t*)c = 1; return 0;", "*(uint32_t*)c = 1000; return 0;", "gave 1000 elements, there was room"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize(("rank", "dimensions", "reason"), LYING.values(), ids=LYING)
+def test_one_that_lies_about_its_outputs(tmp_path: Path, rank: str, dimensions: str, reason: str) -> None:
+    lies = {"Execution_getOutputOperandRank": rank, "Execution_getOutputOperandDimensions": dimensions}
+    driver = load_driver("board", build(tmp_path, **TAKING | lies), 0)
+    model = Model()
+    x, y = (model.add_operand(tensor("float32", [0])) for _ in range(2))
+    model.add_operation(OperationCode.RELU, [x], [y])
+    model.identify_inputs_and_outputs([x], [y])
+    model.finish()
+    prepared = driver.prepare(model, PrepareOptions())
+    with pytest.raises(OpFailedError, match=reason):
+        prepared.execute(Request([X]))
+    prepared.close()
 
 
 @needs_library

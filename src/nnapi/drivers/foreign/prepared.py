@@ -18,11 +18,14 @@ from nnapi.drivers.foreign.rebuilding import Rebuilt
 from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.model.c_structures import OperandTypeStruct, uint32s
+from nnapi.model.call import check_declared
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array, OperandType, Shape
 
 GUESS = 1
 """What an open dimension of an output is taken to be before the library says otherwise."""
+MOST_DIMENSIONS = 32
+"""More than any operand has."""
 TRIALS = 3
 """Runs until the library must have said how large its outputs are."""
 
@@ -87,7 +90,7 @@ class PreparedForeign:
         for _ in range(TRIALS):
             execution = self._library.make("Execution_create", self._handle)
             try:
-                buffers = [np.empty(shape, type.dtype) for shape, type in zip(shapes, self._outputs, strict=True)]
+                buffers = [_make_buffer(shape, type) for shape, type in zip(shapes, self._outputs, strict=True)]
                 kept = self._bind(execution, request, buffers)
                 code = self._library.call_for_code("Execution_compute", execution)
                 del kept  # until here the library read them
@@ -97,8 +100,7 @@ class PreparedForeign:
             finally:
                 self._library.free("Execution", execution)
             if not code:
-                each = zip(found, buffers, strict=True)
-                return Outcome([buffer.reshape(-1)[: math.prod(shape)].reshape(shape) for shape, buffer in each])
+                return Outcome([self._cut(*each) for each in zip(found, buffers, strict=True)])
             shapes = found
         raise OpFailedError(f"{self._library.path} asks for larger outputs than it has said that they are")
 
@@ -121,6 +123,16 @@ class PreparedForeign:
                 library.call("Execution_setLoopTimeout", execution, request.loop_timeout)
         return [*arrays, *outputs]
 
+    def _cut(self, shape: Shape, buffer: Array) -> Array:
+        """The part of an output's buffer that was filled."""
+        count = math.prod(shape)
+        need(
+            count <= buffer.size,
+            f"{self._library.path} says that it gave {count} elements, there was room for {buffer.size}",
+            OpFailedError,
+        )
+        return buffer[:count].reshape(shape)
+
     def _read_shapes(self, execution: int) -> list[Shape]:
         """The outputs' dimensions: asked for where the model leaves them open."""
         return [
@@ -135,12 +147,24 @@ class PreparedForeign:
         code = self._library.call_for_code(name, execution, index, ctypes.byref(rank))
         if code not in codes:
             raise self._library.error(name, code)
+        what = f"{self._library.path}: output {index}"
+        need(rank.value <= MOST_DIMENSIONS, f"{what} is said to have {rank.value} dimensions", OpFailedError)
         dimensions = uint32s([0] * rank.value)
         name = "Execution_getOutputOperandDimensions"
         code = self._library.call_for_code(name, execution, index, dimensions) if rank.value else 0
         if code not in codes:
             raise self._library.error(name, code)
-        return tuple(dimensions or ())
+        shape, declared = tuple(dimensions or ()), self._outputs[index]
+        try:
+            check_declared(declared.with_dimensions(shape), declared, is_model_output=True)
+        except OpFailedError as error:
+            raise OpFailedError(f"{what} {error}") from None
+        return shape
+
+
+def _make_buffer(shape: Shape, type: OperandType) -> Array:
+    """Memory for an output, flat: of one element at least, as libraries take none of zero bytes."""
+    return np.empty(max(math.prod(shape), 1), type.dtype)
 
 
 def _find_rest(deadline: int) -> int:
