@@ -34,6 +34,7 @@ ALIASES = {
     "drivers.answers": "drivers.base",
     "drivers.installed": "drivers.base",
     "drivers.lowering": "drivers.base",
+    "drivers.output": "drivers.base",
     "drivers.prepared": "drivers.base",
     "drivers.profiling": "drivers.base",
     "drivers.telemetry": "drivers.base",

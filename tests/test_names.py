@@ -80,7 +80,6 @@ TESTED_BY = {
     "runtime/executors/executors.py": "runtime/test_faults.py",
     "runtime/executors/parts.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
-    "runtime/planning/exclusions.py": "drivers/isolated/test_deaths.py",
     "testing/random/boxes.py": "testing/random/test_propose.py",
     "testing/random/cells.py": "testing/random/test_propose.py",
     "testing/random/elements.py": "testing/random/test_propose.py",
