@@ -39,7 +39,8 @@ CHOOSE = """
 import json, sys, nnapi
 from nnapi.importers import load
 model = load(sys.argv[1])
-plans = [nnapi.compile(model, threads=1).plan for _ in range(int(sys.argv[2]))]
+with nnapi.settings(tuning=True):
+    plans = [nnapi.compile(model, threads=1).plan for _ in range(int(sys.argv[2]))]
 print(json.dumps([[plan.devices[0] if plan.is_simple else plan.name, plan.form] for plan in plans]))
 """
 

@@ -29,6 +29,7 @@ import nnapi
 
 OURS = """
 import nnapi, numpy as np
+nnapi.settings(tuning=tuning or None).__enter__()
 model = nnapi.load(path)
 with_cache = {"cache": cache} if cache else {}
 compilation = nnapi.compile(model, threads=threads, **with_cache)
@@ -60,7 +61,7 @@ request.infer()
 [np.array(tensor.data) for tensor in request.output_tensors]
 """
 PROGRAM = """import sys
-path, cache, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+path, cache, threads, tuning = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
 {}
 import time
 end, cpu = time.perf_counter(), time.process_time()
@@ -83,9 +84,9 @@ class Start:
     peak: float
 
 
-def start(program: str, path: Path, home: Path, cache: Path | str, threads: int) -> Start:
+def start(program: str, path: Path, home: Path, cache: Path | str, threads: int, *tuning: str) -> Start:
     """One process to its first answer; RuntimeError, with the last line of what it says, where it has none."""
-    command = [sys.executable, "-c", PROGRAM.format(program), str(path), str(cache), str(threads)]
+    command = [sys.executable, "-c", PROGRAM.format(program), str(path), str(cache), str(threads), *tuning]
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NNAPI_CACHE_DIR": str(home)})
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("measured")]
@@ -99,7 +100,7 @@ def measure(path: Path, turns: int, threads: int, folder: Path) -> dict[str, Sta
     """The least of each number, by program; what cannot run the model is left out."""
     known, cache = folder / "known", folder / "cache"
     for where in (*[""] * SETTLED, cache, cache):
-        start(OURS, path, known, where, threads)
+        start(OURS, path, known, where, threads, "first")
     found: dict[str, list[Start]] = {}
     for turn in range(turns):
         empty = folder / f"first{turn}"

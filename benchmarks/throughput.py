@@ -44,7 +44,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def measure_ours(file: Path, inputs: Sequence[Any], requests: int) -> Measure:
     sustained = nnapi.PreferenceCode.PREFER_SUSTAINED_SPEED
-    compilation = nnapi.compile(nnapi.load(file), preference=sustained)
+    with nnapi.settings(tuning=True):
+        compilation = nnapi.compile(nnapi.load(file), preference=sustained)
 
     def measure(seconds: float) -> float:
         start = time.perf_counter()

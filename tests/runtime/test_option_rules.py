@@ -20,6 +20,7 @@ from nnapi.errors import (
 )
 from tests.graphs import finished_sum
 from tests.runtime.execution_cases import ONES, SUM, blank, prepared, slicing
+from tests.waiting import comes_true
 
 NONE: Any = None
 AUTOMATIC = compile(finished_sum())
@@ -319,7 +320,7 @@ def test_rule_158_the_descriptor_of_an_event() -> None:
     copy = Event.from_sync_fence_fd(fd)
     os.close(fd)
     copy.wait()
-    assert event.is_done
+    assert comes_true(lambda: event.is_done)
 
 
 # Devices

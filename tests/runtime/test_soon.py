@@ -12,7 +12,7 @@ import pytest
 import nnapi
 from nnapi import Device, Model, compile, settings
 from nnapi.drivers.base import Prepared, PrepareOptions
-from nnapi.runtime import soon
+from nnapi.runtime import background, soon
 from nnapi.runtime.autotune.measurements import keep_measurements, make_key
 from nnapi.runtime.planning.plan import Plan, run_everything_on
 from tests.runtime.cache_cases import Slow, doubled
@@ -46,7 +46,7 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Held]:
     with settings(tuning=True):
         yield driver
     driver.go_on.set()
-    for change in list(soon._running):
+    for change in list(background.running):
         change.stop()
         assert change.wait(60)
 

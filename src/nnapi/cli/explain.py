@@ -14,7 +14,7 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
-from nnapi.runtime.planning.explain import as_text
+from nnapi.runtime.settings import tunes
 
 
 def explain(
@@ -35,7 +35,9 @@ def explain(
         step("reading the model")
         loaded = load(model, int16_as_float, shapes)
         step("compiling")
-        plan = nnapi.compile(loaded, add_profile(profile, device)).plan
+        with nnapi.settings(tuning=tunes()):  # who wants to know waits for what is measured
+            compilation = nnapi.compile(loaded, add_profile(profile, device))
+    plan = compilation.plan
     graph = graph_data(plan)
     if html:
         html.write_text(explain_page(graph), encoding="utf-8", errors="replace")
@@ -44,4 +46,4 @@ def explain(
     elif html:
         out.print(f"{graph['summary']}\nwritten to {html}", markup=False)
     else:
-        out.print(as_text(plan), markup=False)
+        out.print(compilation.explain(), markup=False)

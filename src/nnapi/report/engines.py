@@ -102,7 +102,10 @@ class _OpenedNnapi:
         self._devices: list[str] = []
 
     def prepare(self, requests: int) -> list[Run]:
-        compilation = self._compile()
+        from nnapi.runtime.settings import settings, tunes
+
+        with settings(tuning=tunes()):  # what is measured is the plan that later processes have
+            compilation = self._compile()
         self._devices = [device.name for device in compilation.devices]
         bursts = [compilation.burst() for _ in range(requests)]
         return [partial(_spread, burst.run) for burst in bursts]

@@ -20,6 +20,11 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")
 
+PREDICTED = (
+    "chosen by what is known and predicted: which device is fastest is measured later, in the background, for the next "
+    "compilation (`nnapi tune` or nnapi.settings(tuning=True) wait for it)"
+)
+
 
 def choose_and_prepare(
     model: Model,
@@ -29,10 +34,15 @@ def choose_and_prepare(
     guard: Guard,
     key: str | None,
     compares: bool,
+    waits: bool = True,
 ) -> ReadyPlan:
-    """Price, plan, prepare and compare; what was chosen is kept under the ``key``, if there was a choice."""
-    pricing = price(model, devices, options) if compares else Pricing()
-    compares = compares and not pricing.is_tiny
+    """Price, plan, prepare and compare; what was chosen is kept under the ``key``, if there was a choice.
+
+    Where nobody ``waits`` for that, the device has the model that is predicted to be fastest, by what is known.
+    """
+    pricing = price(model, devices, options, waits) if compares else Pricing()
+    notes = () if waits or pricing.is_tiny else (PREDICTED,)
+    compares = compares and pricing.is_measured
     options = options._replace(threads=pricing.threads or options.threads)
     make_ready = partial(prepare_plan, devices=devices, options=options, cache=cache, guard=guard)
 
@@ -42,7 +52,7 @@ def choose_and_prepare(
         try:
             if key and compares and is_worthwhile(model, plans):
                 return choose_fastest(model, plans, key, make_ready, pricing.patience)
-            ready = make_ready(plans[0])
+            ready = make_ready(plans[0].with_notes((*plans[0].notes, *notes)))
         except ClaimedError as claim:
             log.warning("%s", claim)
             claims.append(claim)
@@ -62,12 +72,12 @@ def _make_plans(
 ) -> list[Plan]:
     """The plans to choose from, without the operations that devices have claimed and could not prepare.
 
-    For a tiny model it is that of the first device that takes it: finding out more would not pay.
+    Where nothing was measured for it, it is that of the first device that takes the model.
     """
     excluded = {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
     try:
         only = None
-        if pricing.is_tiny and not claims:
+        if not pricing.is_measured and not claims:
             only = make_first_plan(model, devices, options.preference, pricing.tables)
         plans = (
             [only]

@@ -32,7 +32,7 @@ from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.planning.explain import as_data, as_text, summary
+from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preparation import prepare
 from nnapi.runtime.result import Result
@@ -93,8 +93,7 @@ class Compilation(NotebookDisplay):
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None
         self._soon: Soon | None = None
-
-    # Options
+        self._waited = 0.0  # seconds that finish took
 
     def set_preference(self, preference: PreferenceCode) -> None:
         """Low power, fast single answer (the default) or sustained speed (``..._setPreference``)."""
@@ -146,7 +145,7 @@ class Compilation(NotebookDisplay):
         """
         self.state.need("preparing", to="finish")
         self.state.value = "failed"
-        deadline = deadline_after(self._timeout)
+        begin, deadline = time.perf_counter(), deadline_after(self._timeout)
         self.model.need_mapped()
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
         if self._cache is not None:
@@ -156,11 +155,12 @@ class Compilation(NotebookDisplay):
         with translate_errors(f"{self.model.name} cannot be prepared"):
             first = self._soon.prepare(*choose.args[:4]) if self._soon else None
             self._ready = first or choose()
+            self._waited = time.perf_counter() - begin
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
         self.shortcut = shortcut(self.model, self._ready.prepared)
         self.state.value = "ready"
-        if first is not None and self._soon is not None:
+        if first and self._soon:
             self._soon.begin(choose, self._take_over)
         if log.is_verbose:
             log.info("%s", summary(self._ready.plan))
@@ -170,8 +170,6 @@ class Compilation(NotebookDisplay):
         self._ready, self.shortcut = ready, shortcut(self.model, ready.prepared)
         if not self.is_ready:  # it was closed meanwhile
             self.close()
-
-    # Running
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; gives new arrays, in the order of ``model.outputs``.
@@ -260,8 +258,6 @@ class Compilation(NotebookDisplay):
     def _options(self) -> Options:
         return self._preference, self._priority, self._timeout or None, self._threads
 
-    # Asking
-
     @property
     def is_ready(self) -> bool:
         return self.state.value == "ready"
@@ -289,12 +285,12 @@ class Compilation(NotebookDisplay):
         return [device for device in self._candidates if device.name in names]
 
     def explain(self) -> str:
-        """Which operation runs where, why not elsewhere, and at what predicted cost."""
-        return as_text(self.plan)
+        """Which operation runs where, why not elsewhere, at what predicted cost, and what finish waited for."""
+        return f"{as_text(self.plan)}\n\n{describe_wait(self.plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
         """What :meth:`explain` says, as plain values ready for JSON."""
-        return as_data(self.plan)
+        return as_data(self.plan) | {"waited_seconds": self._waited}
 
     def preferred_memory_alignment_for_input(self, index: int) -> int:
         """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
@@ -350,12 +346,14 @@ def compile(
 
     ``devices`` restricts the choice, by name or Device; nothing falls back to others then. ``timeout`` is in
     nanoseconds and needs one device; ``threads`` is how many a run may use; ``relaxed`` permits float32 to be computed
-    as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there
-    is none, in which later compilations of the same model find what this one prepared; with a 32-byte token beside it,
-    it is what :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in
-    the user's cache directory; True keeps it of any model there, False of none. With ``start="soon"`` the plan that is
-    ready first answers, and the one that is chosen takes over when it is ready: results may differ by a code from then
-    on. By default that is waited for.
+    as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there is none, in which
+    later compilations of the same model find what this one prepared; with a 32-byte token beside it, it is what
+    :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in the user's
+    cache directory; True keeps it of any model there, False of none.
+
+    A model that nothing is known of gets the plan that is predicted to be fastest; plans are compared in the
+    background, while the process is idle, for the next compilation (``settings(tuning=True)`` waits for that). With
+    ``start="soon"`` what is ready first answers, and what is chosen takes over later: results may differ by a code.
     """
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)

@@ -10,7 +10,7 @@ from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.runtime.autotune.measurements import make_key, recall_measurements
+from nnapi.runtime.autotune.measurements import UNKNOWN, Measurements, make_key, recall_measurements
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -23,7 +23,7 @@ from nnapi.runtime.executors.parts import (
     run_on,
 )
 from nnapi.runtime.planning.plan import Decision, Decisions, Plan, Run, run_everything_on
-from nnapi.runtime.settings import Partitioning, tunes
+from nnapi.runtime.settings import Partitioning, tunes, tunes_first
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.plan_cache import KeptPlans
 from nnapi.trace.log import Log
@@ -82,22 +82,45 @@ def _prepare_on_devices(
 
     usable = [device for device in devices if not device.is_out]
     key = make_key(model, usable, options) if compares and len(usable) > 1 else None
-    ready = _prepare_choice(model, devices, options, cache, guard, key) if key else None
+    known = recall_measurements(key) if key else UNKNOWN
+    ready = _prepare_choice(model, devices, options, cache, guard, known)
     if ready is None:
         from nnapi.runtime.choice import choose_and_prepare  # which takes much that known models do without
 
-        ready = choose_and_prepare(model, devices, options, cache, guard, key, compares)
+        waits = key is None or known is not UNKNOWN or tunes_first()
+        ready = choose_and_prepare(model, devices, options, cache, guard, key, compares, waits)
 
-    if kept is not None and (key is None or not kept.is_own or recall_measurements(key).is_settled):
-        kept.store(ready, options._replace(threads=ready.plan.threads, form=ready.plan.form))
+    is_settled = key is None or _is_settled(model, devices, options, key, known)
+    if kept is not None and (is_settled or not kept.is_own):
+        with_plan = is_settled or known is not UNKNOWN or tunes_first()
+        kept.store(ready, options._replace(threads=ready.plan.threads, form=ready.plan.form), with_plan)
     return ready
 
 
+def _is_settled(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, key: str, known: Measurements
+) -> bool:
+    """Whether the choice is not to be made again; if it is, that is begun in the background, unless compilations wait
+    for it."""
+    if tunes_first():
+        return recall_measurements(key).is_settled
+    if known is not UNKNOWN and known.is_settled:
+        return True
+    from nnapi.runtime.later import choose_later  # which takes even more
+
+    return not choose_later(model, devices, options, key)
+
+
 def _prepare_choice(
-    model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard, key: str
+    model: Model,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    cache: Cache | None,
+    guard: Guard,
+    known: Measurements,
 ) -> ReadyPlan | None:
     """What an earlier compilation chose, made ready; None where nothing is known, or cannot be made ready any more."""
-    plan = _recall_choice(model, devices, options, key)
+    plan = _recall_choice(model, devices, options, known)
     if plan is None:
         return None
     try:
@@ -107,12 +130,13 @@ def _prepare_choice(
         return None
 
 
-def _recall_choice(model: Model, devices: Sequence[Device], options: PrepareOptions, key: str) -> Plan | None:
-    """The plan that earlier compilations chose, if it gives one device the whole model and is settled: no other device
-    is asked, or even loaded, and nothing is measured."""
-    known = recall_measurements(key)
+def _recall_choice(
+    model: Model, devices: Sequence[Device], options: PrepareOptions, known: Measurements
+) -> Plan | None:
+    """The plan that earlier compilations chose, if it gives one device the whole model and need not be chosen anew
+    first: no other device is asked, or even loaded, and nothing is measured."""
     names = [device.name for device in devices]
-    if known.choice is None or not known.is_settled or known.choice.device not in names:
+    if known.choice is None or known.choice.device not in names or (tunes_first() and not known.is_settled):
         return None
     device, predicted, measured, alternatives, form = known.choice
 

@@ -33,8 +33,8 @@ _current: ContextVar[Settings] = ContextVar("nnapi.settings", default=NONE)
 def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = None) -> Iterator[Settings]:
     """Settings for the compilations that this thread, or this task, finishes inside the ``with`` block.
 
-    ``partitioning`` stands above DEBUG_NN_PARTITION, ``tuning`` above NNAPI_TUNING. None keeps what an outer block, or
-    the environment, says.
+    ``partitioning`` stands above DEBUG_NN_PARTITION, ``tuning`` above NNAPI_TUNING: whether compilations measure
+    devices and compare plans before they are finished. None keeps what an outer block, or the environment, says.
     """
     outer = _current.get()
     chosen = Settings(
@@ -63,4 +63,11 @@ def partitioning() -> Partitioning:
 def tunes() -> bool:
     """Whether plans are compared by running them: as :func:`settings` say, else unless NNAPI_TUNING is 0."""
     chosen = _current.get().tuning
-    return os.environ.get("NNAPI_TUNING", "1") != "0" if chosen is None else chosen
+    return os.environ.get("NNAPI_TUNING", "") != "0" if chosen is None else chosen
+
+
+def tunes_first() -> bool:
+    """Whether that is waited for: as :func:`settings` say, else if NNAPI_TUNING says so. By default it is done later,
+    in the background, and a compilation goes by what is known and predicted."""
+    chosen = _current.get().tuning
+    return os.environ.get("NNAPI_TUNING", "") not in ("", "0") if chosen is None else chosen

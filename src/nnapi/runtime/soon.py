@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
-import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.measurements import make_key, recall_measurements
+from nnapi.runtime.background import Background, StoppedError
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepare_plan
-from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.preparation import make_guard
-from nnapi.runtime.settings import Partitioning, tunes
+from nnapi.runtime.settings import Partitioning, settings, tunes
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")
@@ -92,59 +89,24 @@ def _find_quick(model: Model, devices: Sequence[Device], options: PrepareOptions
 
 
 class ChangeOver:
-    """Chooses on a thread of its own, and hands over what was made ready, unless it is stopped before."""
+    """Chooses in the background, and hands over what was made ready, unless it is stopped before."""
 
     def __init__(self, prepare: Prepare, take: Callable[[ReadyPlan], None]) -> None:
         """``take`` is a method of an object that may be gone by then."""
         self._prepare, self._take = prepare, weakref.WeakMethod(take)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=copy_context().run, args=(self._work,), name="nnapi-choice", daemon=True)
-        _running.add(self)
-        self._thread.start()
+        self._background = Background(self._work, "nnapi-choice")
+        self.stop, self.wait = self._background.stop, self._background.wait
 
-    def stop(self) -> None:
-        """Let it end after the step that it is at."""
-        self._stopped.set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Whether it has ended, after that many seconds at most."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
-
-    def _work(self) -> None:
-        if self._stopped.wait(DELAY):
-            return
+    def _work(self, background: Background) -> None:
+        background.sleep(DELAY)
         try:
-            ready = self._prepare(self._guard)
-        except _StoppedError:
-            return
+            with settings(tuning=True):
+                ready = self._prepare(guard=background.guard)
+        except StoppedError:
+            raise
         except Exception as error:
             log.warning("the plan that was ready first stays: %s", error)
             return
         take = self._take()
-        if take is not None and not self._stopped.is_set():
+        if take is not None and not background.is_stopped:
             take(ready)
-
-    def _guard(self, run: Run, prepared: Prepared) -> Prepared:
-        if self._stopped.is_set():
-            prepared.close()
-            raise _StoppedError
-        return prepared
-
-
-class _StoppedError(Exception):
-    """Nobody wants the plan any more."""
-
-
-_running: weakref.WeakSet[ChangeOver] = weakref.WeakSet()
-
-
-def _end() -> None:
-    """Leave no thread in an engine while the process ends."""
-    for each in list(_running):
-        each.stop()
-    for each in list(_running):
-        each.wait()
-
-
-atexit.register(_end)

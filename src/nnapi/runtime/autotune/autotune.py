@@ -22,6 +22,7 @@ from nnapi.runtime.autotune.plan_timing import BUDGET, MARGIN, PlanTiming, compa
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Alternative, Plan
+from nnapi.runtime.settings import tunes_first
 from nnapi.trace import Layer, Phase, mute, span
 from nnapi.trace.log import Log
 
@@ -54,7 +55,7 @@ def choose_fastest(
     """
     known = recall_measurements(key)
     times = known.times if known.threads == plans[0].threads else {}
-    if plans[0].identity in times and known.is_settled:
+    if plans[0].identity in times and (known.is_settled or not tunes_first()):
         order = list(times)
         chosen = min((plan for plan in plans if plan.identity in times), key=lambda plan: order.index(plan.identity))
         return prepare(chosen)._replace(plan=_add_times(chosen, plans, times))

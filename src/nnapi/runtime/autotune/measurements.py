@@ -46,7 +46,7 @@ class Measurements(NamedTuple):
         return not 0 < self.disturbed < ATTEMPTS
 
 
-NONE = Measurements({}, None, 0)
+UNKNOWN = Measurements({}, None, 0)
 
 
 def make_key(model: Model, devices: Sequence[Device], options: PrepareOptions) -> str:
@@ -58,8 +58,8 @@ def make_key(model: Model, devices: Sequence[Device], options: PrepareOptions) -
 
 
 def recall_measurements(key: str) -> Measurements:
-    """What is known; NONE where nothing is."""
-    return recall_record(RecordKind.PLANS, key, parse_measurements) or NONE
+    """What is known; UNKNOWN where nothing is."""
+    return recall_record(RecordKind.PLANS, key, parse_measurements) or UNKNOWN
 
 
 def keep_measurements(key: str, times: Mapping[str, float], disturbed: int, plan: Plan) -> None:

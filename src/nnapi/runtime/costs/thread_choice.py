@@ -9,7 +9,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
 
@@ -50,6 +50,8 @@ class Pricing:
     tables: Mapping[str, Table] = field(default_factory=dict)
     threads: int | None = None
     patience: float = math.inf
+    is_measured: bool = True
+    """Whether what was not known was measured."""
 
     @property
     def is_tiny(self) -> bool:
@@ -62,7 +64,12 @@ def predict_nominal_seconds(model: Model) -> float:
     return sum(NOMINAL.seconds(find_work(each, call)) for each in list_nested(model) for call in each.operations)
 
 
-def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> Pricing:
+def is_tiny(model: Model) -> bool:
+    """Whether finding out what suits a model cannot pay."""
+    return predict_nominal_seconds(model) < TINY
+
+
+def price(model: Model, devices: Sequence[Device], options: PrepareOptions, measures: bool = True) -> Pricing:
     """What is known of the devices, after measuring what is not and may be, on the threads that suit the model.
 
     The number of threads is the one asked for; without one it is 1, and for a single fast answer that takes long
@@ -73,10 +80,11 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> P
     measurable = [device for device in devices if device in found]
     is_measurable = len(measurable) == len(devices) > 1
     patience = PATIENCE * predict_nominal_seconds(model) if is_measurable else math.inf
-    if patience < PATIENCE * TINY:
-        return _price_by_what_is_known(measurable, options, patience)
-    may_measure = len(measurable) > 1 and has_known_ranks(model)
-    works = _sum_works(model) if may_measure else {}
+    if patience < PATIENCE * TINY:  # others than one thread would not be worth waking for it
+        threads = options.threads or 1
+        return Pricing(find_tables(measurable, threads), threads, patience, is_measured=False)
+    may_measure = measures and len(measurable) > 1 and has_known_ranks(model)
+    works = _sum_works(model)
     budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
 
     def tables(threads: int) -> dict[str, Table]:
@@ -88,32 +96,29 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions) -> P
                 budgets[device.name] -= time.perf_counter() - start
         return find_tables(measurable, threads)
 
+    return Pricing(*_choose_threads(works, tables, options), patience, measures)
+
+
+def _choose_threads(
+    works: Mapping[Class, Work], tables: Callable[[int], Mapping[str, Table]], options: PrepareOptions
+) -> tuple[Mapping[str, Table], int | None]:
+    """The number of threads, and the tables for it."""
     single = tables(options.threads or 1)
     if options.threads is not None:
-        return Pricing(single, options.threads, patience)
-    if not any(table.costs for table in single.values()):
-        return Pricing(single, None, patience)
-    works = works or _sum_works(model)
-    processors = len(os.sched_getaffinity(0))
-    fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+        return single, options.threads
     seconds = _predict_least(works, single)
     if not seconds:
-        return Pricing(single, None, patience)
+        return single, None
+    processors = len(os.sched_getaffinity(0))
+    fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
     if not fast or processors == 1 or seconds < WORTH_SHARING:
-        return Pricing(single, 1, patience)
+        return single, 1
     shared = tables(processors)
     both = {each: work for each, work in works.items() if each in _list_measured(single) & _list_measured(shared)}
     if not both:
-        return Pricing(single, None, patience)
+        return single, None
     hinders = _predict_least(both, shared) > HINDRANCE * _predict_least(both, single)
-    return Pricing(single, 1, patience) if hinders else Pricing(shared, processors, patience)
-
-
-def _price_by_what_is_known(devices: Sequence[Device], options: PrepareOptions, patience: float) -> Pricing:
-    """What was measured before, for a model that is not worth measuring anything: others than one thread would not be
-    worth waking for it."""
-    threads = options.threads or 1
-    return Pricing(find_tables(devices, threads), threads, patience)
+    return (single, 1) if hinders else (shared, processors)
 
 
 def find_tables(devices: Sequence[Device], threads: int) -> dict[str, Table]:

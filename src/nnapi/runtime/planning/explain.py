@@ -75,6 +75,11 @@ def as_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def describe_wait(plan: Plan, seconds: float) -> str:
+    """What a compilation waited for until it could answer, and how long."""
+    return f"ready after {_format_seconds(seconds)}: until {' and '.join(plan.devices)} was chosen and had prepared it"
+
+
 def as_data(plan: Plan) -> dict[str, Any]:
     """The plan as plain values, ready for JSON; costs that are not finite are null."""
     return {

@@ -32,7 +32,7 @@ class KeptPlans:
     ) -> None:
         self._cache, self._model, self._devices, self._options = cache, model, devices, options
         self.is_own = cache.is_own
-        """Whether nobody asked for it: a choice that is to be made again is not kept then."""
+        """Whether nobody asked for it: a plan that is to be chosen anew is not kept then."""
         versions = [[d.name, d.version, *sorted(exclusions_of(d.driver).reasons)] for d in devices]
         self.conditions = [versions, options.threads, len(os.sched_getaffinity(0)), compares]
         """What a kept plan depends on besides the model and what the names of files tell."""
@@ -63,10 +63,11 @@ class KeptPlans:
                 return plan, device, prepared
         return None
 
-    def store(self, ready: ReadyPlan, options: PrepareOptions) -> None:
-        """Keep the parts of a plan that were prepared, and the plan itself where one device has the whole model."""
+    def store(self, ready: ReadyPlan, options: PrepareOptions, with_plan: bool) -> None:
+        """Keep the parts of a plan that were prepared, and with them the plan itself where one device has the whole
+        model."""
         for part in ready.parts:
-            is_whole = part.model is self._model and self._is_for_all
+            is_whole = with_plan and part.model is self._model and self._is_for_all
             plan = write_plan(ready.plan, self.conditions) if is_whole else b""
             if not part.is_restored:
                 self._cache.keep(part.device, part.model, options, part.prepared, part.places, plan)

@@ -1,0 +1,137 @@
+"""What a compilation does not wait for: predicted first, measured in the background, kept for the next one."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi import Device, Model, compile
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.runtime import background, later
+from nnapi.runtime.autotune.measurements import UNKNOWN, Measurements, make_key, recall_measurements
+from nnapi.runtime.choice import PREDICTED
+from tests.runtime.cache_cases import Slow, doubled
+
+X = np.array([1, 2], np.float32)
+TOKEN = bytes(32)
+
+
+class Watched(Slow):
+    """What it prepares in the background may fail."""
+
+    fails = False
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        if self.fails and threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("not today")
+        return super().prepare(model, options)
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Device]]:
+    """Two devices that declare the same, in a process that is idle at once; nothing is too small to be measured."""
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.delenv("NNAPI_TUNING")
+    monkeypatch.setattr(background, "LOOK", 1e-3)
+    monkeypatch.setattr(background, "IDLE", 1e9)
+    monkeypatch.setattr(later, "_begun", set())
+    monkeypatch.setattr(later, "is_tiny", lambda model: False)
+    monkeypatch.setattr("nnapi.runtime.choice.is_worthwhile", lambda model, plans: len(plans) > 1)
+    yield [Device(Watched("one")), Device(Watched("two"))]
+    finish()
+
+
+def finish() -> None:
+    for each in list(background.running):
+        assert each.wait(60)
+
+
+def find_known(model: Model, devices: list[Device]) -> Measurements:
+    return recall_measurements(make_key(model, devices, PrepareOptions()))
+
+
+def test_a_model_that_nothing_is_known_of_goes_to_the_device_that_is_predicted_to_be_fastest(
+    devices: list[Device],
+) -> None:
+    model = doubled()
+    compilation = compile(model, devices)
+    assert compilation.run(X)[0].tolist() == [2, 4]
+    assert compilation.plan.measured is None
+    assert PREDICTED in compilation.explain()
+    finish()
+    known = find_known(model, devices)
+    assert len(known.times) == 2
+    assert compilation.plan.devices == ("one",)  # it keeps what it has
+    again = compile(model, devices)
+    assert again.plan.measured is not None
+    assert PREDICTED not in again.explain()
+
+
+def test_where_it_is_asked_for_it_is_waited_for(devices: list[Device]) -> None:
+    model = doubled()
+    with nnapi.settings(tuning=True):
+        compilation = compile(model, devices)
+    assert compilation.plan.measured is not None
+    assert len(find_known(model, devices).times) == 2
+    assert not background.running
+
+
+def test_what_was_measured_in_disturbance_is_used_and_measured_again(
+    devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disturbed = [True, False]
+    monkeypatch.setattr("nnapi.runtime.autotune.cpu_load.Watch.is_disturbed", lambda self: disturbed.pop(0))
+    model = doubled()
+    with nnapi.settings(tuning=True):
+        compile(model, devices)
+    assert not find_known(model, devices).is_settled
+    assert compile(model, devices).plan.measured is not None
+    finish()
+    assert find_known(model, devices).is_settled
+
+
+def test_a_cache_keeps_what_was_prepared_but_no_plan_that_was_only_predicted(
+    devices: list[Device], tmp_path: Path
+) -> None:
+    model = doubled()
+    compile(model, devices, cache=(tmp_path, TOKEN))
+    finish()
+    compilation = compile(model, devices, cache=(tmp_path, TOKEN))
+    assert compilation.plan.measured is not None
+
+
+def test_what_fails_in_the_background_is_not_tried_again(devices: list[Device]) -> None:
+    model = doubled()
+    for device in devices:
+        device.driver.fails = True  # type: ignore[attr-defined]
+    compile(model, devices)
+    finish()
+    assert find_known(model, devices) is UNKNOWN
+    assert PREDICTED in compile(model, devices).explain()
+    assert not later._tasks
+
+
+def test_a_model_that_is_gone_is_not_measured(devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(later, "choose_and_prepare", None)
+    task = later._Task(lambda: None, devices, PrepareOptions(), "key")  # type: ignore
+    later._choose(None, task)
+
+
+def test_a_process_may_end_before() -> None:
+    code = """
+import numpy as np
+from nnapi import Device, compile
+from nnapi.runtime import later
+from tests.runtime.cache_cases import Slow, doubled
+import os
+del os.environ["NNAPI_TUNING"]
+later.is_tiny = lambda model: False
+print(compile(doubled(), [Device(Slow("one")), Device(Slow("two"))]).run(np.ones(2, np.float32))[0].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", "import tests.conftest\n" + code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[2.0, 2.0]\n"), done.stderr
