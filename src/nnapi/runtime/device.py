@@ -191,7 +191,8 @@ def _apart(driver: Driver, entry: Entry) -> Driver:
 
 
 def _explain(name: str, error: Exception) -> Unavailable:
-    unavailable = Unavailable(name, f"{type(error).__name__}: {error}")
+    is_sentence = isinstance(error, UnavailableDeviceError)
+    unavailable = Unavailable(name, str(error) if is_sentence else f"{type(error).__name__}: {error}")
     log.debug("%s is unavailable: %s", *unavailable)
     return unavailable
 

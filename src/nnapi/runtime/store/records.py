@@ -35,7 +35,7 @@ def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | 
     try:
         found = parse(json.loads(bytes(content.payload)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        log.warning("%s ignored: %r", path, error)
+        log.info("%s is ignored, another version may have written it: %r", path, error)
         return None
     mark_used(path)
     return found
