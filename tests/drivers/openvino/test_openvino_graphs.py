@@ -13,6 +13,7 @@ from nnapi.runtime.device import Device, device
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.engine import lower_model
 
 pytestmark = pytest.mark.engine
 
@@ -75,6 +76,19 @@ def test_numbers_around_dequantised_ones(type: str, zero_point: int, number: flo
     )
     for ours, right in zip(*(compile(model, [which]).run(*given) for which in (ENGINE, REFERENCE)), strict=True):
         np.testing.assert_allclose(ours, right, rtol=1e-6)
+
+
+@pytest.mark.parametrize("factor", ["neg", "mul"])
+def test_padding_is_not_multiplied_with_what_it_is_around(factor: str) -> None:
+    """Beside an operation on codes the engine took the sign, or a factor, to behind the padding."""
+    builder = nnapi.Builder()
+    x, y = builder.input(tensor("float32", (1,))), builder.input(tensor("float32", (1,)))
+    builder.output(builder.quantize(y, out=tensor("int8", (1,), 0.5, 0)))
+    numbers = builder.neg(x) if factor == "neg" else builder.mul(x, np.array([3], np.float32))
+    builder.output(builder.pad_v2(numbers, np.array([[2, 0]], np.int32), np.float32(1)))
+    given = np.array([0.25], np.float32)
+    _, padded = compile(builder.finish(), [ENGINE]).run(given, given)
+    assert padded.tolist() == [1, 1, -0.25 if factor == "neg" else 0.75]
 
 
 def test_a_result_that_is_shown_is_what_is_computed_with() -> None:
@@ -183,3 +197,62 @@ def test_an_image_that_is_joined_and_read(type: str, dimensions: tuple[int, ...]
     model, image = builder.finish(), rng.uniform(-1, 1, dimensions).astype(type)
     for ours, right in zip(*(compile(model, [which]).run(image) for which in (ENGINE, REFERENCE)), strict=True):
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=1e-2)
+
+
+def list_operations(model: Model) -> list[str]:
+    """The engine's operations that a model becomes, in the order in which they are computed."""
+    nodes = [node.get_type_name() for node in lower_model(model).graph().get_ordered_ops()]
+    return [name for name in nodes if name not in ("Parameter", "Constant", "Result")]
+
+
+def test_what_is_joined_is_copied_by_a_kernel() -> None:
+    """Not by Roll, for which the engine has no kernel."""
+    builder = nnapi.Builder()
+    x = builder.relu(builder.input(tensor("float32", (1, 8, 2))))
+    builder.output(builder.concatenation([x, x], 1))
+    assert list_operations(builder.finish()) == ["Relu", "Maximum", "Maximum", "Concat"]
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("axis", [3, 1, -1])
+def test_the_place_of_an_extreme_among_channels_is_looked_for_without_turning_the_image(name: str, axis: int) -> None:
+    codes = np.random.default_rng(0).integers(-128, 128, (2, 6, 5, 7)).astype(np.int8)
+    builder = nnapi.Builder()
+    image = builder.max_pool_2d(builder.input(tensor("int8", codes.shape, 0.5, 3)), 1, 1, 1, 2, 2, 0, False)
+    builder.output(getattr(builder, name)(image, axis))
+    model = builder.finish()
+    assert list_operations(model).count("Transpose") == (2 if axis == 1 else 1)
+    (ours,), (right,) = (compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE))
+    np.testing.assert_array_equal(ours, right)
+
+
+@pytest.mark.parametrize("axes", [[1, 2], [2, 1], [3], [1], [0, 1, 2, 3]])
+@pytest.mark.parametrize("keep_dims", [0, 1])
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_axes_are_dropped_as_they_are_reduced(axes: list[int], keep_dims: int, is_pooled: bool) -> None:
+    image = np.random.default_rng(0).uniform(-1, 1, (2, 6, 5, 7)).astype(np.float32)
+    builder = nnapi.Builder()
+    x = builder.input(tensor("float32", image.shape))
+    x = builder.max_pool_2d(x, 1, 1, 1, 2, 2, 0, False) if is_pooled else x
+    builder.output(builder.mean(x, np.array(axes, np.int32), keep_dims))
+    model = builder.finish()
+    if not keep_dims and not (is_pooled and axes == [1]) and len(axes) < 4:
+        assert "Reshape" not in list_operations(model)
+    (ours,), (right,) = (compile(model, [which]).run(image) for which in (ENGINE, REFERENCE))
+    np.testing.assert_allclose(ours, right, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("code", "is_rounded"), [(255, False), (127, True)])
+def test_codes_of_inputs_are_rounded_for_those_alone_who_compute_with_codes(code: int, is_rounded: bool) -> None:
+    """255 less the zero point is no signed byte, so that the engine computes with numbers."""
+    codes = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 3)).astype(np.uint8)
+    builder = nnapi.Builder()
+    x = builder.input(tensor("uint8", codes.shape, 0.05, 3))
+    filter = builder.constant(np.full((4, 3, 3, 3), code, np.uint8), tensor("uint8", (4, 3, 3, 3), 0.003, 0))
+    bias = builder.constant(np.ones(4, np.int32), tensor("int32", (4,), np.float32(0.05) * np.float32(0.003)))  # type: ignore[arg-type]
+    builder.output(builder.conv_2d(x, filter, bias, "same", 2, 2, activation="none", scale=0.4, zero_point=5))
+    model = builder.finish()
+    operations = list_operations(model)
+    assert ("FakeQuantize" in operations[: operations.index("Convolution")]) == is_rounded
+    (ours,), (right,) = (compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE))
+    assert np.abs(ours.astype(int) - right).max() <= 1

@@ -201,8 +201,26 @@ def test_the_short_way_tests_indices_that_the_engine_would_not(index: int) -> No
     builder = nnapi.Builder()
     rows, indices = builder.input(tensor("float32", (3, 2))), builder.input(tensor("int32", (2,)))
     builder.output(builder.gather(rows, 0, indices))
-    infer = prepared(builder.finish()).direct([(3, 2), (2,)], False)
+    ready = prepared(builder.finish())
+    infer = ready.direct([(3, 2), (2,)], False)
     array = np.arange(6, dtype=np.float32).reshape(3, 2)
     assert np.array_equal(infer([array, np.array([0, 2], np.int32)])[0], array[[0, 2]])
     with pytest.raises(OpFailedError, match=r"0\.\.2"):
         infer([array, np.array([0, index], np.int32)])
+    assert np.array_equal(infer([array, np.array([1, 0], np.int32)])[0], array[[1, 0]])
+    assert ready._requests == 1  # the one that refused goes on
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_many_indices_are_tested_too(index: int) -> None:
+    """Those that are lent to the engine and not copied."""
+    count = COPIED
+    builder = nnapi.Builder()
+    rows, indices = builder.input(tensor("float32", (3, 1))), builder.input(tensor("int32", (count,)))
+    builder.output(builder.gather(rows, 0, indices))
+    infer = prepared(builder.finish()).direct([(3, 1), (count,)], False)
+    array, given = np.arange(3, dtype=np.float32).reshape(3, 1), np.arange(count, dtype=np.int32) % 3
+    assert np.array_equal(infer([array, given])[0], array[given])
+    given[-1] = index
+    with pytest.raises(OpFailedError, match=r"0\.\.2"):
+        infer([array, given])

@@ -28,6 +28,10 @@ COPIED = 1 << 16
 """Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""
 
 
+class BadIndexError(OpFailedError):
+    """Found before the engine is asked."""
+
+
 class Bounds(NamedTuple):
     """Indices that the engine does not test: those of the model input at ``position`` must be in ``0..limit - 1``."""
 
@@ -35,11 +39,12 @@ class Bounds(NamedTuple):
     name: str
     limit: int
 
-    def check(self, inputs: Sequence[Array]) -> None:
-        indices = inputs[self.position]
-        if indices.view(f"u{indices.itemsize}").max() >= self.limit:  # negative ones are the highest
-            low, high = int(indices.min()), int(indices.max())
-            raise OpFailedError(f"{self.name} holds {low}..{high}, must be in 0..{self.limit - 1}")
+    def check(self, indices: Array) -> None:
+        """BadIndexError unless all of these are allowed; they are unsigned."""
+        if np.maximum.reduce(indices) >= self.limit:
+            signed = indices.view(np.int32)
+            low, high = int(signed.min()), int(signed.max())
+            raise BadIndexError(f"{self.name} holds {low}..{high}, must be in 0..{self.limit - 1}")
 
 
 class PreparedOpenVino:
@@ -81,31 +86,23 @@ class PreparedOpenVino:
                 given = "nothing" if array is None else list(array.shape)
                 raise OpFailedError(f"input {position} was prepared for {list(shape)}, {given} is given")
             inputs.append(array)
-        for bounds in self.bounds:
-            bounds.check(inputs)
-        need_whole(self.mapped)
-        run = self._pool.take()
-        outputs = run(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING)
-        self._pool.put(run)  # not after an error: what state it is in is anyone's guess
-        return Outcome(outputs)
+        return Outcome(self._infer(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """A run on whichever request is idle; none for other shapes. Nothing is borrowed from one that goes back."""
-        if tuple(shapes) != self.shapes:
-            return None
-        take, put, all_bounds, mapped = self._pool.take, self._pool.put, self.bounds, self.mapped
+        return self._infer if tuple(shapes) == self.shapes else None
 
-        def infer(inputs: Sequence[Array]) -> list[Array]:
-            engine_threads.need()
-            for bounds in all_bounds:
-                bounds.check(inputs)
-            need_whole(mapped)
-            run = take()
-            outputs = run(inputs)
-            put(run)
-            return outputs
-
-        return infer
+    def _infer(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
+        engine_threads.need()
+        need_whole(self.mapped)
+        run = self._pool.take()
+        try:
+            outputs = run(inputs, section)
+        except BadIndexError:
+            self._pool.put(run)  # not after an error of the engine: what state it is in is anyone's guess
+            raise
+        self._pool.put(run)
+        return outputs
 
     def close(self) -> None:
         self._pool.close()
@@ -121,7 +118,7 @@ class PreparedOpenVino:
                     self._most = len(self._models)
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
-        return _Run(model)
+        return _Run(model, self.bounds)
 
 
 class OpenModel(PreparedPerShapes[PreparedOpenVino]):
@@ -134,7 +131,7 @@ class OpenModel(PreparedPerShapes[PreparedOpenVino]):
 class _Run:
     """An inference request and the memory it works on: small tensors are copied, large ones lent to the engine."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, all_bounds: Sequence[Bounds]) -> None:
         self._request = request = compiled.create_infer_request()
         # the wrapper's way would look for inputs that nobody gives here, and wrap results that nobody reads
         unwrapped: Any = super(ov.InferRequest, request)
@@ -142,10 +139,15 @@ class _Run:
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
         self._lent: list[Array | None] = [None] * len(inputs)
-        self._kept: list[Array | None] = [None] * len(inputs)
+        self._kept = list(inputs)
         self._puts = [
             partial(np.copyto, own) if own.nbytes <= COPIED else partial(self._lend, position)
             for position, own in enumerate(inputs)
+        ]
+        self._indices = [
+            (bounds, _as_unsigned(own) if own.nbytes <= COPIED else None)
+            for bounds in all_bounds
+            for own in [inputs[bounds.position]]
         ]
         self._outputs = [own if own.nbytes <= COPIED else None for own in outputs]
         self._large = [(position, own.shape, own.dtype) for position, own in enumerate(outputs) if own.nbytes > COPIED]
@@ -153,6 +155,8 @@ class _Run:
     def __call__(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
         for put, array in zip(self._puts, inputs, strict=True):
             put(array)
+        for bounds, indices in self._indices:
+            bounds.check(_as_unsigned(self._kept[bounds.position]) if indices is None else indices)
         results: dict[int, Array] = {}
         for position, shape, dtype in self._large:
             results[position] = np.empty(shape, dtype)
@@ -169,6 +173,11 @@ class _Run:
         self._request.set_input_tensor(position, ov.Tensor(shared, shared_memory=True))
         self._lent[position] = array if array.flags.c_contiguous else None
         self._kept[position] = shared
+
+
+def _as_unsigned(indices: Array) -> Array:
+    """Indices one after the other; negative ones are the highest."""
+    return indices.reshape(-1).view(np.uint32)
 
 
 def _view(tensor: Any) -> Array:

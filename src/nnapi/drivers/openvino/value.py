@@ -107,6 +107,16 @@ class Value:
     def real(self, first: bool = False) -> Node:
         return self.node("real", first)
 
+    def real_unrounded(self, first: bool = False) -> Node:
+        """The numbers, for who does not compute with codes: those of an input are not rounded to what they are."""
+        parameter = self._faces.get(("stored", False))
+        if not isinstance(parameter, ov.op.Parameter) or not self.type.is_quantized or self.type.channel:
+            return self.real(first)
+        limits = np.iinfo(self.type.dtype)
+        codes = op.clamp(op.convert(parameter, "f32"), float(limits.min), float(limits.max))
+        real = _scale(codes, self.type)  # no code is limited, but the engine would turn the image before its codes
+        return op.transpose(real, list(NHWC_TO_NCHW)) if first else real
+
     def before_rounding(self, first: bool = False) -> Node:
         """The numbers, to be rounded to codes at once. The engine crashes where those of stored codes, from behind a
         concatenation, are rounded: it must not see that they are some."""
@@ -196,11 +206,13 @@ def _differs(type: OperandType) -> bool:
 def decode(codes: Node, type: OperandType) -> Node:
     """The numbers behind codes, in the form that the engine knows for dequantisation."""
     real = op.convert(codes, "f32")
-    if type.channel:
-        return op.multiply(real, constant(type.channel.broadcast(type.rank)))
-    if type.zero_point:
-        real = op.subtract(real, number(type.zero_point))
-    return op.multiply(real, number(type.scale))
+    return op.multiply(real, constant(type.channel.broadcast(type.rank))) if type.channel else _scale(real, type)
+
+
+def _scale(codes: Node, type: OperandType) -> Node:
+    """The numbers behind codes that are float32."""
+    difference = op.subtract(codes, number(type.zero_point)) if type.zero_point else codes
+    return op.multiply(difference, number(type.scale))
 
 
 def decode_exactly(codes: Node, type: OperandType) -> Node:

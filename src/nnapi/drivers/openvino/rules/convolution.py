@@ -34,7 +34,7 @@ def conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
 ) -> Value:
     weights = _weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
-    x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
     y = op.convolution(x, weights, *windows)
     return _add_bias(context, y, input, filter, bias)
 
@@ -53,7 +53,7 @@ def depthwise_conv_2d(
     _, rows, columns, channels = filter.type.dimensions
     shape = (rows, columns, channels // multiplier, multiplier, 1)
     weights = _weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
-    x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
     return _add_bias(context, y, input, filter, bias)
 
@@ -71,7 +71,7 @@ def grouped_conv_2d(
 ) -> Value:
     channels, *rest = filter.type.dimensions
     weights = _weights(filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
-    x, *windows = _windows(context, input, filter.type.dimensions[1:3], padding, stride, dilation)
+    x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
     return _add_bias(context, y, input, filter, bias)
 
@@ -118,14 +118,14 @@ def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: b
 
 
 def _windows(
-    context: Context, input: Value, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair
+    context: Context, input: Value, filter: Value, weights: Node, padding: Padding, stride: Pair, dilation: Pair
 ) -> tuple[Node, list[int], list[int], list[int], list[int]]:
     """The image, strides, padding before and behind, and dilations for the engine.
 
     Where there is one window along an axis, its stride is 1 and nothing lies behind it: with a larger stride the engine
-    is wrong on images of one channel.
+    is wrong on images of one channel. Beside weights that are numbers it does not compute with codes.
     """
-    dimensions = input.type.dimensions[1:3]
+    dimensions, size = input.type.dimensions[1:3], filter.type.dimensions[1:3]
     require(not too_wide(padding), too_wide(padding))
     stride, dilation = limit_steps((dimensions[0], dimensions[1]), (size[0], size[1]), stride, padding, dilation)
     steps, behind, kept = list(stride), [after for _, after in padding], list(dimensions)
@@ -133,7 +133,8 @@ def _windows(
         if context.type().dimensions[1 + axis] == 1 and stride[axis] > 1:
             beyond = (size[axis] - 1) * dilation[axis] + 1 - before - dimensions[axis]
             steps[axis], behind[axis], kept[axis] = 1, max(0, beyond), dimensions[axis] + min(0, beyond)
-    x = input.real(first=True)
+    are_numbers = weights.get_type_name() == "Constant"
+    x = input.real_unrounded(first=True) if are_numbers else input.real(first=True)
     if kept != list(dimensions):
         x = op.slice(x, integers([0, 0]), integers(kept), integers([1, 1]), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)

@@ -67,25 +67,36 @@ def _axes(input: Value, axes: Array) -> list[int]:
 
 def _reduce(context: Context, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
     """The reduction of the numbers, and whether it is NCHW: where no axis is dropped, it is as the input."""
-    first, along = input.is_channels_first, _axes(input, axes)
-    y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), True)
-    dimensions = context.type().dimensions
-    if len(dimensions) == input.type.rank:
-        return y, first
+    first, along, rank = input.is_channels_first, _axes(input, axes), input.type.rank
+    left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
+    are_dropped = context.type().rank < rank
+    at_once = are_dropped and left != [] and left == sorted(left)
+    y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), not at_once)
+    if at_once or not are_dropped:
+        return y, first and not are_dropped
     if first:
         y = op.transpose(y, integers([0, 2, 3, 1]))
-    return op.reshape(y, integers(dimensions), False), False
+    return op.reshape(y, integers(context.type().dimensions), False), False
 
 
 def _position(operation: Operation, mode: str) -> None:
     @lower(operation)
     def rule(context: Context, input: Value, axis: int) -> Value:
         _need_comparable(input)
-        axis = axis_of(axis, input.type.rank)
-        found = op.topk(input.real(), op.constant(np.int32(1)), axis, mode, "value", "i32", stable=True)
+        x, along = _line_up(input, axis_of(axis, input.type.rank))
+        found = op.topk(x, op.constant(np.int32(1)), along, mode, "value", "i32", stable=True)
         return Value.of(
             op.reshape(found.output(1), integers(context.type().dimensions), False), context.type(), "stored"
         )
+
+
+def _line_up(input: Value, axis: int) -> tuple[Node, int]:
+    """The numbers, and where in them the axis lies. The channels of an image stay before its cells, which are one axis:
+    as two, the engine compares one cell after the other, and to turn the image first takes it longer still."""
+    if not input.is_channels_first or axis != 3:
+        return input.real(), axis
+    images, rows, columns, channels = input.type.dimensions
+    return op.reshape(input.real(first=True), integers([images, channels, rows * columns]), False), 1
 
 
 _position(argmax.ARGMAX, "max")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, axis_in, computes_first, integers, lower
+from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_codes
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops import (
@@ -74,8 +74,7 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
     """Copies of what is joined one after the other, which the engine does not leave out: moved by no place. It computes
     such numbers where they are joined, and who else reads them as an image then reads something else."""
-    nothing = integers(0)
-    return nodes if math.prod(type.dimensions[:axis]) > 1 else [op.roll(node, nothing, nothing) for node in nodes]
+    return nodes if math.prod(type.dimensions[:axis]) > 1 else [op.maximum(node, node) for node in nodes]
 
 
 def _alike(value: Value, type: OperandType, first: bool) -> Node:
@@ -233,10 +232,14 @@ def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node
 
 @lower(padding_operations.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    """Codes are padded as codes: the engine fails to compile what pads the numbers with one that is not 0."""
+    """Codes are padded as codes: the engine fails to compile what pads the numbers with one that is not 0. Numbers
+    beside codes are hidden: it would apply a factor of theirs to what is padded, and so to the padding."""
     first = input.is_channels_first
     value = np.array(pad_value).astype(input.type.dtype)
-    y = op.pad(input.node("stored", first), *_around(paddings, first), "constant", op.constant(value))
+    x = input.node("stored", first)
+    if context.has_codes and input.type.code in FLOATS:
+        x = op.maximum(x, x)
+    y = op.pad(x, *_around(paddings, first), "constant", op.constant(value))
     return Value.of(y, context.type(), "stored", first=first)
 
 
