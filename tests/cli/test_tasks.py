@@ -185,3 +185,4 @@ def test_a_picture_that_cannot_be_written(tmp_path: Path) -> None:
         1,
         f"nnapi: {tmp_path}/seen.png is not written: there is no picture of what the model says\n",
     )
+    assert result.stdout.startswith("random input")

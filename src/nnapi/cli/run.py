@@ -139,12 +139,12 @@ def run(
                     kept.add(paths, describe_run(loaded, ran))
                 else:
                     done.append(ran)
+                if not as_json and not kept:
+                    show(out, ran, compilation)  # first: the answer is there, even where a file cannot be written
                 if picture:
                     draw(picture, ran.view)
                 if output:
                     write(output, ran, name_files(ran, len(planned), number))
-                if not as_json and not kept:
-                    show(out, ran, compilation)
     if kept:
         skipped = f", {kept.before} were there before" if kept.before else ""
         out.print(f"{say_count(len(planned), 'run')} in {jsonl}{skipped}", markup=False)
