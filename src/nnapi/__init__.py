@@ -54,6 +54,7 @@ if typing.TYPE_CHECKING:
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
     from nnapi.runtime.result import Result
     from nnapi.runtime.settings import Partitioning, settings
+    from nnapi.runtime.tuning import tune
     from nnapi.trace.vlog import vlog
 
 __all__ = [
@@ -108,6 +109,7 @@ __all__ = [
     "load",
     "settings",
     "tensor",
+    "tune",
     "unavailable_devices",
     "vlog",
 ]
@@ -128,6 +130,7 @@ _HOMES = {
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
     "nnapi.runtime.result": "Result",
     "nnapi.runtime.settings": "Partitioning settings",
+    "nnapi.runtime.tuning": "tune",
     "nnapi.trace.vlog": "vlog",
 }
 """Where the other public names are, loaded when they are first asked for: few programs need them all."""

@@ -13,7 +13,6 @@ from nnapi.cli.loading import load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.runtime.planning.explain import as_data, list_times
-from nnapi.runtime.tuning import tune as tune_model
 
 
 def tune(
@@ -32,12 +31,11 @@ def tune(
     What was found out of them before is forgotten. Compilations for the same devices and threads take what is found.
     """
     out, told = console(), []
-    devices = None if device is None else [nnapi.device(name) for name in device]
     with progress(out, len(models)) as step:
         for file in models:
             step(f"measuring {file.name}")
             begin = time.perf_counter()
-            plan = tune_model(load(file), devices, threads)
+            plan = nnapi.tune(load(file), device, threads=threads)
             seconds = time.perf_counter() - begin
             told.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
             if not as_json:

@@ -22,7 +22,7 @@ log = Log("nnapi.CompilationBuilder")
 
 PREDICTED = (
     "chosen by what is known and predicted: which device is fastest is measured later, in the background, for the next "
-    "compilation (`nnapi tune` or nnapi.settings(tuning=True) wait for it)"
+    "compilation (nnapi tune does it at once)"
 )
 
 

@@ -25,7 +25,7 @@ from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.burst import Burst
-from nnapi.runtime.device import Device, device
+from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.executors.deadline import deadline_after
 from nnapi.runtime.executors.executors import execute
@@ -56,7 +56,6 @@ PREFERRED, PADDED_LEVEL = 64, 5
 
 Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | None]
 """Preference, priority, time limit and threads."""
-Devices = Sequence[Device | str] | Device | str
 
 
 class Compilation(NotebookDisplay):
@@ -368,9 +367,7 @@ def compile(
 
 
 def _begin(model: Model, devices: Devices | None, options: Options) -> Compilation:
-    several = [devices] if isinstance(devices, str | Device) else devices
-    found = None if several is None else [device(chosen) if isinstance(chosen, str) else chosen for chosen in several]
-    compilation = Compilation(model, found)
+    compilation = Compilation(model, None if devices is None else list_named(devices))
     preference, priority, timeout, threads = options
     if preference is not None:
         compilation.set_preference(preference)

@@ -250,6 +250,16 @@ def device(name: str) -> Device:
     return found
 
 
+Devices = Sequence[Device | str] | Device | str
+"""One device or several, each by its name or itself."""
+
+
+def list_named(named: Devices) -> list[Device]:
+    """The devices that are named; errors as of :func:`device`."""
+    several = [named] if isinstance(named, str | Device) else named
+    return [device(each) if isinstance(each, str) else each for each in several]
+
+
 def _find_profiled(name: str) -> Device:
     """The device of a profile, the same for each call; BadDataError for what is none."""
     from nnapi.drivers.profiles.reading import find_profile  # which few ask for

@@ -10,7 +10,7 @@ from nnapi.runtime.autotune.measurements import ATTEMPTS, make_key, recall_measu
 from nnapi.runtime.choice import choose_and_prepare
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.costs.thread_choice import price
-from nnapi.runtime.device import Device
+from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import settings
@@ -22,11 +22,11 @@ ROUNDS = 20
 """Times at most that the devices' costs are measured further, each for as long as one compilation may."""
 
 
-def tune(model: Model, devices: Sequence[Device] | None = None, threads: int | None = None) -> Plan:
+def tune(model: Model, devices: Devices | None = None, *, threads: int | None = None) -> Plan:
     """Measure what the model's operations cost on the devices, compare its plans, and keep what was chosen for later
     compilations with the same devices and threads; gives their plan. What was kept before is forgotten.
     """
-    candidates = [each for each in all_devices() if not each.is_by_name] if devices is None else list(devices)
+    candidates = [each for each in all_devices() if not each.is_by_name] if devices is None else list_named(devices)
     options = PrepareOptions(threads=threads)
     with settings(tuning=True):
         if len(usable := [device for device in candidates if not device.is_out]) > 1:
