@@ -16,6 +16,7 @@ from nnapi.runtime import background, later
 from nnapi.runtime.autotune.measurements import UNKNOWN, Measurements, make_key, recall_measurements
 from nnapi.runtime.choice import PREDICTED
 from tests.runtime.cache_cases import Slow, doubled
+from tests.runtime.device_cases import ABS, capabilities, chain, limited
 
 X = np.array([1, 2], np.float32)
 TOKEN = bytes(32)
@@ -70,6 +71,13 @@ def test_a_model_that_nothing_is_known_of_goes_to_the_device_that_is_predicted_t
     again = compile(model, devices)
     assert again.plan.measured is not None
     assert PREDICTED not in again.explain()
+
+
+def test_what_the_fastest_refuses_goes_elsewhere_and_not_the_whole_model(devices: list[Device]) -> None:
+    quick, slow = limited("quick", [ABS]), limited("slow", declared=capabilities(1.0))
+    compilation = compile(chain(), [quick, slow])
+    assert compilation.plan.devices == ("quick", "slow")
+    assert PREDICTED in compilation.explain()
 
 
 def test_where_it_is_asked_for_it_is_waited_for(devices: list[Device]) -> None:

@@ -16,6 +16,7 @@ from nnapi.runtime import background, soon
 from nnapi.runtime.autotune.measurements import keep_measurements, make_key
 from nnapi.runtime.planning.plan import Plan, run_everything_on
 from tests.runtime.cache_cases import Slow, doubled
+from tests.runtime.device_cases import ABS, chain, limited
 
 X = np.array([1, 2], np.float32)
 REFERENCE = nnapi.device("nnapi-reference")
@@ -99,6 +100,13 @@ def test_of_a_model_that_nothing_is_known_of_no_slow_device_is_waited_for(held: 
     compilation = compile(doubled(), [Device(held), REFERENCE], start="soon")
     assert compilation.plan.devices == ("nnapi-reference",)
     assert not held.prepared
+
+
+def test_what_a_quick_device_refuses_another_has(held: Held) -> None:
+    picky = limited("picky", [ABS])
+    compilation = compile(chain(), [Device(held), picky, REFERENCE], start="soon")
+    assert compilation.plan.devices == ("picky", "nnapi-reference")
+    assert soon.FIRST in compilation.explain()
 
 
 def test_what_is_closed_meanwhile_stays_closed(held: Held) -> None:

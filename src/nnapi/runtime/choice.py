@@ -72,13 +72,15 @@ def _make_plans(
 ) -> list[Plan]:
     """The plans to choose from, without the operations that devices have claimed and could not prepare.
 
-    Where nothing was measured for it, it is that of the first device that takes the model.
+    Where nothing was measured for it, it is that of the device predicted to be fastest, if that takes the model, or of
+    the first that does, if it is tiny.
     """
     excluded = {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
     try:
         only = None
         if not pricing.is_measured and not claims:
-            only = make_first_plan(model, devices, options.preference, pricing.tables)
+            tables = pricing.tables
+            only = make_first_plan(model, devices, options.preference, tables, slower=pricing.is_tiny)
         plans = (
             [only]
             if only

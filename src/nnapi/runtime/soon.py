@@ -40,19 +40,22 @@ class Soon:
     def prepare(
         self, model: Model, devices: Sequence[Device], options: PrepareOptions, mode: Partitioning
     ) -> ReadyPlan | None:
-        """The plan of a device that has the whole model and starts at once, whatever is faster.
+        """The plan for devices that start at once, whatever is faster.
 
-        None where there is none, or where the choice is as quick: there is nothing to choose from, or it was made
-        before and is such a device.
+        None where they do not take the model, or where the choice is as quick: there is nothing to choose from, or it
+        was made before and is such a device.
         """
         quick = _find_quick(model, devices, options) if mode is not Partitioning.NONE else []
         if not quick:
             return None
         from nnapi.runtime.costs.thread_choice import find_tables
-        from nnapi.runtime.planning.planner import make_first_plan
+        from nnapi.runtime.planning.planner import make_first_plan, make_plan
 
-        plan = make_first_plan(model, quick, options.preference, find_tables(quick, options.threads or 1))
-        if plan is None:
+        tables = find_tables(quick, options.threads or 1)
+        try:
+            plan = make_first_plan(model, quick, options.preference, tables, slower=False)
+            plan = plan or make_plan(model, quick, options.preference, tables=tables)
+        except BadDataError:
             return None
         try:
             guard = make_guard(devices, mode)

@@ -122,14 +122,20 @@ def _make_only_plan(
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_first_plan(
-    model: Model, devices: Sequence[Device], preference: PreferenceCode, tables: Tables | None = None
+    model: Model,
+    devices: Sequence[Device],
+    preference: PreferenceCode,
+    tables: Tables | None = None,
+    *,
+    slower: bool = True,
 ) -> Plan | None:
-    """The plan of the first device that takes the whole model, of those predicted to be fastest first; None where none
-    does. The others are not asked before somebody wants to know what they would say."""
+    """The plan of the device that is predicted to be fastest and takes the whole model, or of the next that does, if
+    ``slower`` ones will do; None where there is none. The others are not asked before somebody wants to know."""
     measured, count = tables or {}, len(model.operations)
     taken = [[Verdict(True)] * count for _ in devices]
     problem = _make_problem(model, devices, taken, preference, measured)
-    for place in sorted(problem.devices, key=lambda d: problem.cost((d,) * count)):
+    places = sorted(problem.devices, key=lambda d: problem.cost((d,) * count))
+    for place in places if slower else places[:1]:
         verdicts = _ask_for_verdicts(model, devices[place], {})
         if all(verdict.supported for verdict in verdicts):
             return _ask_later(model, devices, place, verdicts, preference, measured)
