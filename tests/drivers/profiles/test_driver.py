@@ -104,6 +104,7 @@ def test_a_profile_is_a_device_by_the_name_of_its_file(tmp_path: Path) -> None:
     [
         ('name = "nnapi-reference"', "name is 'nnapi-reference', which is a device of this machine"),
         ('name = "x"\ncomputed_by = "mars"', "computed_by: no device 'mars'; there are: "),
+        ('name = "x"\ncomputed_by = "phone.toml"', "computed_by is 'phone.toml', must be a device of this machine"),
     ],
 )
 def test_a_profile_that_does_not_fit_this_machine_is_refused(tmp_path: Path, line: str, violation: str) -> None:

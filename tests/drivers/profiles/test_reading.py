@@ -70,13 +70,21 @@ def test_a_name_is_enough(tmp_path: Path) -> None:
     [
         ("", "name is missing"),
         ("name = 3", "name must be a string, is 3"),
-        ('name = ""', "name must not be empty"),
+        ('name = ""', "name must be a line that is not empty, is ''"),
+        ('name = "a\\nb"', r"name must be a line that is not empty, is 'a\nb'"),
         ('name = "x"\ntype = "TPU"', "type must be one of OTHER, CPU, GPU, ACCELERATOR, is 'TPU'"),
         ('name = "x"\nfeature_level = 9', "feature_level must be 1 to 8, is 9"),
         ('name = "x"\nfeature_level = true', "feature_level must be a whole number, is True"),
         ('name = "x"\ndelay_seconds = -1', "delay_seconds must be finite and not negative, is -1"),
-        ('name = "x"\nsped = 1', "sped is not known; known are: computed_by, delay_seconds"),
-        ('name = "x"\n[performance]\nTENSOR_FLOAT = {}', "performance.TENSOR_FLOAT is not known"),
+        ('name = "x"\ndelay_seconds = 1e300', "delay_seconds must be at most 3600, is 1e+300"),
+        (
+            'name = "x"\nsped = 1',
+            "sped is not known; known are: computed_by, delay_seconds, feature_level, name, operations, other_op",
+        ),
+        (
+            'name = "x"\n[performance]\nTENSOR_FLOAT = {}',
+            "performance.TENSOR_FLOAT is not known; known are: BOOL, FLOAT16, FLOAT32, IF, INT32",
+        ),
         ('name = "x"\nperformance.IF.exec_time = "fast"', "performance.IF.exec_time must be a number, is 'fast'"),
         ('name = "x"\nperformance.IF.exec = 1', "performance.IF.exec is not known; known are: exec_time, power_usage"),
         ('name = "x"\ntransfer = 1', "transfer must be a table, is 1"),
@@ -87,7 +95,12 @@ def test_a_name_is_enough(tmp_path: Path) -> None:
         ),
         ('name = "x"\noperations.ADD.types = []', "operations.ADD.types must be a list that is not empty, is []"),
         ('name = "x"\noperations.ADD.ranks = [4.0]', "operations.ADD.ranks: each must be a whole number, is 4.0"),
+        ('name = "x"\noperations.ADD.ranks = [4, -1]', "operations.ADD.ranks must not be negative, has -1"),
         ('name = "x"\noperations.ADD.rank = 4', "operations.ADD.rank is not known"),
+        (
+            'name = "x"\noperations.ADD.largest_dimension = 0',
+            "operations.ADD.largest_dimension must be at least 1, is 0",
+        ),
         (
             'name = "x"\noperations.ADD.operands.c = {}',
             "operations.ADD.operands.c is no operand of ADD, which has activation, lhs",

@@ -18,6 +18,7 @@ from nnapi.model.operation import REGISTRY
 SHIPPED = Path(__file__).parent
 """The folder of the profiles that come with us."""
 SUFFIX = ".toml"
+LONGEST_DELAY = 3600.0
 KINDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", dict: "a table"}
 T = TypeVar("T")
 
@@ -42,14 +43,14 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     try:
         with open(path, "rb") as file:
             root = _Table(os.fspath(path), "", tomllib.load(file))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadDataError(f"{os.fspath(path)}: {error}") from None
     with_limits = root.take_table("operations")
     transfer = root.take_table("transfer")
     level = root.take("feature_level", int, 8)
     if level not in range(1, 9):
         root.refuse("feature_level", f"must be 1 to 8, is {level}")
-    others = root.take_table("other_operations") if "other_operations" in root else None
+    others = root.take_table("other_operations") if root.has("other_operations") else None
     profile = Profile(
         name=root.take("name", str),
         version=root.take("version", str, "1.0"),
@@ -65,8 +66,10 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     for table in (root, with_limits, transfer, others):
         if table is not None:
             table.close()
-    if not profile.name:
-        root.refuse("name", "must not be empty")
+    if not profile.name or not profile.name.isprintable():
+        root.refuse("name", f"must be a line that is not empty, is {profile.name!r}")
+    if profile.delay_seconds > LONGEST_DELAY:
+        root.refuse("delay_seconds", f"must be at most {LONGEST_DELAY:g}, is {profile.delay_seconds:g}")
     return profile
 
 
@@ -76,7 +79,9 @@ class _Table:
     def __init__(self, file: str, path: str, values: dict[str, Any]) -> None:
         self._file, self._path, self._values, self._known = file, path, dict(values), list[str]()
 
-    def __contains__(self, key: str) -> bool:
+    def has(self, key: str) -> bool:
+        """Whether a key is there that need not be."""
+        self._known.append(key)
         return key in self._values
 
     def __iter__(self) -> Iterator[str]:
@@ -122,7 +127,7 @@ class _Table:
     def close(self) -> None:
         """BadDataError for a key that nobody asked for."""
         for key in self._values:
-            self.refuse(key, f"is not known; known are: {', '.join(sorted(self._known)) or 'none'}")
+            self.refuse(key, f"is not known; known are: {', '.join(sorted(set(self._known))) or 'none'}")
 
     def _refuse_kind(self, key: str, kind: type[Any], value: Any) -> NoReturn:
         self.refuse(key, f"must be {KINDS[kind]}, is {value!r}")
@@ -141,9 +146,7 @@ def _read_capabilities(performance: _Table, transfer: _Table) -> Capabilities:
     default = _read_performance(performance, "default", plain.default)
     relaxed, if_, while_ = (_read_performance(performance, key, default) for key in ("relaxed", "IF", "WHILE"))
     by_type: dict[int, Performance] = {
-        code: _read_performance(performance, code.name, default)
-        for code in OperandCode
-        if code.name in list(performance)
+        code: _read_performance(performance, code.name, default) for code in OperandCode if performance.has(code.name)
     }
     performance.close()
     return Capabilities(
@@ -158,7 +161,7 @@ def _read_capabilities(performance: _Table, transfer: _Table) -> Capabilities:
 
 
 def _read_performance(tables: _Table, key: str, default: Performance) -> Performance:
-    if key not in tables:
+    if not tables.has(key):
         return default
     table = tables.take_table(key)
     found = Performance(*(table.take_number(figure, value) for figure, value in default._asdict().items()))
@@ -192,10 +195,15 @@ def _read_operand(table: _Table) -> OperandLimits:
     types = table.take_list("types", str)
     _need_known(table, types or (), OperandCode.__members__)
     ranks = table.take_list("ranks", int)
+    if ranks and min(ranks) < 0:
+        table.refuse("ranks", f"must not be negative, has {min(ranks)}")
+    largest = table.take("largest_dimension", int, None)
+    if largest is not None and largest < 1:
+        table.refuse("largest_dimension", f"must be at least 1, is {largest}")
     return OperandLimits(
         None if types is None else tuple(OperandCode[name] for name in types),
         None if ranks is None else tuple(ranks),
-        table.take("largest_dimension", int, None),
+        largest,
         table.take("constant", bool, False),
     )
 
