@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi import Compilation, Device, OperationCode, compile
+from nnapi import Compilation, Device, DeviceTypeCode, OperationCode, compile
 from nnapi.codes import ResultCode
 from nnapi.drivers.base import Request
 from nnapi.drivers.faulty import Fault, Faulty, Phase
@@ -86,6 +86,16 @@ def test_automatic_choice_of_devices_gives_the_right_answer(
     compilation = without_deadlock(lambda: compile(MODEL))
     assert np.array_equal(without_deadlock(lambda: way(compilation)), chained())
     assert found[0].driver.struck  # type: ignore[attr-defined]
+
+
+def test_another_cpu_does_not_help_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices of other libraries may say that they are one: the reference is who does."""
+    other = limited("other-cpu", type=DeviceTypeCode.DEVICE_CPU)
+    failing = Device(Faulty(other.driver, Fault.FAILS))
+    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [failing, REFERENCE])
+    compilation = compile(MODEL)
+    assert compilation.devices == [failing]
+    assert np.array_equal(run(compilation), chained())
 
 
 def test_every_code_that_an_event_can_bring_is_documented() -> None:

@@ -32,6 +32,8 @@ log = Log("nnapi.Manager")
 
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
+PROFILE = ".toml"
+"""What names of devices end with that are files of profiles."""
 RUNTIME_FEATURE_LEVEL = 8
 
 
@@ -217,7 +219,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
                         broken.append(_explain(getattr(driver, "name", entry.name), error))
             for name in sorted(_isolated_names() - {"all", *(device.name for device in available)}):
                 log.warning("NNAPI_ISOLATED names %s, which is no device here", name)
-            available.sort(key=lambda device: device.type == DeviceTypeCode.DEVICE_CPU)
+            available.sort(key=lambda device: device.name == REFERENCE)
             _found = available, broken
         return _found
 
@@ -240,7 +242,7 @@ def device(name: str) -> Device:
 
     A name that ends with ``.toml`` is that of a profile: a file, or one that comes with nnapi (docs/profiles.md).
     """
-    if name.endswith(".toml"):
+    if name.endswith(PROFILE):
         return _find_profiled(name)
     found = next((device for device in devices() if device.name == name), None)
     if found is None:
@@ -280,6 +282,8 @@ def _make_profiled(path: str) -> Device:
     profile = read_profile(path)
     if profile.name in {each.name for each in devices()}:
         raise BadDataError(f"{path}: name is {profile.name!r}, which is a device of this machine")
+    if profile.computed_by and profile.computed_by.endswith(PROFILE):
+        raise BadDataError(f"{path}: computed_by is {profile.computed_by!r}, must be a device of this machine")
     try:
         computing = [device(each).driver for each in (profile.computed_by, REFERENCE) if each]
     except UnavailableDeviceError as error:

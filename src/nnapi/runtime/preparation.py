@@ -11,7 +11,7 @@ from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_val
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.autotune.measurements import UNKNOWN, Measurements, make_key, recall_measurements
-from nnapi.runtime.device import Device
+from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
     ClaimedError,
@@ -164,7 +164,9 @@ def make_guard(devices: Sequence[Device], mode: Partitioning) -> Guard:
 
 
 def _find_cpu(devices: Sequence[Device]) -> Device | None:
-    return next((device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU), None)
+    """The reference, or else the first that says it is a CPU, as devices of other libraries do too."""
+    found = [device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU]
+    return next((device for device in found if device.name == REFERENCE), found[0] if found else None)
 
 
 def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:

@@ -1,8 +1,6 @@
 """Devices behind delegates: a small one that computes, refuses, fails and dies as its options say, and our own."""
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,27 +20,17 @@ from nnapi.runtime.planning import exclusions
 from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from tests.drivers.delegate.delegate_cases import COMPILER, build
 from tests.waiting import count_descriptors
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
 from nnapi.drivers.delegate.driver import DelegateDriver
 from nnapi.drivers.delegate.plugin import explain_loading
 
-COMPILER = shutil.which("gcc") or shutil.which("cc")
-HERE = Path(__file__).parent
-NATIVE = Path(__file__).resolve().parents[3] / "native"
 pytestmark = [pytest.mark.engine, pytest.mark.skipif(COMPILER is None, reason="no C compiler")]
 needs_own = pytest.mark.skipif(not installation.delegate().is_file(), reason="our own delegate is not built")
 SHAPE = (1, 5, 4, 2)
 X = np.arange(40, dtype=np.float32).reshape(SHAPE)
-
-
-def build(out: Path, *words: str, source: str = "") -> str:
-    assert COMPILER
-    files = ["-x", "c", "-"] if source else [str(HERE / "small.c")]
-    command = [COMPILER, "-shared", "-fPIC", "-O1", "-w", f"-I{NATIVE}", *files, "-o", str(out), *words]
-    subprocess.run(command, input=source, text=True, check=True)
-    return str(out)
 
 
 @pytest.fixture(scope="module")

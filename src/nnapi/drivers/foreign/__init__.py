@@ -67,7 +67,8 @@ def find_drivers() -> list[Driver | Unusable]:
             need(name and path, f"{VARIABLE}: {setting!r} must be NAME=PATH", BadDataError)
             found += list_devices(name, path)
         except NnapiError as error:
-            found.append(Unusable(name or VARIABLE, f"{path}: {error}" if path else str(error)))
+            said = str(error)
+            found.append(Unusable(name or VARIABLE, said if path in said else f"{path}: {said}"))
     return found
 
 

@@ -70,6 +70,7 @@ class Isolated:
         )
         need(memory is None or memory > 0, f"memory is {memory}, must be above 0", BadDataError)
         self._source = _source(driver, device)
+        self._name = device or (driver if isinstance(driver, str) else getattr(driver, "name", ""))
         self._limits = {"memory": memory, "network": network, "files": files}
         self._background = background
         self._service = os.fspath(service)
@@ -164,7 +165,7 @@ class Isolated:
             return connection
 
     def _start(self) -> Connection:
-        name = self._known.info.name if self._known is not None else self._source["device"] or self._source["entry"]
+        name = self._known.info.name if self._known is not None else self._name
         hello = {**self._source, "path": sys.path, "limits": self._limits, "background": self._background}
         start = partial(Peer, self._service) if self._service else Process
         connection = Connection(name or "a driver", hello, self._patience, self._grace, start)
