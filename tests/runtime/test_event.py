@@ -17,7 +17,7 @@ import pytest
 
 from nnapi import Device, Event, Execution, compile
 from nnapi.drivers.base import Outcome, Prepared, Request
-from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
+from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, OutOfMemoryError
 from nnapi.runtime.event import FenceEvent
 from nnapi.runtime.executors import workers
 from nnapi.runtime.executors.workers import MOST_IDLE, run_in_background
@@ -248,14 +248,23 @@ def test_after_a_rush_few_threads_stay() -> None:
     Event(lambda: None).wait()
 
 
-def test_no_thread_is_an_error_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+NO_THREAD = [
+    (RuntimeError("can't start new thread"), OpFailedError, "can't start new thread"),
+    (MemoryError(), OutOfMemoryError, "no memory left"),
+]
+
+
+@pytest.mark.parametrize(("raised", "wanted", "message"), NO_THREAD)
+def test_no_thread_is_an_error_with_a_message(
+    raised: Exception, wanted: type[NnapiError], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+        raise raised
 
     compilation = compile(chain(), "nnapi-reference")
     monkeypatch.setattr(workers, "_idle", [])
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(OpFailedError, match="no thread for work in the background: can't start new thread"):
+    with pytest.raises(wanted, match=f"no thread for work in the background: {message}"):
         compilation.start(GIVEN)
 
 

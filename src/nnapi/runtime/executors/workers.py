@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nnapi.errors import OpFailedError
+from nnapi.errors import OpFailedError, translate_errors
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -29,19 +29,26 @@ def run_in_background(work: Work, then: Work | None = None) -> None:
     """Run ``work``, which must not raise, on a thread that is idle, or on a new one.
 
     ``then`` is run when the thread counts as idle again: who hears of the end from it finds the thread free. Raises
-    OpFailedError where the system gives no new thread.
+    OpFailedError where the system gives no new thread, OutOfMemoryError where no memory is left for one.
     """
     try:
         mailbox = _idle.pop()
     except IndexError:
+        mailbox = _start_thread()
+    mailbox.put((work, then))
+
+
+def _start_thread() -> SimpleQueue[tuple[Work, Work | None]]:
+    """The mailbox of a new thread."""
+    with translate_errors("no thread for work in the background"):
         from queue import SimpleQueue  # which most programs that run a model once do without
 
-        mailbox = SimpleQueue()
+        mailbox: SimpleQueue[tuple[Work, Work | None]] = SimpleQueue()
         try:
             threading.Thread(target=_serve, args=(mailbox,), name="nnapi-worker", daemon=True).start()
         except RuntimeError as error:
             raise OpFailedError(f"no thread for work in the background: {error}") from error
-    mailbox.put((work, then))
+        return mailbox
 
 
 def _serve(mailbox: SimpleQueue[tuple[Work, Work | None]]) -> None:
