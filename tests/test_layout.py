@@ -32,6 +32,7 @@ RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 ALIASES = {
     "drivers": "drivers.base",
     "drivers.answers": "drivers.base",
+    "drivers.hardware_files": "drivers.base",
     "drivers.installed": "drivers.base",
     "drivers.lowering": "drivers.base",
     "drivers.output": "drivers.base",

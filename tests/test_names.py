@@ -79,6 +79,7 @@ TESTED_BY = {
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
     "runtime/executors/parts.py": "runtime/test_plan_rules.py",
+    "runtime/executors/steps.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
     "testing/random/boxes.py": "testing/random/test_propose.py",
     "testing/random/cells.py": "testing/random/test_propose.py",

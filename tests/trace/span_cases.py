@@ -4,7 +4,8 @@ import threading
 import time
 
 from nnapi.trace.labels import Layer, Phase
-from nnapi.trace.spans import Span, begin_async_section, end_async_section, recording, section, span
+from nnapi.trace.recorder import Span
+from nnapi.trace.spans import begin_async_section, end_async_section, recording, section, span
 
 FUNCTION = "[NN_LR_PE]ANeuralNetworksExecution_compute"
 

@@ -13,7 +13,7 @@ from nnapi import settings, trace
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.trace import Layer, Phase, Span
-from nnapi.trace import spans as spans_module
+from nnapi.trace import recorder as recorder_module
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
 from nnapi.trace.systrace import to_ftrace
@@ -86,7 +86,7 @@ def test_runs(compilation: nnapi.Compilation, is_burst: bool) -> None:
 
 def test_executions(compilation: nnapi.Compilation, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = count(0, 1_000_000)  # a clock that goes on by a millisecond whenever it is read
-    monkeypatch.setattr(spans_module, "time", SimpleNamespace(monotonic_ns=ticks.__next__))
+    monkeypatch.setattr(recorder_module, "time", SimpleNamespace(monotonic_ns=ticks.__next__))
     with trace.recording() as recorder:
         execution = nnapi.Execution(compilation)
         execution.set_input(0, X)

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from nnapi.errors import BadStateError
+from nnapi.trace import recorder as recorder_module
 from nnapi.trace import spans as spans_module
 from nnapi.trace.labels import Layer, Phase
+from nnapi.trace.recorder import Span
 from nnapi.trace.spans import (
     Section,
-    Span,
     begin_async_section,
     begin_section,
     end_async_section,
@@ -53,7 +54,7 @@ def test_nesting_and_order() -> None:
 
 def test_durations(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=1000)
-    monkeypatch.setattr(spans_module, "time", SimpleNamespace(monotonic_ns=lambda: clock.now))
+    monkeypatch.setattr(recorder_module, "time", SimpleNamespace(monotonic_ns=lambda: clock.now))
     with recording() as recorder, COMPUTE:
         clock.now += 2_500_000
     (found,) = recorder.spans()
@@ -204,7 +205,7 @@ def test_operations_of_a_part_get_the_numbers_of_the_whole() -> None:
 
 def test_nothing_is_done_when_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """No section is made, no clock is read, no function of Python is called; benchmarks/tracing.py says the cost."""
-    monkeypatch.setattr(spans_module, "time", None)
+    monkeypatch.setattr(recorder_module, "time", None)
     monkeypatch.setattr(Section, "__init__", None)
     assert span(Layer.CPU, Phase.COMPUTATION, "CONV_2D", operation=3) is spans_module.NOTHING
     assert inspect.isbuiltin(Section.__enter__)

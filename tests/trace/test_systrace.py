@@ -9,7 +9,8 @@ import pytest
 from nnapi.trace.labels import Label, Layer, Phase
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
-from nnapi.trace.spans import Span, recording, section
+from nnapi.trace.recorder import Span
+from nnapi.trace.spans import recording, section
 from nnapi.trace.systrace import to_ftrace, trace_data
 from tests.trace.span_cases import recorded
 

@@ -16,7 +16,6 @@ latest and raise MissedDeadlineTransientError; MissedDeadlinePersistentError whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
@@ -87,15 +86,14 @@ class Performance(NamedTuple):
 REFERENCE = Performance()
 
 
-@dataclass(frozen=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     """Declared performance: by operand code where it differs from ``default``, and for control flow.
 
     ``launch_seconds`` is the fixed price of handing the device a tensor, ``seconds_per_byte`` that of moving its bytes.
     """
 
     default: Performance = REFERENCE
-    by_type: Mapping[int, Performance] = field(default_factory=dict)
+    by_type: Mapping[int, Performance] = {}  # nobody changes it
     relaxed: Performance = REFERENCE
     if_: Performance = REFERENCE
     while_: Performance = REFERENCE
@@ -153,8 +151,7 @@ class PrepareOptions(NamedTuple):
     form: str = ""
 
 
-@dataclass(slots=True)
-class Request:
+class Request(NamedTuple):
     """One run: an array per model input (None where omitted), of the operand's storage type and actual shape.
 
     With ``borrow`` a session (:class:`Sessions`) may give outputs that are views of the device's memory, valid until
@@ -168,8 +165,7 @@ class Request:
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a run gave: an array per model output, and nanoseconds on the hardware and in the driver where measured."""
 
     outputs: Sequence[Array]

@@ -124,9 +124,7 @@ class _FaultyPrepared:
     def execute(self, request: Request) -> Outcome:
         spoil = self._faulty.strike(Phase.EXECUTE, self._model)
         outcome = self._prepared.execute(request)
-        if spoil:
-            outcome.outputs = [_turn_bits(array) for array in outcome.outputs]
-        return outcome
+        return outcome._replace(outputs=[_turn_bits(array) for array in outcome.outputs]) if spoil else outcome
 
     def close(self) -> None:
         self._prepared.close()

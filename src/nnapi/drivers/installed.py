@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from functools import reduce
+from functools import lru_cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ def version(distribution: str) -> str:
     """The version of a distribution; ModuleNotFoundError where it is not installed."""
     if _is_plain():
         folder = _find_folders().get(_normalise(distribution), "")
-        for line in (line for name in METADATA for line in _lines(os.path.join(folder, name))):
+        for line in (line for name in METADATA for line in _read_lines(os.path.join(folder, name))):
             if line.startswith("Version:"):
                 return line.partition(":")[2].strip()
     from importlib.metadata import version  # for what is odd, and its error
@@ -65,14 +65,20 @@ def _find_folders() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sys.path:
         try:
-            names = os.listdir(path or os.curdir)
+            path = os.path.abspath(path)
+            folders = _list_folders(path, os.stat(path).st_mtime_ns)
         except OSError:
             continue
-        for name in names:
-            if name.endswith(FOLDERS):
-                stem = name.rpartition(".")[0].partition("-")[0]
-                found.setdefault(_normalise(stem), os.path.join(path, name))
+        for name, folder in folders:
+            found.setdefault(name, folder)
     return found
+
+
+@lru_cache(maxsize=64)
+def _list_folders(path: str, changed: int) -> list[tuple[str, str]]:
+    """Names of distributions and their folders in one of the path; every driver asks for them."""
+    names = [name for name in os.listdir(path) if name.endswith(FOLDERS)]
+    return [(_normalise(name.rpartition(".")[0].partition("-")[0]), os.path.join(path, name)) for name in names]
 
 
 def _normalise(name: str) -> str:
@@ -81,7 +87,7 @@ def _normalise(name: str) -> str:
 
 def _read(folder: str, group: str) -> Iterator[Entry]:
     section = ""
-    for line in _lines(os.path.join(folder, "entry_points.txt")):
+    for line in _read_lines(os.path.join(folder, "entry_points.txt")):
         if line.startswith("["):
             section = line.strip("[]")
         elif section == group and "=" in line and not line.startswith("#"):
@@ -89,10 +95,11 @@ def _read(folder: str, group: str) -> Iterator[Entry]:
             yield Entry(name.strip(), value.strip())
 
 
-def _lines(path: str) -> list[str]:
-    """The lines of a small file; none where it cannot be read."""
+def _read_lines(path: str) -> Iterator[str]:
+    """The lines of a small file, one by one; none where it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return [line.strip() for line in file]
+            for line in file:
+                yield line.strip()
     except OSError:
-        return []
+        return

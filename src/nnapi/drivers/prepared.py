@@ -10,7 +10,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Generic, TypeAlias, TypeVar
 
 from nnapi.drivers.base import Outcome, Prepared, Request
@@ -109,7 +108,7 @@ class PreparedPerShapes(Generic[P]):
             prepared = self.prepare_for(given)
             self._latest = given, prepared
         if None in given:
-            request = replace(request, inputs=[array for array in request.inputs if array is not None])
+            request = request._replace(inputs=[array for array in request.inputs if array is not None])
         return prepared.execute(request)
 
     def prepare_for(self, shapes: Shapes) -> P:

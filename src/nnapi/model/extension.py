@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,7 +13,11 @@ from nnapi.codes import OEM_OPERATION, OperationCode
 from nnapi.errors import BadDataError, UnexpectedNullError, need, need_value
 
 MAX_PREFIX = 0xFFFF
-LEGAL_NAME = re.compile(r"[a-z0-9_.]*\.[a-z0-9_.]*")
+
+
+def is_legal(name: str) -> bool:
+    """Whether an extension may be called that."""
+    return re.fullmatch(r"[a-z0-9_.]*\.[a-z0-9_.]*", name) is not None
 
 
 class ExtensionType(NamedTuple):
@@ -35,7 +40,7 @@ class Extension(NamedTuple):
     def check(self) -> None:
         """Raise BadDataError for a description that no driver may give."""
         need(
-            LEGAL_NAME.fullmatch(self.name),
+            is_legal(self.name),
             f"an extension's name has lower-case letters, digits, _ and at least one dot, got {self.name!r}",
             BadDataError,
         )
@@ -103,12 +108,16 @@ class Extensions:
 EXTENSIONS = Extensions()
 """Those of this process."""
 
-_NAMES = {int(code): code.name for code in OperationCode}
+
+@cache
+def _list_names() -> dict[int, str]:
+    """Those of the header, for messages."""
+    return {int(code): code.name for code in OperationCode}
 
 
 def operation_name(code: int) -> str:
     """Name of an operation code, or its number where the header has none."""
-    if name := _NAMES.get(code):
+    if name := _list_names().get(code):
         return name
     if extension := EXTENSIONS.name(code):
         return f"operation {code & 0xFFFF} of {extension}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -28,19 +27,21 @@ class Lifetime(Enum):
     SUBGRAPH = "model"
 
 
-@dataclass(slots=True)
 class Operand:
     """One operand of a model: its type, role and, for constants, its value (an array; a Model for references)."""
 
-    index: int
-    type: OperandType
-    name: str
-    lifetime: Lifetime = Lifetime.TEMPORARY
-    value: Any = None
-    in_memory: bool = False
+    __slots__ = ("in_memory", "index", "lifetime", "name", "type", "value")
+
+    def __init__(self, index: int, type: OperandType, name: str, lifetime: Lifetime = Lifetime.TEMPORARY) -> None:
+        self.index, self.type, self.name, self.lifetime = index, type, name, lifetime
+        self.value: Any = None
+        self.in_memory = False
 
     def __str__(self) -> str:
         return f"{self.name or 'operand'} ({self.index}): {self.type}"
+
+    def __repr__(self) -> str:
+        return f"<nnapi operand {self}>"
 
 
 Names: TypeAlias = "tuple[tuple[str, int], ...]"

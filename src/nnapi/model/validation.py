@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
 from nnapi.errors import BadDataError, need
-from nnapi.model.extension import EXTENSIONS, LEGAL_NAME
+from nnapi.model.extension import EXTENSIONS, is_legal
 from nnapi.model.matching import Facet
 from nnapi.model.nesting import paths
 from nnapi.model.operand import LAST_BUILT_IN, TYPE_LEVELS
@@ -66,7 +66,7 @@ def _check_int32(operand: Operand) -> None:
 
 def _check_extension(call: OperationCall) -> None:
     extension = EXTENSIONS.name(call.code)
-    if extension is not None and not LEGAL_NAME.fullmatch(extension):
+    if extension is not None and not is_legal(extension):
         raise BadDataError(
             f"{call}: an extension's name has lower-case letters, digits, _ and at least one dot, got {extension!r}"
         )

@@ -22,7 +22,7 @@ from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.result import Result
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse
-from nnapi.trace.spans import Recorder
+from nnapi.trace.recorder import Recorder
 from nnapi.trace.systrace import to_ftrace
 
 MOST_OPERATIONS = 800

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nnapi.errors import BadDataError, need
-from nnapi.trace.spans import Span
+from nnapi.trace.recorder import Span
 
 FORMATS = (".html", ".json", ".txt")
 """Android's systrace in a page to look at, Chrome's trace events, ftrace's text."""

@@ -24,7 +24,6 @@ from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
-from nnapi.runtime.burst import Burst
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.executors.deadline import deadline_after
@@ -35,7 +34,6 @@ from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preparation import prepare
-from nnapi.runtime.result import Result
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.own_cache import Place, open_cache
@@ -43,6 +41,8 @@ from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
+    from nnapi.runtime.burst import Burst
+    from nnapi.runtime.result import Result
     from nnapi.runtime.run_many import Progress, RunMany, Single
     from nnapi.runtime.soon import Soon
 
@@ -224,12 +224,17 @@ class Compilation(NotebookDisplay):
 
     def start(self, *inputs: Any) -> Result:
         """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
-        with START:
+        with START, translate_errors("the run cannot be begun"):
+            from nnapi.runtime.result import Result  # what not every program has a use for is imported for those
+
             return Result(self, inputs)
 
     def burst(self, *, borrow: bool = False) -> Burst:
         """An object for repeated runs in quick succession (``ANeuralNetworksBurst_create``); see :class:`Burst`."""
-        return Burst(self, borrow=borrow)
+        with translate_errors("the burst cannot be made"):
+            from nnapi.runtime.burst import Burst
+
+            return Burst(self, borrow=borrow)
 
     def close(self) -> None:
         """Give back what was prepared (``ANeuralNetworksCompilation_free``), as soon as the executions, bursts and runs

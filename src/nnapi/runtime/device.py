@@ -11,7 +11,6 @@ import os
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
@@ -37,16 +36,16 @@ PROFILE = ".toml"
 RUNTIME_FEATURE_LEVEL = 8
 
 
-@dataclass(eq=False)
 class Device:
     """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
 
-    driver: Driver = field(repr=False)
-    queue: Turnstile = field(default_factory=lambda: Turnstile(os.cpu_count() or 1), repr=False)
-    """Who may compute on the device: as many at a time as there are processors, unless made otherwise."""
+    def __init__(self, driver: Driver, queue: Turnstile | None = None) -> None:
+        """``queue`` is who may compute on it: by default as many at a time as there are processors.
 
-    def __post_init__(self) -> None:
-        """Make the driver's extensions known; BadDataError for a description that no driver may give."""
+        The driver's extensions are made known; BadDataError for a description that no driver may give.
+        """
+        self.driver = driver
+        self.queue = queue or Turnstile(os.cpu_count() or 1)
         for extension in self.driver.info.extensions:
             EXTENSIONS.describe(self.name, extension)
         if isinstance(self.driver, Measures):

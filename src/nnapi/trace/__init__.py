@@ -1,11 +1,10 @@
 """What happened, and when: sections that are recorded, written as traces and read back; logs."""
 
+import typing
+
 from nnapi.trace.labels import Layer, Phase
 from nnapi.trace.spans import (
-    Part,
-    Recorder,
     Section,
-    Span,
     begin_async_section,
     begin_section,
     end_async_section,
@@ -18,6 +17,9 @@ from nnapi.trace.spans import (
     start,
     stop,
 )
+
+if typing.TYPE_CHECKING:
+    from nnapi.trace.recorder import Part, Recorder, Span
 
 __all__ = [
     "Layer",
@@ -38,3 +40,12 @@ __all__ = [
     "start",
     "stop",
 ]
+
+if not typing.TYPE_CHECKING:  # type checkers would take every name for one that exists
+
+    def __getattr__(name: str) -> object:
+        if name not in ("Part", "Recorder", "Span"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from nnapi.trace import recorder  # which only those need who record
+
+        return getattr(recorder, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +13,7 @@ from nnapi.errors import BadDataError
 from nnapi.trace.labels import NNAPI_NAME, Layer
 from nnapi.trace.marks import Mark, Trace
 from nnapi.trace.nesting import brackets
-from nnapi.trace.spans import Span
+from nnapi.trace.recorder import Span
 
 RECORDER = "nnapi"
 
@@ -111,7 +112,7 @@ def _name(event: dict[str, Any]) -> str:
     marked = f"[NN_{category}]{name}"
     return (
         marked
-        if NNAPI_NAME.fullmatch(marked) and not category.startswith(Layer.IGNORED) and "[NN_" not in name
+        if re.fullmatch(NNAPI_NAME, marked) and not category.startswith(Layer.IGNORED) and "[NN_" not in name
         else name
     )
 

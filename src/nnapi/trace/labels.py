@@ -87,7 +87,7 @@ class Label(NamedTuple):
         return f"{marker}[NN_{self.layer}_{self.phase}]{self.name}"
 
 
-NNAPI_NAME = re.compile(r"(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?P<name>.*)", re.DOTALL)
+NNAPI_NAME = r"(?s)(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?P<name>.*)"
 
 
 @lru_cache(maxsize=4096)
@@ -96,7 +96,7 @@ def parse_label(text: str) -> Label:
 
     So is a name whose layer or phase does not exist. ``HIDL::…`` and ``AIDL::…`` are the stubs of Android's drivers.
     """
-    match = NNAPI_NAME.fullmatch(_correct(text))
+    match = re.fullmatch(NNAPI_NAME, _correct(text))
     if match is None:
         return Label(*_of_stub(text), text)
     try:

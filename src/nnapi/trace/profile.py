@@ -9,7 +9,8 @@ from itertools import accumulate, pairwise
 from typing import Generic, TypeVar
 
 from nnapi.trace.log import Log
-from nnapi.trace.spans import Part, Section
+from nnapi.trace.recorder import Part
+from nnapi.trace.spans import Section
 
 log = Log("nnapi.Driver")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nnapi.trace.marks import ORIGIN
 from nnapi.trace.nesting import brackets
-from nnapi.trace.spans import Span
+from nnapi.trace.recorder import Span
 
 LONGEST = 1000
 """Characters of a mark; the kernel's buffer for one holds 1024 bytes."""

@@ -1,7 +1,5 @@
 """Prices: what is measured counts before what is declared."""
 
-from dataclasses import replace
-
 import pytest
 
 from nnapi import Device, OperationCode, PreferenceCode
@@ -48,10 +46,10 @@ def test_declared_figures_are_relative_to_the_measured_reference() -> None:
 def test_what_was_not_measured_yet_is_as_it_is_on_a_device_that_declares_the_same() -> None:
     alike = Table(None, None, {CLASS: Cost(4e-6, 0.0, 0.0)})
     tables = {"alike": alike, "better": Table(None, None, {CLASS: Cost(1e-9, 0.0, 0.0)})}
-    other = replace(DECLARED, default=Performance(0.1, 0.1))
+    other = DECLARED._replace(default=Performance(0.1, 0.1))
     devices = [
         Device(Limited(REFERENCE.driver, name, declared=declared))
-        for name, declared in (("asked", replace(DECLARED, launch_seconds=1.0)), ("alike", DECLARED), ("better", other))
+        for name, declared in (("asked", DECLARED._replace(launch_seconds=1.0)), ("alike", DECLARED), ("better", other))
     ]
 
     def asked(table: Table) -> float:

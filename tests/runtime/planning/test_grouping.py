@@ -6,7 +6,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.model.model import OperationCall
-from nnapi.runtime.planning.plan import count_reads, group_by_owner, make_submodel
+from nnapi.runtime.planning.grouping import count_reads, group_by_owner, make_submodel
 
 
 def web(rng: random.Random, count: int) -> Model:

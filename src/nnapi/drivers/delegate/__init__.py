@@ -9,31 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnapi.drivers.base import Driver
-from nnapi.drivers.foreign import Described, Unusable
-from nnapi.errors import NnapiError
+from nnapi.drivers.delegate.places import has_settings
 
 if TYPE_CHECKING:
-    from nnapi.drivers.delegate.settings import DelegateDevice
-
-PATIENCE = 60.0
-"""Seconds that a delegate may take to be loaded."""
+    from nnapi.drivers.base import Driver
+    from nnapi.drivers.foreign.asking import Unusable
 
 
 def find_drivers() -> list[Driver | Unusable]:
     """The drivers of all delegates that are configured; what cannot be used stands among them."""
-    from nnapi.drivers.delegate.settings import list_settings
+    if not has_settings():
+        return []
+    from nnapi.drivers.delegate.asking import list_drivers  # which few ask for
 
-    return [each if isinstance(each, Unusable) else _ask(each) for each in list_settings()]
-
-
-def _ask(setting: DelegateDevice) -> Driver | Unusable:
-    from nnapi.drivers.isolated import Isolated  # which few ask for
-
-    asked = Isolated(setting, patience=PATIENCE)
-    try:
-        return Isolated(setting, known=Described(asked.info, asked.capabilities()))
-    except NnapiError as error:
-        return Unusable(setting.name, str(error))
-    finally:
-        asked.close()
+    return list_drivers()

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Driver
-from nnapi.drivers.foreign import Unusable
+from nnapi.drivers.delegate.places import VARIABLE, find_file
+from nnapi.drivers.foreign.asking import Unusable
 from nnapi.errors import BadDataError, need
 
-VARIABLE = "NNAPI_DELEGATES"
-FILE = "nnapi/delegates.toml"
-"""Below the folder of the user's configuration."""
 KEYS = "library", "options", "type"
 TYPES = {code.name.removeprefix("DEVICE_"): code for code in DeviceTypeCode if code != DeviceTypeCode.DEVICE_UNKNOWN}
 
@@ -35,7 +33,7 @@ class DelegateDevice(NamedTuple):
 def list_settings() -> Iterator[DelegateDevice | Unusable]:
     """The delegates that are configured; what cannot be understood stands among them, with the reason."""
     said = os.environ.get(VARIABLE)
-    settings = _read_file(_find_file()) if said is None else [*filter(None, map(str.strip, said.split(",")))]
+    settings = _read_file(find_file()) if said is None else [*filter(None, map(str.strip, said.split(",")))]
     names: set[str] = set()
     for setting in settings:
         name = setting.partition("=")[0] if isinstance(setting, str) else setting[0]
@@ -61,11 +59,6 @@ def parse_setting(text: str) -> DelegateDevice:
         need(key and equals, f"{VARIABLE}: {name}: the option {part!r} must be OPTION=VALUE", BadDataError)
         options.append((unquote(key), unquote(value)))
     return DelegateDevice(name, os.path.abspath(unquote(library)), tuple(options))
-
-
-def _find_file() -> str:
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
-    return os.path.join(folder, FILE)
 
 
 def _read_file(path: str) -> list[tuple[str, Any, str]]:

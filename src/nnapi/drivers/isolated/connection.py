@@ -14,15 +14,7 @@ from contextlib import contextmanager, suppress
 from nnapi.drivers.answers import late_error
 from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.isolated import plain_values
-from nnapi.drivers.isolated.channel import (
-    ANSWER,
-    BINDING,
-    BURST_SPIN,
-    DONE,
-    REQUEST,
-    SPIN,
-    STATUS,
-)
+from nnapi.drivers.isolated.channel import ANSWER, BINDING, BURST_SPIN, DONE, REQUEST, SPIN, STATUS
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
 from nnapi.drivers.isolated.constants import lay_out
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
@@ -31,6 +23,7 @@ from nnapi.drivers.isolated.service import Peer
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.trace import spans
+from nnapi.trace.recorder import Recorder, Span
 
 LATE = 0.05
 """Seconds beyond a time limit in which the driver may still say by itself that it passed."""
@@ -56,7 +49,7 @@ class Connection:
         self.pid = self._process.pid
         self._finalizer = weakref.finalize(self, _abandon, self._process, self._channels)
         self._finalizer.atexit = False  # a trace may still be read
-        self._recorder: weakref.ref[spans.Recorder] | None = None
+        self._recorder: weakref.ref[Recorder] | None = None
         self._recordings = 0
         _connections.add(self)
         try:
@@ -251,7 +244,7 @@ class Connection:
         operations = section.args.get("operations") if section else None
         return {**body, "trace": [self._recordings, operations]}
 
-    def _spans(self) -> list[spans.Span]:
+    def _spans(self) -> list[Span]:
         """What the process has recorded; nothing where it has ended, and its memory with it."""
         try:
             message = self.call({"kind": "spans"})

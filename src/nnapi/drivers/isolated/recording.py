@@ -10,7 +10,7 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import DeviceInfo
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.model.model import Model
-from nnapi.trace import Layer, Phase, Section, spans
+from nnapi.trace import Layer, Phase, Section, Span, spans
 
 SECTIONS = {
     "verdicts": (Phase.COMPILATION, "getSupportedOperations"),
@@ -36,7 +36,7 @@ class Recording:
     def __init__(self, is_allowed: bool) -> None:
         self._is_allowed = is_allowed
         self._number = 0
-        self._kept: list[spans.Span] = []
+        self._kept: list[Span] = []
         self._lock = threading.Lock()
 
     def follow(self, wish: Sequence[Any] | None) -> None:
@@ -55,7 +55,7 @@ class Recording:
         with self._lock:
             self._stop()
 
-    def read(self) -> list[spans.Span]:
+    def read(self) -> list[Span]:
         """Everything so far."""
         self.pause()
         return self._kept

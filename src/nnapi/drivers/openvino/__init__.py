@@ -5,9 +5,7 @@ The engine takes a tenth of a second to import, so that is left until a model is
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -23,6 +21,7 @@ from nnapi.drivers.base import (
     PrepareOptions,
     Verdict,
 )
+from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed import version
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.model.model import Model
@@ -48,7 +47,7 @@ class OpenVinoDriver(HostMemory):
         self._device, self._threads = device, threads
 
     def capabilities(self) -> Capabilities:
-        return replace(ENGINE, launch_seconds=1e-5)
+        return ENGINE._replace(launch_seconds=1e-5)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         verdicts: Sequence[Verdict] = _engine().verdicts(model)
@@ -75,25 +74,9 @@ def _engine() -> Any:
     return import_module(f"{__name__}.engine")
 
 
-def _has_accelerators() -> bool:
-    """Whether there is a file like these; ``glob`` takes as long to import as all the rest of this module."""
-    return any(
-        name.startswith(start.rstrip("*"))
-        for folder, start in map(os.path.split, ACCELERATORS)
-        for name in _list(folder)
-    )
-
-
-def _list(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
 def driver() -> list[OpenVinoDriver]:
     """A driver for each device that the engine has; ModuleNotFoundError where it is not installed."""
     if find_spec("openvino") is None:
         raise ModuleNotFoundError("no module openvino: install nnapi[openvino]")
-    more = [name for name in _engine().list_devices() if name in TYPES] if _has_accelerators() else []
+    more = [name for name in _engine().list_devices() if name in TYPES] if find_files(ACCELERATORS) else []
     return [OpenVinoDriver(device) for device in dict.fromkeys(["CPU", *more])]

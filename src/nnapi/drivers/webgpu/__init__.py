@@ -10,11 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from glob import glob
 from importlib.util import find_spec
 from typing import Any
 
 from nnapi.drivers.base import Driver
+from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed import version
 from nnapi.errors import UnavailableDeviceError, need
 
@@ -24,8 +24,8 @@ LOADER = "libvulkan.so.1"
 PROBE = "nnapi.drivers.webgpu.probe"
 PATIENCE = 30.0
 """Seconds that the accelerator may take to compute two numbers."""
-HARDWARE = ("/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/mali[0-9]*", "/dev/kgsl-3d0", "/dev/dxg")
-"""Files of which a GPU with a Vulkan driver has one."""
+HARDWARE = ("/dev/dri/renderD*", "/dev/nvidia*", "/dev/mali*", "/dev/kgsl-3d0", "/dev/dxg")
+"""Files of which a GPU with a Vulkan driver has one; ``*`` is a number."""
 LOADER_CACHE = "/etc/ld.so.cache"
 LOADER_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 MANIFESTS = (
@@ -37,7 +37,7 @@ MANIFESTS = (
 """Where Vulkan's drivers are listed, one file each."""
 CHOICES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES")
 """Variables of Vulkan's loader that name such files instead."""
-SELECTED = re.compile(r"Selected adapter: (?P<name>.*?), arch=.*adapterType=(?P<type>[^\n]*)")
+SELECTED = r"Selected adapter: (?P<name>.*?), arch=.*adapterType=(?P<type>[^\n]*)"
 """What the accelerator says of the adapter that it uses."""
 
 
@@ -49,12 +49,12 @@ class Search:
         engine = version("ai-edge-litert")
         library = find_accelerator()
         need(
-            _wants_software() or any(map(glob, HARDWARE)),
+            _wants_software() or find_files(HARDWARE),
             f"there is no GPU with a driver: no {', '.join(HARDWARE)} ({SOFTWARE}=1 uses Vulkan on the CPU)",
             UnavailableDeviceError,
         )
         files = [library, find_loader(), *find_manifests()]
-        devices = sorted(path for pattern in HARDWARE for path in glob(pattern))
+        devices = find_files(HARDWARE)
         return f"webgpu, LiteRT {engine}, {[_describe_file(file) for file in files]}, {devices}"
 
     def ask(self) -> Any:
@@ -99,7 +99,7 @@ def read_answer(status: int, said: str, noise: str) -> tuple[str, str]:
     if status or not lines or lines[-1] != "computed":
         reason = lines[-1] if lines else f"the process that tried the accelerator ended with status {status}"
         raise UnavailableDeviceError(f"no adapter that the accelerator can use: {reason}")
-    found = SELECTED.search(noise) or SELECTED.search(said)
+    found = re.search(SELECTED, noise) or re.search(SELECTED, said)
     if found is None:
         raise UnavailableDeviceError("the accelerator does not say which adapter it uses")
     return found["name"].strip(), found["type"].strip()
@@ -143,6 +143,8 @@ def _list_cached_folders() -> Iterator[str]:
 def find_manifests() -> list[str]:
     """The files that list Vulkan's drivers; UnavailableDeviceError where there are none."""
     named = [path for name in CHOICES for path in os.environ.get(name, "").split(":") if path]
+    from glob import glob  # which machines without a GPU do without
+
     users = os.path.join(os.path.expanduser("~"), ".local", "share", "vulkan", "icd.d")
     found = named + [path for folder in (*MANIFESTS, users) for path in glob(os.path.join(folder, "*.json"))]
     need(found, f"Vulkan has no drivers: {', '.join(MANIFESTS)} have no files", UnavailableDeviceError)

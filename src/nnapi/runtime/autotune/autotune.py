@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
@@ -152,4 +151,4 @@ def _add_times(plan: Plan, plans: Sequence[Plan], times: Mapping[str, float]) ->
 
     others = [Alternative(other.name, other.predicted, find(other)) for other in plans if other is not plan]
     others.sort(key=lambda other: (other.measured is None, other.measured or other.seconds))
-    return replace(plan, measured=find(plan), alternatives=tuple(others))
+    return plan.with_times(find(plan), tuple(others))

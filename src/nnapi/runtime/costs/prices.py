@@ -7,7 +7,6 @@ it was not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode, PreferenceCode
@@ -84,7 +83,7 @@ class Prices(NamedTuple):
 def list_prices(devices: Sequence[Device], tables: Mapping[str, Table]) -> list[Prices]:
     """The prices of each device, by what was measured of all, by their names."""
     declared = [device.driver.capabilities() for device in devices]
-    performances = [replace(each, launch_seconds=0.0, seconds_per_byte=0.0) for each in declared]
+    performances = [each._replace(launch_seconds=0.0, seconds_per_byte=0.0) for each in declared]
     known = [tables.get(device.name, UNMEASURED) for device in devices]
     reference = tables.get(REFERENCE, UNMEASURED)
     return [

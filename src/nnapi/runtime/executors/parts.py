@@ -12,9 +12,9 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
-from nnapi.runtime.executors.executors import OnDevice, PreparedPlan, wrap_error
+from nnapi.runtime.executors.executors import OnDevice, wrap_error
 from nnapi.runtime.planning.exclusions import exclusions_of, note_death
-from nnapi.runtime.planning.plan import Plan, Run, make_submodel
+from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.store.compilation_cache import Cache, Places
 from nnapi.runtime.store.digest import hash_content
 from nnapi.trace import Phase, Section, span
@@ -65,6 +65,8 @@ def prepare_plan(
     if plan.is_simple:
         options = options._replace(form=plan.form)
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), parts)
+    from nnapi.runtime.executors.steps import PreparedPlan  # mostly, one device has the whole model
+
     return ReadyPlan(plan, PreparedPlan(plan, prepare_run), parts)
 
 
@@ -112,6 +114,8 @@ def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: Nna
 
     One that ends the driver's process alone, as it did with the others, is not asked for again by anybody.
     """
+    from nnapi.runtime.planning.grouping import make_submodel  # which only failures need
+
     failing = []
     is_deadly = isinstance(error, DriverDiedError) and error.by_itself
     for call in run.model.operations:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import threading
 import time
@@ -78,7 +77,7 @@ class Turnstile:
         called = threading.Event()
         ticket = (-priority, next(self._arrivals), called)
         with self._lock:
-            heapq.heappush(self._waiting, ticket)
+            self._waiting.append(ticket)
             self._call()
         if not called.wait(None if deadline is None else max(0.0, (deadline - time.monotonic_ns()) / 1e9)):
             self._give_up(ticket)
@@ -90,12 +89,13 @@ class Turnstile:
                 self._free.pop()
             except IndexError:
                 return
-            heapq.heappop(self._waiting)[2].set()
+            first = min(self._waiting)
+            self._waiting.remove(first)
+            first[2].set()
 
     def _give_up(self, ticket: tuple[int, int, threading.Event]) -> None:
         with self._lock:
             if ticket[2].is_set():  # called in the last moment: the place is ours
                 return
             self._waiting.remove(ticket)
-            heapq.heapify(self._waiting)
         raise MissedDeadlinePersistentError("the time limit passed while others were computing")

@@ -17,7 +17,6 @@ from nnapi.drivers.base import Driver, DriverDiedError, PrepareOptions, Request
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
-from nnapi.runtime.planning.plan import make_submodel
 from nnapi.runtime.store.digest import hash_content
 from nnapi.runtime.store.directories import RecordKind, directory_of
 from nnapi.runtime.store.records import keep_record, recall_record
@@ -71,7 +70,14 @@ def _read(data: Any) -> dict[str, str]:
 
 
 def _digest(model: Model, call: OperationCall) -> str:
-    return hash_content(make_submodel(model, [call])[0]).hex()
+    return hash_content(_cut_out(model, [call])).hex()
+
+
+def _cut_out(model: Model, calls: Sequence[OperationCall]) -> Model:
+    """Some operations as a model of their own."""
+    from nnapi.runtime.planning.grouping import make_submodel  # which known models do without
+
+    return make_submodel(model, [*calls])[0]
 
 
 def note_death(driver: Driver, model: Model, error: DriverDiedError) -> bool:
@@ -135,7 +141,7 @@ def _find_death(
 ) -> DriverDiedError | None:
     """How an attempt at some operations ends the process; None where it does not."""
     try:
-        attempt(driver, make_submodel(model, [*calls])[0])
+        attempt(driver, _cut_out(model, calls))
     except DriverDiedError as error:
         return error if error.by_itself else None
     except NnapiError:

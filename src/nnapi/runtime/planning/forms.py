@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from nnapi.drivers.base import Forms
 from nnapi.runtime.device import Device
@@ -21,5 +20,5 @@ def add_forms(plans: Sequence[Plan], devices: Sequence[Device]) -> list[Plan]:
         driver = drivers[plan.devices[0]]
         found.append(plan)
         if plan.is_simple and isinstance(driver, Forms):
-            found += [replace(plan, form=form) for form in driver.list_forms(plan.model)]
+            found += [plan.with_form(form) for form in driver.list_forms(plan.model)]
     return found

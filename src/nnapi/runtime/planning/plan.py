@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple, overload
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cache, cached_property
+from typing import Any, NamedTuple, Self, overload
 
 from nnapi.drivers.base import Verdict
-from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.operand import OperandType
+from nnapi.model.model import Model
 from nnapi.notebook_display import NotebookDisplay
 
 
@@ -97,22 +95,44 @@ class Alternative(NamedTuple):
     measured: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class Plan(NotebookDisplay):
-    """The steps of a model in order, the decision for each operation, and what else was considered."""
+    """The steps of a model in order, the decision for each operation, and what else was considered. Never changed."""
 
-    model: Model
-    steps: tuple[Step, ...]
-    decisions: Sequence[Decision]
-    predicted: float
-    alternatives: tuple[Alternative, ...] = ()
-    notes: tuple[str, ...] = ()
-    measured: float | None = None
-    """Seconds that a run took when plans were compared; None where nothing was compared."""
-    threads: int | None = None
-    """Threads that the times are for; None where the drivers choose."""
-    form: str = ""
-    """The form that the device of a simple plan gives the model, in words; nothing for its usual one."""
+    def __init__(
+        self,
+        model: Model,
+        steps: tuple[Step, ...],
+        decisions: Sequence[Decision],
+        predicted: float,
+        alternatives: tuple[Alternative, ...] = (),
+        notes: tuple[str, ...] = (),
+        measured: float | None = None,
+        threads: int | None = None,
+        form: str = "",
+    ) -> None:
+        self.model, self.steps, self.notes = model, steps, notes
+        self._work_out: Callable[[], Figures] = lambda: (decisions, predicted, alternatives)
+        self.measured = measured
+        """Seconds that a run took when plans were compared; None where nothing was compared."""
+        self.threads = threads
+        """Threads that the times are for; None where the drivers choose."""
+        self.form = form
+        """The form that the device of a simple plan gives the model, in words; nothing for its usual one."""
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """Who computes each operation, and why."""
+        return self._work_out()[0]
+
+    @property
+    def predicted(self) -> float:
+        """Seconds that a run should take."""
+        return self._work_out()[1]
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """What else was considered."""
+        return self._work_out()[2]
 
     @property
     def name(self) -> str:
@@ -127,6 +147,8 @@ class Plan(NotebookDisplay):
     @property
     def identity(self) -> str:
         """What tells the plan from other candidates: its name, and where each operation is if devices share them."""
+        import zlib  # for who compares plans
+
         chosen = "\n".join(decision.chosen for decision in self.decisions)
         return f"{self.name} ({zlib.crc32(chosen.encode()):08x})"
 
@@ -155,13 +177,26 @@ class Plan(NotebookDisplay):
         assert isinstance(run, Run)
         return run
 
-    def on_threads(self, threads: int | None) -> Plan:
+    def on_threads(self, threads: int | None) -> Self:
         """The same plan with its times for so many threads."""
-        return replace(self, threads=threads)
+        return self._change(threads=threads)
 
-    def with_notes(self, notes: tuple[str, ...]) -> Plan:
+    def with_notes(self, notes: tuple[str, ...]) -> Self:
         """The same plan, of which that is to be said."""
-        return replace(self, notes=notes)
+        return self._change(notes=notes)
+
+    def with_form(self, form: str) -> Self:
+        """The same plan with another form of the model."""
+        return self._change(form=form)
+
+    def with_times(self, measured: float | None, alternatives: tuple[Alternative, ...]) -> Self:
+        """The same plan after it was compared with others."""
+        return self._change(measured=measured, _work_out=lambda: (self.decisions, self.predicted, alternatives))
+
+    def _change(self, **changes: Any) -> Self:
+        changed = copy(self)
+        vars(changed).update(changes)
+        return changed
 
 
 Figures = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
@@ -171,39 +206,9 @@ Figures = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
 class OnlyPlan(Plan):
     """The plan of one device where no other was asked: its ``figures`` are worked out when somebody wants them."""
 
-    def __init__(
-        self, model: Model, run: Run, figures: Callable[[], Figures], notes: tuple[str, ...], threads: int | None = None
-    ) -> None:
-        put = object.__setattr__
-        put(self, "model", model)
-        put(self, "steps", (run,))
-        put(self, "notes", notes)
-        put(self, "threads", threads)
-        put(self, "form", "")
-        put(self, "_work_out", figures)
-
-    @cached_property
-    def _figures(self) -> Figures:
-        work_out: Callable[[], Figures] = vars(self)["_work_out"]
-        return work_out()
-
-    @property
-    def decisions(self) -> Sequence[Decision]:
-        return self._figures[0]
-
-    @property
-    def predicted(self) -> float:
-        return self._figures[1]
-
-    @property
-    def alternatives(self) -> tuple[Alternative, ...]:
-        return self._figures[2]
-
-    def on_threads(self, threads: int | None) -> Plan:
-        return OnlyPlan(self.model, self.only_run, lambda: self._figures, self.notes, threads)
-
-    def with_notes(self, notes: tuple[str, ...]) -> Plan:
-        return OnlyPlan(self.model, self.only_run, lambda: self._figures, notes, self.threads)
+    def __init__(self, model: Model, run: Run, figures: Callable[[], Figures], notes: tuple[str, ...]) -> None:
+        super().__init__(model, (run,), (), 0.0, notes=notes)
+        self._work_out = cache(figures)
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:
@@ -228,119 +233,3 @@ def _list_devices(step: Step) -> tuple[str, ...]:
         return (step.device,)
     plans = (step.then, step.otherwise) if isinstance(step, If) else (step.condition, step.body)
     return tuple(name for plan in plans for name in plan.devices)
-
-
-def group_by_owner(model: Model, assignment: dict[int, object]) -> list[tuple[object, list[OperationCall]]]:
-    """Operations in an order that keeps those of one owner together as long as their inputs allow: of the owners that
-    can go on, the one that gets furthest does.
-
-    ``assignment`` maps an operation's number to its owner.
-    """
-    waiting = _Waiting(model, [assignment[call.number] for call in model.operations])
-    groups: list[tuple[object, list[OperationCall]]] = []
-    while waiting.ready:
-        owner = max(sorted(waiting.ready, key=waiting.first), key=lambda owner: len(waiting.reach(owner)))
-        groups.append((owner, [model.operations[place] for place in waiting.take(owner)]))
-    return groups
-
-
-class _Waiting:
-    """Operations that did not have their turn yet, by their places in the order in which they can run."""
-
-    def __init__(self, model: Model, owners: Sequence[object]) -> None:
-        self._owners = owners
-        writers = {index: place for place, call in enumerate(model.operations) for index in call.outputs}
-        awaited = [{writers[index] for index in call.inputs if index in writers} for call in model.operations]
-        self._missing = [len(places) for places in awaited]
-        self._readers: list[list[int]] = [[] for _ in owners]
-        for place, places in enumerate(awaited):
-            for writer in places:
-                self._readers[writer].append(place)
-        self.ready: dict[object, set[int]] = {}
-        """The places that each owner can begin with."""
-        for place, count in enumerate(self._missing):
-            if not count:
-                self.ready.setdefault(owners[place], set()).add(place)
-        self._reach: dict[object, list[int]] = {}
-
-    def first(self, owner: object) -> int:
-        return min(self.ready[owner])
-
-    def reach(self, owner: object) -> list[int]:
-        """Everything that an owner can run now without waiting for another; kept until more becomes possible."""
-        if owner not in self._reach:
-            missing: dict[int, int] = {}
-            found = list(self.ready[owner])
-            for place in found:
-                for reader in self._readers[place]:
-                    missing[reader] = missing.get(reader, self._missing[reader]) - 1
-                    if not missing[reader] and self._owners[reader] == owner:
-                        found.append(reader)
-            self._reach[owner] = sorted(found)
-        return self._reach[owner]
-
-    def take(self, owner: object) -> list[int]:
-        """Let the owner run all of that."""
-        taken = self.reach(owner)
-        del self.ready[owner]
-        chosen = set(taken)
-        for place in taken:
-            for reader in self._readers[place]:
-                self._missing[reader] -= 1
-                self._reach.pop(self._owners[reader], None)
-                if not self._missing[reader] and reader not in chosen:
-                    self.ready.setdefault(self._owners[reader], set()).add(reader)
-        self._reach.pop(owner, None)
-        return taken
-
-
-def count_reads(calls: Sequence[OperationCall]) -> Counter[int]:
-    """How often each operand is read."""
-    return Counter(index for call in calls for index in call.inputs)
-
-
-def make_submodel(
-    model: Model, calls: list[OperationCall], reads: Mapping[int, int] | None = None
-) -> tuple[Model, tuple[int, ...], tuple[int, ...]]:
-    """The calls as a model of their own, with the operands of the whole that are its inputs and outputs.
-
-    Constants are shared, not copied. ``reads`` are those of all calls of the whole, where they were counted before.
-    """
-    written = {index for call in calls for index in call.outputs}
-    reads = count_reads(model.operations) if reads is None else reads
-    own, given = count_reads(calls), set(model.outputs)
-    part = Model(f"{model.name}[{', '.join(str(call.number) for call in calls[:3])}{'…' if calls[3:] else ''}]")
-    places: dict[int, int] = {}
-    for call in calls:
-        for index in (*call.inputs, *call.outputs):
-            if index not in places:
-                places[index] = _copy_operand(model, index, part)
-    inputs = tuple(i for i in places if i not in written and _is_open(model, i))
-    outputs = tuple(i for i in places if i in written and (reads[i] > own[i] or i in given))
-    for call in calls:
-        part.add_operation(call.code, [places[i] for i in call.inputs], [places[i] for i in call.outputs])
-    part.assign_roles([places[i] for i in inputs], [places[i] for i in outputs])
-    part.relax_computation_float32_to_float16(model.relaxed)
-    part.freeze()
-    return part, inputs, outputs
-
-
-def _is_open(model: Model, index: int) -> bool:
-    return model.operands[index].lifetime in (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
-
-
-def _copy_operand(model: Model, index: int, part: Model) -> int:
-    operand = model.operands[index]
-    type = operand.type
-    place = part.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), operand.name)
-    if type.data:
-        part.set_operand_extension_data(place, type.data)
-    if type.channel:
-        part.set_operand_symm_per_channel_quant_params(place, type.channel.dimension, type.channel.scales)
-    if operand.lifetime == Lifetime.CONSTANT:
-        part.set_operand_value(place, operand.value)
-    elif operand.lifetime == Lifetime.NO_VALUE:
-        part.set_operand_value(place, None)
-    elif operand.lifetime == Lifetime.SUBGRAPH:
-        part.set_operand_value_from_model(place, operand.value)
-    return place

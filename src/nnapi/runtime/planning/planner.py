@@ -15,6 +15,7 @@ from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
 from nnapi.runtime.planning.forms import add_forms
+from nnapi.runtime.planning.grouping import count_reads, group_by_owner, make_submodel
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.planning.plan import (
     Alternative,
@@ -26,9 +27,6 @@ from nnapi.runtime.planning.plan import (
     Run,
     Step,
     While,
-    count_reads,
-    group_by_owner,
-    make_submodel,
     run_everything_on,
 )
 from nnapi.runtime.planning.verdicts import find_verdicts, has_open_control_flow

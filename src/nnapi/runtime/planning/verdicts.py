@@ -8,7 +8,7 @@ from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.drivers.base import Driver, DriverDiedError, Verdict
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.runtime.planning.exclusions import exclusions_of, note_death_when_asked
-from nnapi.runtime.planning.plan import make_submodel
+from nnapi.runtime.planning.grouping import make_submodel
 
 OPEN_SHAPES_LEVEL = 3
 """Feature level from which devices understand dimensions that are not known before the run."""

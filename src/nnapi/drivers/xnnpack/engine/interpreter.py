@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,24 +31,26 @@ WORTH_MAPPING = 1 << 16
 """Bytes below which content is copied as fast as a file is mapped."""
 
 
-@dataclass(eq=False)
 class Program:
-    """A serialised graph and what its user must know.
+    """A serialised graph and what its user must know."""
 
-    ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
-    ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content.
-    """
-
-    content: bytes | memoryview
-    flipped: tuple[bool, ...]
-    shapes: tuple[Shape, ...]
-    file: Memory | None = None
-    make_profile: Callable[[], Profile[Engine]] | None = None
+    def __init__(
+        self,
+        content: bytes | memoryview,
+        flipped: tuple[bool, ...],
+        shapes: tuple[Shape, ...],
+        file: Memory | None = None,
+        make_profile: Callable[[], Profile[Engine]] | None = None,
+    ) -> None:
+        """``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's
+        signed; ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content."""
+        self.content, self.flipped, self.shapes, self.file = content, flipped, shapes, file
+        self._make_profile = make_profile
 
     @cached_property
     def profile(self) -> Profile[Engine] | None:
         """What a trace says of a call of the engine."""
-        return self.make_profile() if self.make_profile else None
+        return self._make_profile() if self._make_profile else None
 
 
 MakeInterpreter = Callable[[Program, int], Interpreter]

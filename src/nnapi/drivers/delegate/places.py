@@ -1,0 +1,21 @@
+"""Where delegates are configured: an environment variable, else a file."""
+
+from __future__ import annotations
+
+import os
+
+VARIABLE = "NNAPI_DELEGATES"
+FILE = "nnapi/delegates.toml"
+"""Below the folder of the user's configuration."""
+
+
+def has_settings() -> bool:
+    """Whether there may be a delegate."""
+    said = os.environ.get(VARIABLE)
+    return os.path.exists(find_file()) if said is None else bool(said)
+
+
+def find_file() -> str:
+    """Where the file would be."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
+    return os.path.join(folder, FILE)

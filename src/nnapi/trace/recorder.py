@@ -1,0 +1,215 @@
+"""What happened while sections were recorded, on every thread: for who records (:mod:`nnapi.trace.spans`)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
+
+from nnapi.notebook_display import NotebookDisplay
+from nnapi.trace.ended_sections import EndedSections
+from nnapi.trace.labels import Label
+
+
+class Recorded(Protocol):
+    """A section: how it is labelled, what is kept with it, what gives its parts."""
+
+    @property
+    def label(self) -> Label: ...
+    @property
+    def args(self) -> Mapping[str, Any]: ...
+    @property
+    def parts(self) -> Callable[[], Sequence[Part]] | None: ...
+
+
+class Span(NamedTuple):
+    """A section that happened. Times are nanoseconds of the monotonic clock."""
+
+    label: Label
+    start: int
+    end: int
+    process: int
+    thread: int
+    thread_name: str
+    args: Mapping[str, Any] = {}  # nobody changes it
+    depth: int = 0
+    """How many sections of its thread are open around it."""
+    cookie: int | None = None
+    """Tells apart the asynchronous sections of one name; None for sections of a thread."""
+    is_complete: bool = True
+    """Whether the section had ended when the recording did."""
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start) / 1e9
+
+
+class Part(NamedTuple):
+    """A section within another, from ``start`` to ``end`` as fractions of that one's time."""
+
+    section: Recorded
+    start: float
+    end: float
+
+
+class Thread(threading.local):
+    """The open sections of a thread: for each recorder its own."""
+
+    def __init__(self) -> None:
+        self.muted = False
+        self.recorder: Recorder | None = None
+        self.open: list[tuple[Recorded, int]] = []
+        self.ended = EndedSections[Recorded]()
+
+
+THIS_THREAD = Thread()
+
+
+class Recorder(NotebookDisplay):
+    """Collects what all threads of this process do."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads: list[tuple[int, str, list[tuple[Recorded, int]], EndedSections[Recorded]]] = []
+        self._asynchronous: dict[tuple[str, int], tuple[Recorded, int, int, str]] = {}
+        self._more: list[Span] = []
+        self.sources: list[Callable[[], Iterable[Span]]] = []
+        """What gives the spans of other processes so far, whenever the recording is read."""
+
+    def begin(self, section: Recorded) -> None:
+        if THIS_THREAD.muted:
+            return
+        if THIS_THREAD.recorder is not self:
+            self._enlist()
+        THIS_THREAD.open.append((section, time.monotonic_ns()))
+
+    def end(self, section: Recorded) -> None:
+        end = time.monotonic_ns()
+        if THIS_THREAD.recorder is not self or THIS_THREAD.muted:
+            return
+        stack = THIS_THREAD.open
+        for depth in range(len(stack) - 1, -1, -1):  # the last one, unless coroutines take turns on the thread
+            if stack[depth][0] is section:
+                THIS_THREAD.ended.add(section, stack.pop(depth)[1], end, depth)
+                return
+
+    def end_last(self) -> None:
+        """End whatever this thread began last."""
+        if THIS_THREAD.recorder is self and THIS_THREAD.open:
+            self.end(THIS_THREAD.open[-1][0])
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether nothing is recorded of this thread."""
+        return THIS_THREAD.muted
+
+    def find_open(self) -> Recorded | None:
+        """The section that is open on this thread, the innermost one; None where there is none."""
+        stack = THIS_THREAD.open if THIS_THREAD.recorder is self else []
+        return stack[-1][0] if stack else None
+
+    def begin_asynchronous(self, section: Recorded, cookie: int) -> None:
+        with self._lock:
+            key = str(section.label), cookie
+            self._asynchronous[key] = section, time.monotonic_ns(), threading.get_native_id(), _name()
+
+    def end_asynchronous(self, mark: str, cookie: int) -> None:
+        end = time.monotonic_ns()
+        with self._lock:
+            begun = self._asynchronous.pop((mark, cookie), None)
+            if begun is not None:
+                self._more.append(_asynchronous_span(begun, end, cookie))
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Take in what another process recorded."""
+        with self._lock:
+            self._more += spans
+
+    def spans(self) -> list[Span]:
+        """Everything so far, in the order of beginning. What has not ended is cut off now and marked incomplete.
+
+        Engines whose calls are to be divided are profiled now, each for a tenth of a second or so, the first time.
+        """
+        elsewhere = [span for source in self.sources for span in source()]
+        now, process = time.monotonic_ns(), os.getpid()
+        divided: list[tuple[int, Callable[[], Sequence[Part]]]] = []
+        with self._lock:
+            found = [*self._more, *elsewhere]
+            for (_, cookie), begun in self._asynchronous.items():
+                found.append(_asynchronous_span(begun, now, cookie)._replace(is_complete=False))
+            for thread, name, stack, ended in self._threads:
+                complete_ones = ((*one, True) for one in ended)
+                unfinished = [(section, start, now, depth, False) for depth, (section, start) in enumerate(stack)]
+                for section, start, end, depth, complete in chain(complete_ones, unfinished):
+                    whole = Span(section.label, start, end, process, thread, name, section.args, depth, None, complete)
+                    found.append(whole)
+                    if section.parts and complete:
+                        divided.append((len(found) - 1, section.parts))
+        told: dict[int, Mapping[str, Any]] = {}
+        for place, parts in divided:
+            found[place], *inner = _divide(found[place], parts(), told)
+            found += inner
+        return _number(found)
+
+    def _enlist(self) -> None:
+        THIS_THREAD.recorder, THIS_THREAD.open, THIS_THREAD.ended = self, [], EndedSections[Recorded]()
+        with self._lock:
+            self._threads.append((threading.get_native_id(), _name(), THIS_THREAD.open, THIS_THREAD.ended))
+
+
+def _name() -> str:
+    return threading.current_thread().name
+
+
+def _asynchronous_span(begun: tuple[Recorded, int, int, str], end: int, cookie: int) -> Span:
+    section, start, thread, name = begun
+    return Span(section.label, start, end, os.getpid(), thread, name, section.args, cookie=cookie)
+
+
+def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any]]) -> list[Span]:
+    """A section and its parts, which say themselves what it ``holds``; ``told`` keeps what is left for it to say."""
+    if not parts:
+        return [whole]
+    length, depth = whole.end - whole.start, whole.depth + 1
+    if id(whole.args) not in told:
+        told[id(whole.args)] = {name: whole.args[name] for name in whole.args if name not in ("holds", "kinds")}
+    found = [whole._replace(args=told[id(whole.args)])]
+    for part in parts:
+        start, end = (whole.start + round(at * length) for at in (part.start, part.end))
+        section = part.section
+        found.append(whole._replace(label=section.label, start=start, end=end, args=section.args, depth=depth))
+    return found
+
+
+def _number(spans: list[Span]) -> list[Span]:
+    """The spans in the order of beginning, with operations of a part of a model numbered as in the whole.
+
+    A driver knows the numbers within the part that it was given; the span of the step around it knows the others.
+    """
+    ordered = sorted(spans, key=lambda span: (span.start, span.depth))
+    renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share what is said of them
+    steps: dict[tuple[int, int], Span] = {}
+    for place, span in enumerate(ordered):
+        thread = span.process, span.thread
+        step = steps.get(thread)
+        if "operations" in span.args:
+            steps[thread] = span
+        elif step and step.end >= span.end and step.args.get("model") == span.args.get("model"):
+            which = id(span.args), id(step.args)
+            if which not in renumbered:
+                renumbered[which] = _renumber(span.args, step.args["operations"])
+            if renumbered[which] is not span.args:
+                ordered[place] = span._replace(args=renumbered[which])
+    return ordered
+
+
+def _renumber(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
+    """With the number of an operation, or of those that an engine ``holds`` and does not tell apart, in the whole."""
+    if "operation" in args and args["operation"] < len(numbers):
+        return {**args, "operation": numbers[args["operation"]]}
+    if "holds" in args and max(args["holds"], default=0) < len(numbers):
+        return {**args, "holds": [numbers[number] for number in args["holds"]]}
+    return args
