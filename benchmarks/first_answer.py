@@ -29,7 +29,8 @@ import nnapi
 
 OURS = """
 import nnapi, numpy as np
-nnapi.settings(tuning=tuning or None).__enter__()
+kept = nnapi.settings(tuning=bool(tuning) or None)
+kept.__enter__()  # not in a block: its end is the process's
 model = nnapi.load(path)
 with_cache = {"cache": cache} if cache else {}
 compilation = nnapi.compile(model, threads=threads, **with_cache)
