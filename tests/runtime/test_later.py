@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ import nnapi
 from nnapi import Device, Model, compile
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.runtime import background, later
-from nnapi.runtime.autotune.measurements import UNKNOWN, Measurements, make_key, recall_measurements
-from nnapi.runtime.choice import PREDICTED
+from nnapi.runtime.autotune.measurements import PREDICTED, UNKNOWN, Measurements, make_key, recall_measurements
+from nnapi.runtime.planning.plan import Plan
+from nnapi.runtime.planning.planner import make_first_plan
+from nnapi.runtime.store.directories import RecordKind
+from nnapi.runtime.store.records import keep_record
 from tests.runtime.cache_cases import Slow, doubled
 from tests.runtime.device_cases import ABS, capabilities, chain, limited
 
@@ -41,7 +45,8 @@ def devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[De
     monkeypatch.setattr(background, "LOOK", 1e-3)
     monkeypatch.setattr(background, "IDLE", 1e9)
     monkeypatch.setattr(later, "_begun", set())
-    monkeypatch.setattr(later, "is_tiny", lambda model: False)
+    monkeypatch.setattr("nnapi.runtime.costs.thread_choice.is_tiny", lambda model: False)
+    monkeypatch.setattr("nnapi.runtime.choice.is_tiny", lambda model: False)
     monkeypatch.setattr("nnapi.runtime.choice.is_worthwhile", lambda model, plans: len(plans) > 1)
     yield [Device(Watched("one")), Device(Watched("two"))]
     finish()
@@ -71,6 +76,28 @@ def test_a_model_that_nothing_is_known_of_goes_to_the_device_that_is_predicted_t
     again = compile(model, devices)
     assert again.plan.measured is not None
     assert PREDICTED not in again.explain()
+
+
+def test_a_prediction_is_kept_until_more_is_measured_of_the_devices(
+    devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(later, "choose_later", lambda *task: None)
+    model, count = doubled(), 0
+
+    def count_plans(*args: Any, **options: Any) -> Plan | None:
+        nonlocal count
+        count += 1
+        return make_first_plan(*args, **options)
+
+    monkeypatch.setattr("nnapi.runtime.choice.make_first_plan", count_plans)
+    first, again = compile(model, devices), compile(model, devices)
+    assert count == 1
+    assert again.explain().splitlines()[:-1] == first.explain().splitlines()[:-1]  # the last says how long it took
+    keep_record(RecordKind.COSTS, "something", {})
+    compile(model, devices)
+    assert count == 2
+    with nnapi.settings(tuning=True):
+        assert compile(model, devices).plan.measured is not None
 
 
 def test_what_the_fastest_refuses_goes_elsewhere_and_not_the_whole_model(devices: list[Device]) -> None:
@@ -125,7 +152,7 @@ def test_what_fails_in_the_background_is_not_tried_again(devices: list[Device]) 
 
 
 def test_a_model_that_is_gone_is_not_measured(devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(later, "choose_and_prepare", None)
+    monkeypatch.setattr("nnapi.runtime.choice.choose_and_prepare", None)
     task = later._Task(lambda: None, devices, PrepareOptions(), "key")  # type: ignore
     later._choose(None, task)
 
@@ -134,11 +161,11 @@ def test_a_process_may_end_before() -> None:
     code = """
 import numpy as np
 from nnapi import Device, compile
-from nnapi.runtime import later
+from nnapi.runtime.costs import thread_choice
 from tests.runtime.cache_cases import Slow, doubled
 import os
 del os.environ["NNAPI_TUNING"]
-later.is_tiny = lambda model: False
+thread_choice.is_tiny = lambda model: False
 print(compile(doubled(), [Device(Slow("one")), Device(Slow("two"))]).run(np.ones(2, np.float32))[0].tolist())
 """
     done = subprocess.run([sys.executable, "-c", "import tests.conftest\n" + code], capture_output=True, text=True)

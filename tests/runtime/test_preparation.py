@@ -37,6 +37,35 @@ print(*sys.modules)
     assert not {"choice", "autotune.autotune", "costs.calibration", "planning.planner"} & runtime
 
 
+def test_a_choice_that_was_only_predicted_needs_nothing_that_chooses(tmp_path: Path) -> None:
+    """Processes that end before there is time to compare do not read the file, price and plan over and over."""
+    pytest.importorskip("ai_edge_litert")
+    (tmp_path / "model.tflite").write_bytes(single("ABS", [f32(1 << 16)], f32(1 << 16)))
+    code = f"""
+import sys
+import numpy as np
+import nnapi
+from nnapi.importers import import_cache
+from nnapi.runtime import background
+import_cache.SETTLED, background.LOOK = 0, 1e6
+compilation = nnapi.compile(nnapi.load({str(tmp_path / "model.tflite")!r}))
+assert compilation.run(np.full(1 << 16, -1, np.float32))[0].all()
+print(*compilation.plan.notes)
+print(*sys.modules)
+"""
+    kept = {**os.environ, "NNAPI_CACHE_DIR": str(tmp_path), "DEBUG_NN_CPUONLY": "0"}
+    kept.pop("NNAPI_TUNING", None)
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=kept)
+        assert not done.returncode, done.stderr
+    note, loaded = done.stdout.splitlines()
+    assert "predicted" in note
+    assert "nnapi.runtime.later" in loaded.split()
+    needless = {"nnapi.runtime.choice", "nnapi.runtime.planning.planner", "nnapi.runtime.costs.workload"}
+    needless |= {"nnapi.importers.graph", "nnapi.drivers.xnnpack.compile", "openvino"}
+    assert not needless & {*loaded.split()}, needless & {*loaded.split()}
+
+
 def test_a_file_that_is_known_needs_no_declarations(tmp_path: Path) -> None:
     """Nor logging, nor the rest of what takes milliseconds to import, from the second process on."""
     pytest.importorskip("ai_edge_litert")

@@ -9,8 +9,8 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
-from nnapi.runtime.autotune.measurements import keep_measurements
-from nnapi.runtime.costs.thread_choice import Pricing, price
+from nnapi.runtime.autotune.measurements import PREDICTED, keep_measurements, keep_prediction
+from nnapi.runtime.costs.thread_choice import Pricing, is_tiny, price
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepare_plan
 from nnapi.runtime.planning.plan import Plan
@@ -19,11 +19,6 @@ from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")
-
-PREDICTED = (
-    "chosen by what is known and predicted: which device is fastest is measured later, in the background, for the next "
-    "compilation (nnapi tune does it at once)"
-)
 
 
 def choose_and_prepare(
@@ -59,6 +54,8 @@ def choose_and_prepare(
             continue
         if key and compares and not claims:
             keep_measurements(key, {}, 0, ready.plan)
+        elif key and not waits and not claims and not is_tiny(model):
+            keep_prediction(key, ready.plan)
         return ready
 
 

@@ -16,8 +16,6 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.measurements import ATTEMPTS, recall_measurements
 from nnapi.runtime.background import Background, StoppedError
-from nnapi.runtime.choice import choose_and_prepare
-from nnapi.runtime.costs.thread_choice import is_tiny
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import settings
 from nnapi.trace.log import Log
@@ -41,18 +39,15 @@ _lock = threading.Lock()
 _background: Background | None = None
 
 
-def choose_later(model: Model, devices: Sequence[Device], options: PrepareOptions, key: str) -> bool:
-    """Have the choice made that is kept under the ``key``; False for a model that is too small for that to pay."""
+def choose_later(model: Model, devices: Sequence[Device], options: PrepareOptions, key: str) -> None:
+    """Have the choice made that is kept under the ``key``."""
     global _background
-    if is_tiny(model):
-        return False
     with _lock:
         if key not in _begun:
             _begun.add(key)
             _tasks.append(_Task(weakref.ref(model), devices, options, key))
             if _background is None or not _background.is_alive:
                 _background = Background(_work, "nnapi-tuning")
-    return True
 
 
 def _work(background: Background) -> None:
@@ -74,6 +69,8 @@ def _work(background: Background) -> None:
 
 def _choose(background: Background, task: _Task) -> None:
     """Compare until nothing disturbs it, as often as compilations would."""
+    from nnapi.runtime.choice import choose_and_prepare  # which most processes end before
+
     for attempt in range(ATTEMPTS):
         if attempt:
             background.sleep_until_idle()

@@ -10,7 +10,14 @@ from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.runtime.autotune.measurements import UNKNOWN, Measurements, make_key, recall_measurements
+from nnapi.runtime.autotune.measurements import (
+    PREDICTED,
+    UNKNOWN,
+    Measurements,
+    make_key,
+    recall_known,
+    recall_measurements,
+)
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -22,10 +29,10 @@ from nnapi.runtime.executors.parts import (
     prepare_plan,
     run_on,
 )
-from nnapi.runtime.planning.plan import Decision, Decisions, Plan, Run, run_everything_on
+from nnapi.runtime.planning.plan import Decisions, OnlyPlan, Plan, Run
 from nnapi.runtime.settings import Partitioning, tunes, tunes_first
 from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.plan_cache import KeptPlans
+from nnapi.runtime.store.plan_cache import KeptPlans, explain_run
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")
@@ -82,17 +89,17 @@ def _prepare_on_devices(
 
     usable = [device for device in devices if not device.is_out]
     key = make_key(model, usable, options) if compares and len(usable) > 1 else None
-    known = recall_measurements(key) if key else UNKNOWN
+    known = recall_known(key) if key else UNKNOWN
     ready = _prepare_choice(model, devices, options, cache, guard, known)
+    waits = tunes_first() or known.is_compared
     if ready is None:
         from nnapi.runtime.choice import choose_and_prepare  # which takes much that known models do without
 
-        waits = key is None or known is not UNKNOWN or tunes_first()
-        ready = choose_and_prepare(model, devices, options, cache, guard, key, compares, waits)
+        ready = choose_and_prepare(model, devices, options, cache, guard, key, compares, waits or key is None)
 
     is_settled = key is None or _is_settled(model, devices, options, key, known)
-    if kept is not None and (is_settled or not kept.is_own):
-        with_plan = is_settled or known is not UNKNOWN or tunes_first()
+    if kept is not None and (is_settled or not (waits and kept.is_own)):
+        with_plan = is_settled or waits
         kept.store(ready, options._replace(threads=ready.plan.threads, form=ready.plan.form), with_plan)
     return ready
 
@@ -104,11 +111,17 @@ def _is_settled(
     for it."""
     if tunes_first():
         return recall_measurements(key).is_settled
-    if known is not UNKNOWN and known.is_settled:
+    if known.is_compared and known.is_settled:
         return True
-    from nnapi.runtime.later import choose_later  # which takes even more
+    if known is UNKNOWN:
+        from nnapi.runtime.costs.thread_choice import is_tiny  # nothing is kept of those for which it cannot pay
 
-    return not choose_later(model, devices, options, key)
+        if is_tiny(model):
+            return True
+    from nnapi.runtime.later import choose_later
+
+    choose_later(model, devices, options, key)
+    return False
 
 
 def _prepare_choice(
@@ -138,19 +151,14 @@ def _recall_choice(
     names = [device.name for device in devices]
     if known.choice is None or known.choice.device not in names or (tunes_first() and not known.is_settled):
         return None
-    device, predicted, measured, alternatives, form = known.choice
+    device, predicted, measured, alternatives, form, count = known.choice
 
-    def decide() -> Sequence[Decision]:
-        from nnapi.runtime.costs.thread_choice import find_tables  # for those who want to know
-        from nnapi.runtime.planning.planner import decide_as_chosen
-
-        tables = find_tables(devices, known.threads or 1)
-        return decide_as_chosen(model, devices, names.index(device), options.preference, tables)
-
-    steps = (run_everything_on(model, device),)
-    return Plan(
-        model, steps, Decisions(decide), predicted, alternatives, measured=measured, threads=known.threads, form=form
-    )
+    run, threads = Run(device, model, tuple(range(count)), model.inputs, model.outputs), known.threads
+    explain = partial(explain_run, run, devices, options.preference, threads)
+    if not known.is_compared:
+        return OnlyPlan(model, run, explain, (PREDICTED,)).on_threads(threads).with_form(form)
+    decisions = Decisions(lambda: explain()[0])
+    return Plan(model, (run,), decisions, predicted, alternatives, (), measured, threads, form)
 
 
 def make_guard(devices: Sequence[Device], mode: Partitioning) -> Guard:

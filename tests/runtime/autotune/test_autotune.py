@@ -146,7 +146,7 @@ def test_without_a_choice_to_make_what_was_chosen_is_known_too() -> None:
 def test_a_choice_that_cannot_be_prepared_any_more_is_made_anew() -> None:
     compiled(boaster()[0])
     key, kept = kept_measurements()
-    keep_record(RecordKind.PLANS, key, kept | {"choice": ["boaster", 0.5, None, []]})
+    keep_record(RecordKind.PLANS, key, kept | {"choice": ["boaster", 0.5, None, [], "", 2]})
     assert [chosen.name for chosen in compiled(boaster()[0]).devices] == ["boaster"]
     failing, driver = boaster(Fault.FAILS, Phase.PREPARE)
     assert [chosen.name for chosen in compiled(failing).devices] == ["nnapi-reference"]
@@ -302,7 +302,12 @@ def test_a_hopeless_runner_up_is_measured_where_that_takes_no_time() -> None:
     assert large.alternatives[0].measured is None
 
 
-GOOD = {"times": {"plan": 0.5}, "threads": 1, "disturbed": 1, "choice": ["here", 0.5, 0.25, [["there", 0.75, None]]]}
+GOOD = {
+    "times": {"plan": 0.5},
+    "threads": 1,
+    "disturbed": 1,
+    "choice": ["here", 0.5, 0.25, [["there", 0.75, None]], "", 3],
+}
 
 
 @pytest.mark.parametrize(
@@ -317,11 +322,12 @@ GOOD = {"times": {"plan": 0.5}, "threads": 1, "disturbed": 1, "choice": ["here",
         GOOD | {"threads": "two"},
         GOOD | {"disturbed": "never"},
         GOOD | {"choice": ["xnnpack-cpu", 0.5, None]},
-        GOOD | {"choice": ["xnnpack-cpu", "soon", None, []]},
+        GOOD | {"choice": ["xnnpack-cpu", "soon", None, [], "", 3]},
+        GOOD | {"choice": ["xnnpack-cpu", 0.5, None, [], "", "many"]},
     ],
 )
 def test_what_is_no_measurement_is_refused(data: Any) -> None:
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         parse_measurements(data)
-    choice = ("here", 0.5, 0.25, (("there", 0.75, None),), "")
+    choice = ("here", 0.5, 0.25, (("there", 0.75, None),), "", 3)
     assert parse_measurements(GOOD) == ({"plan": 0.5}, 1, 1, choice)

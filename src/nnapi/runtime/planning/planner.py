@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Verdict
@@ -136,37 +137,31 @@ def make_first_plan(
     for place in places if slower else places[:1]:
         verdicts = _ask_for_verdicts(model, devices[place], {})
         if all(verdict.supported for verdict in verdicts):
-            return _ask_later(model, devices, place, verdicts, preference, measured)
+            _log_choice(model, devices, [place] * count)
+            figures = partial(explain_choice, model, devices, place, preference, measured, known=verdicts)
+            return OnlyPlan(model, run_everything_on(model, devices[place].name), figures, ())
     return None
 
 
-def _ask_later(
+def explain_choice(
     model: Model,
     devices: Sequence[Device],
     place: int,
-    known: Sequence[Verdict],
     preference: PreferenceCode,
     tables: Tables,
-) -> Plan:
+    *,
+    known: Sequence[Verdict] | None = None,
+) -> Figures:
+    """Why each operation of a model is where it is, all of them on the device at ``place``, whose verdicts may be
+    ``known``, and what else was possible."""
     assignment = [place] * len(model.operations)
-
-    def figures() -> Figures:
-        verdicts = [known if d == place else _ask_for_verdicts(model, device, {}) for d, device in enumerate(devices)]
-        problem = _make_problem(model, devices, verdicts, preference, tables)
-        decisions = _make_decisions(model, devices, verdicts, problem, assignment)
-        return tuple(decisions), problem.cost(assignment), tuple(_list_alternatives(problem, devices, assignment))
-
-    _log_choice(model, devices, assignment)
-    return OnlyPlan(model, run_everything_on(model, devices[place].name), figures, ())
-
-
-def decide_as_chosen(
-    model: Model, devices: Sequence[Device], place: int, preference: PreferenceCode, tables: Tables
-) -> Sequence[Decision]:
-    """Why each operation of a model is where it is, all of them on the device at ``place``."""
-    verdicts = [_ask_for_verdicts(model, device, {}) for device in devices]
+    verdicts = [
+        known if known is not None and d == place else _ask_for_verdicts(model, device, {})
+        for d, device in enumerate(devices)
+    ]
     problem = _make_problem(model, devices, verdicts, preference, tables)
-    return _make_decisions(model, devices, verdicts, problem, [place] * len(model.operations))
+    decisions = _make_decisions(model, devices, verdicts, problem, assignment)
+    return tuple(decisions), problem.cost(assignment), tuple(_list_alternatives(problem, devices, assignment))
 
 
 def plan_whole(model: Model, device: Device) -> Plan:

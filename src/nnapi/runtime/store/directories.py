@@ -20,7 +20,7 @@ class RecordKind(StrEnum):
 
 HOLDS = {
     RecordKind.COSTS: "what operations were measured to cost on this machine",
-    RecordKind.PLANS: "which plans of models were measured to be fastest",
+    RecordKind.PLANS: "which plans of models were measured, or are predicted, to be fastest",
     RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
     RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
     RecordKind.PROBES: "which hardware drivers found that takes long to ask",

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.exclusions import exclusions_of
-from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Plan, Run
+from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Figures, OnlyPlan, Plan, Run
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.trace.log import Log
 
@@ -52,7 +53,11 @@ class KeptPlans:
                 if found["conditions"] != self.conditions or found["device"] != device.name:
                     continue
                 names = [each.name for each in self._devices]
-                plan = _read_plan(self._model, found, Decisions(partial(_read_decisions, self._model, names, columns)))
+                if found["predicted"] is None:
+                    plan = self._read_unexplained(found)
+                else:
+                    decisions = Decisions(partial(_read_decisions, self._model, names, columns))
+                    plan = _read_plan(self._model, found, decisions)
             except (KeyError, TypeError, ValueError) as error:
                 log.debug("the plan kept for %s does not fit %s: %r", device, self._model.name, error)
                 continue
@@ -62,6 +67,12 @@ class KeptPlans:
             if prepared is not None:
                 return plan, device, prepared
         return None
+
+    def _read_unexplained(self, found: dict[str, Any]) -> Plan:
+        run = _read_run(self._model, found)
+        explain = partial(explain_run, run, self._devices, self._options.preference, found["threads"])
+        plan = OnlyPlan(self._model, run, explain, tuple(found["notes"]))
+        return plan.on_threads(found["threads"]).with_form(found["form"])
 
     def store(self, ready: ReadyPlan, options: PrepareOptions, with_plan: bool) -> None:
         """Keep the parts of a plan that were prepared, and with them the plan itself where one device has the whole
@@ -76,17 +87,21 @@ class KeptPlans:
 
 
 def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
-    """A simple plan as it is kept: a line that every compilation reads, and one for who asks for the decisions."""
+    """A simple plan as it is kept: a line that every compilation reads, and one for who asks for the decisions.
+
+    Where no other device was asked, none is for this: who wants to know asks them then.
+    """
+    is_explained = not isinstance(plan, OnlyPlan)
     columns = [
         [decision.chosen, [list(verdict) for _, verdict in decision.verdicts], [cost for _, cost in decision.costs]]
-        for decision in plan.decisions
+        for decision in (plan.decisions if is_explained else ())
     ]
     found = {
         "conditions": conditions,
         "device": plan.devices[0],
-        "operations": len(columns),
-        "predicted": plan.predicted,
-        "alternatives": [alternative._asdict() for alternative in plan.alternatives],
+        "operations": len(plan.only_run.operations),
+        "predicted": plan.predicted if is_explained else None,
+        "alternatives": [alternative._asdict() for alternative in plan.alternatives] if is_explained else [],
         "notes": plan.notes,
         "measured": plan.measured,
         "threads": plan.threads,
@@ -108,8 +123,21 @@ def _read_decisions(model: Model, devices: Sequence[str], columns: bytes) -> Seq
     ]
 
 
+def explain_run(run: Run, devices: Sequence[Device], preference: PreferenceCode, threads: int | None) -> Figures:
+    """Why one of the devices runs a whole model, for who wants to know: all are asked, and what is measured counts."""
+    from nnapi.runtime.costs.thread_choice import find_tables
+    from nnapi.runtime.planning.planner import explain_choice
+
+    place = [device.name for device in devices].index(run.device)
+    return explain_choice(run.model, devices, place, preference, find_tables(devices, threads or 1))
+
+
+def _read_run(model: Model, found: dict[str, Any]) -> Run:
+    return Run(found["device"], model, tuple(range(found["operations"])), model.inputs, model.outputs)
+
+
 def _read_plan(model: Model, found: dict[str, Any], decisions: Decisions) -> Plan:
-    run = Run(found["device"], model, tuple(range(found["operations"])), model.inputs, model.outputs)
+    run = _read_run(model, found)
     alternatives = tuple(Alternative(**alternative) for alternative in found["alternatives"])
     return Plan(
         model,
