@@ -20,11 +20,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
 
+# Tests that share what is dear to make are one group, and run in one process.
+PYTEST = $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+
 test: $(READY)
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(PYTEST)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
+	$(PYTEST) -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check

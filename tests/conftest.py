@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -22,6 +23,12 @@ hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_c
 hypothesis.settings.load_profile("untimed")
 _kept = tempfile.TemporaryDirectory(prefix="nnapi-tests-")
 os.environ["NNAPI_CACHE_DIR"] = _kept.name  # what is kept of files and measurements, the user's own left alone
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests are many objects, which no collection of garbage needs to look at again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

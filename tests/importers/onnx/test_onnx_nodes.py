@@ -13,6 +13,7 @@ from nnapi.importers.onnx.rules import RULES
 from nnapi.importers.onnx.tensors import words
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+pytestmark = pytest.mark.xdist_group("node tests")  # making them takes many seconds, in each process that does
 
 SOME = words(
     "abs add add_bcast argmax_default_axis_example averagepool_2d_pads batchnorm_example clip_example concat_3d_axis_1 "
@@ -36,7 +37,7 @@ def test_the_names_are_those_of_cases() -> None:
     assert {case.name for case in node_cases()} >= WHOLE
 
 
-@pytest.mark.parametrize("name", sorted(WHOLE))  # not the cases: making them takes seconds, in every process
+@pytest.mark.parametrize("name", sorted(WHOLE))  # not the cases: every process collects all tests
 def test_some_pass_on_the_reference(name: str) -> None:
     (case,) = (case for case in node_cases() if case.name == name)
     assert outcome(case, "nnapi-reference").kind in ("passed", "frozen")
