@@ -123,3 +123,11 @@ def test_a_device_that_fails() -> None:
     assert [step.verdict for step in steps] == [Verdict.SAME, Verdict.SAME, Verdict.DIFFERS]
     assert steps[2].reason.startswith("fails: ")
     assert steps[0].grown is None
+
+
+def test_what_is_computed_of_constants_alone_is_tried_too() -> None:
+    b, codes = Builder(), tensor("int8", (2, 3), 0.5, 1)
+    real = b.dequantize(b.constant(np.arange(6, dtype=np.int8).reshape(2, 3), codes), out="float32")
+    b.output(b.add(b.input(tensor("float32", (2, 3))), real))
+    steps = find_divergence(b.finish(), [np.ones((2, 3), np.float32)], device("nnapi-reference"))
+    assert [(step.operation, step.verdict) for step in steps] == [("DEQUANTIZE", Verdict.SAME), ("ADD", Verdict.SAME)]

@@ -21,10 +21,10 @@ from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.planning.verdicts import find_verdicts
 from nnapi.testing.build import build
-from nnapi.testing.example import Criterion, Example, OperandSpec
+from nnapi.testing.example import Criterion, Example, OperandSpec, Source
 from nnapi.testing.random.graphs import UNSURE
 from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
-from nnapi.testing.random.parts import keep
+from nnapi.testing.random.parts import CONSTANTS, keep
 from nnapi.testing.record import example_of
 
 Values = dict[int, Array | None]
@@ -95,10 +95,22 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
     values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
     values |= example.inputs
     for place, call in enumerate(model.operations):
-        part = keep(example, [place], values)
+        part = _with_input(keep(example, [place], values))
         found = _run(part, base)
         values |= zip(sorted(call.outputs), found, strict=True)
         yield call, replace(part, outputs=dict(zip(part.main.outputs, found, strict=True)))
+
+
+def _with_input(part: Example) -> Example:
+    """The part, with its first constant tensor as an input where it has none: a model needs one."""
+    main = part.main
+    if main.inputs:
+        return part
+    place = next(i for i, o in enumerate(main.operands) if o.lifetime in CONSTANTS and o.dimensions)
+    operands = list(main.operands)
+    constant = operands[place]
+    operands[place] = replace(constant, lifetime=Source.SUBGRAPH_INPUT, data=None)
+    return replace(part, main=replace(main, operands=tuple(operands), inputs=(place,)), inputs={place: constant.data})
 
 
 def first_that_differs(steps: Sequence[Step]) -> Step | None:
