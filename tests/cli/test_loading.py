@@ -1,12 +1,16 @@
-"""What commands are told about a model file: dimensions that it leaves open, and 16-bit codes."""
+"""What commands are told about a model file: dimensions that it leaves open, 16-bit codes, weights of 8 and 4 bits."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import nnapi
 from nnapi.cli import app
+from nnapi.model.model import DYNAMIC_RANGE
+from tests.dynamic_range_cases import CASES
 from tests.tflite_writer import T, single
 
 
@@ -68,3 +72,47 @@ def test_what_is_no_shape_is_said(text: str, opened: Path) -> None:
     done = call("info", opened, "--shape", text)
     assert done.exit_code == 1
     assert f"--shape is {text}, must be a name and dimensions" in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("info",),
+        ("explain", "-d", "nnapi-reference"),
+        ("run", "-d", "nnapi-reference"),
+        ("compare", "--devices", "nnapi-reference,nnapi-reference"),
+        ("trace", "-d", "nnapi-reference", "-o", "trace.json"),
+        ("export", "-o", "out.tflite"),
+        ("tune", "-d", "nnapi-reference"),
+        ("bench", "-d", "nnapi-reference", "--against", "none", "--rounds", "1", "--only-latency"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_keep_weights_where_they_are_asked_to(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    load = nnapi.load
+
+    def listen(*given: Any, **named: Any) -> nnapi.Model:
+        asked.append(named.get("weights"))
+        return load(*given, **named)
+
+    monkeypatch.setattr(nnapi, "load", listen)
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dense.tflite").write_bytes(CASES["dense"]())
+    command, *options = arguments
+    done = call(command, "dense.tflite", *options, "--weights", "dynamic-range")
+    assert done.exit_code == 0, done.output
+    assert set(asked) == {"dynamic-range"}
+    refused = call(command, "dense.tflite", *options, "--weights", "float")
+    assert refused.exit_code == 2
+    assert "'float' is not one of 'dynamic-range'" in refused.output
+
+
+def test_what_that_means_is_said(tmp_path: Path) -> None:
+    (tmp_path / "dense.tflite").write_bytes(CASES["dense"]())
+    arguments = tmp_path / "dense.tflite", "--weights", "dynamic-range", "--json"
+    assert json.loads(call("info", *arguments).output)["notes"] == [DYNAMIC_RANGE]
+    assert json.loads(call("explain", *arguments, "-d", "nnapi-reference").output)["notes"] == [DYNAMIC_RANGE]

@@ -14,6 +14,7 @@ from tests.tflite_writer import Graph, T, const, single, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
+from tests.dynamic_range_cases import CASES, make_input  # noqa: E402
 from tests.litert.interpreter_cases import both, feed, rng, run, values  # noqa: E402
 from tests.litert.model_cases import OUT, SUM, X, Y, dense, open_batch, signatures, two_steps, whole_numbers  # noqa: E402
 
@@ -312,3 +313,18 @@ def test_a_failing_run_is_a_runtime_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ours._main.graph, "run", fail)
     with pytest.raises(RuntimeError, match="the device is gone"):
         ours.invoke()
+
+
+def test_weights_stay_codes_where_somebody_asks_for_it() -> None:
+    content = CASES["dense"]()
+    x = make_input(nnapi.load(content))
+    found = {}
+    for weights in (None, "dynamic-range"):
+        interpreter = Interpreter(model_content=content, devices="nnapi-reference", weights=weights)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        found[weights] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_allclose(found[None], found["dynamic-range"], 1e-5, 1e-5)
+    with pytest.raises(nnapi.NnapiError, match="weights is 'float', must be 'dynamic-range' or None"):
+        Interpreter(model_content=content, weights="float")  # type: ignore[arg-type]

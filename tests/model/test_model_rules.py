@@ -30,6 +30,7 @@ MODIFY: dict[str, Callable[[Model], object]] = {
     "add_operation": lambda model: model.add_operation(OperationCode.ADD, [0, 1, 3], [2]),
     "identify": lambda model: model.identify_inputs_and_outputs([0], [2]),
     "relax": lambda model: model.relax_computation_float32_to_float16(True),
+    "permit": lambda model: model.permit_dynamic_range(True),
     "finish": lambda model: model.finish(),
 }
 

@@ -82,3 +82,13 @@ def test_precision_goes_all_the_way_down() -> None:
     assert compile(branching(), "nnapi-reference", relaxed=True).model.relaxed
     assert not compile(model, "nnapi-reference", relaxed=False).model.relaxed
     assert compile(model, "nnapi-reference").model is model
+
+
+def test_what_is_permitted_goes_along() -> None:
+    b = Builder()
+    b.output(b.abs(b.input(tensor("float32", (2,)))))
+    b.model.permit_dynamic_range(True)
+    model = b.finish()
+    assert pickle.loads(pickle.dumps(model)).dynamic_range
+    assert model.with_precision(True).dynamic_range
+    assert [each.dynamic_range for each in describe(branching())] == [False] * 3

@@ -35,7 +35,9 @@ def usable(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("engine", [*ALL, Nnapi("a:b", ("x", "y"))], ids=lambda engine: engine.name)
+@pytest.mark.parametrize(
+    "engine", [*ALL, Nnapi("a:b", ("x", "y")), Nnapi("a:b", None, "dynamic-range")], ids=lambda engine: engine.name
+)
 def test_there_and_back(engine: Engine) -> None:
     assert revive(describe(engine)) == engine
 

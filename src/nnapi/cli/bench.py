@@ -23,6 +23,7 @@ from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.labels import read_labels
+from nnapi.cli.loading import AsWeights, Weights, load
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, finite, say_count, table
@@ -76,6 +77,7 @@ def bench(
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line, for --dataset.")] = None,
     on: On = None,
+    weights: AsWeights = None,
     only_latency: Annotated[bool, typer.Option("--only-latency", help="No memory, no throughput, no plan.")] = False,
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
@@ -91,7 +93,7 @@ def bench(
             raise Mistake(f"{model}: no such file")
     if on and (dataset is None or profile):
         raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
-    engines, absent = available([*_ours(device, profile), *_others(against)])
+    engines, absent = available([*_ours(device, profile, weights), *_others(against)])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
     names = read_labels(labels) if labels else None
@@ -103,6 +105,7 @@ def bench(
     facts = machine()
     started = time.strftime("%Y-%m-%d %H:%M:%S %z")
     told = {**_describe_settings(settings, dataset), "inputs": f"random, seed {seed}"}
+    told |= {"weights": weights} if weights else {}
     results: list[ModelResult] = []
     interrupted = False
     elsewhere = len(examples) * sum(isinstance(engine, Nnapi) for engine in engines) if on else 0
@@ -112,7 +115,15 @@ def bench(
             with progress(out, 2 + steps(len(engines), settings) + elsewhere) as step:
                 try:
                     found, interrupted = _measure_model(
-                        file, engines, settings, examples, reference, seed, cluster, partial(_show_step, step, title)
+                        file,
+                        weights,
+                        engines,
+                        settings,
+                        examples,
+                        reference,
+                        seed,
+                        cluster,
+                        partial(_show_step, step, title),
                     )
                 except KeyboardInterrupt:
                     interrupted = True
@@ -136,13 +147,13 @@ def _show_step(step: Step, title: str, text: str) -> None:
     step(f"{title}: {text}")
 
 
-def _ours(devices: Sequence[str] | None, profile: str | None) -> list[Engine]:
+def _ours(devices: Sequence[str] | None, profile: str | None, weights: Weights | None) -> list[Engine]:
     """A row for each device, and one for a profile beside the CPU; one for all devices together where none is named."""
     rows = [(name,) for name in dict.fromkeys(devices or ())]
     beside = [tuple(add_profile(profile, None) or ())] if profile else []
     for name in (name for row in (*beside, *rows) for name in row):
         nnapi.device(name)
-    return [Nnapi(LOADER, row) for row in (*beside, *rows)] or [Nnapi(LOADER)]
+    return [Nnapi(LOADER, row, weights) for row in (*beside, *rows)] or [Nnapi(LOADER, None, weights)]
 
 
 def _others(text: str) -> list[Engine]:
@@ -160,6 +171,7 @@ def _describe_settings(settings: Settings, dataset: Path | None) -> dict[str, An
 
 def _measure_model(
     file: Path,
+    weights: Weights | None,
     engines: dict[Engine, str],
     settings: Settings,
     examples: Sequence[Example],
@@ -171,7 +183,7 @@ def _measure_model(
     """Everything about one model, and whether the user interrupted it. A model we cannot read is told as a note."""
     step("reading the model")
     try:
-        model = nnapi.load(file)
+        model = load(file, weights=weights)
         given = [random_input(operand, seed) for operand in input_operands(model)]
     except (NnapiError, Mistake) as error:
         return ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", (), notes=(str(error),)), False

@@ -15,7 +15,7 @@ from nnapi.cli.compare_recording import SUFFIX, compare_recording
 from nnapi.cli.failure import Mistake
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
-from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
@@ -59,6 +59,7 @@ def compare(
         bool, typer.Option("--all", help="Show all operations, not only those that are not the same.")
     ] = False,
     int16_as_float: Int16AsFloat = False,
+    weights: AsWeights = None,
     shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by error.")] = None,
@@ -72,12 +73,14 @@ def compare(
     if against and against.endswith(SUFFIX):
         if html or inputs:
             raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html beside it")
-        raise typer.Exit(_compare_recording(load(model, int16_as_float, shapes), Path(against), devices, as_json))
+        raise typer.Exit(
+            _compare_recording(load(model, int16_as_float, shapes, weights), Path(against), devices, as_json)
+        )
     base, tried = _find_devices(devices, against)
     out = console()
     with progress(out, 2) as step:
         step("reading the model")
-        loaded = load(model, int16_as_float, shapes)
+        loaded = load(model, int16_as_float, shapes, weights)
         given = _read(loaded, inputs or [], seed)
         step("running each operation on both devices")
         steps = find_divergence(loaded, given, tried, base)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import nnapi
-from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json
@@ -26,6 +26,7 @@ def explain(
     profile: ProfileFile = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by device.")] = None,
     int16_as_float: Int16AsFloat = False,
+    weights: AsWeights = None,
     shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -33,7 +34,7 @@ def explain(
     out = console()
     with progress(out, 2) as step:
         step("reading the model")
-        loaded = load(model, int16_as_float, shapes)
+        loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
         with nnapi.settings(tuning=tunes()):  # who wants to know waits for what is measured
             compilation = nnapi.compile(loaded, add_profile(profile, device))

@@ -10,7 +10,7 @@ import typer
 import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.info import EXAMPLES, examples_by_model
-from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.text import console
 from nnapi.errors import NnapiError
 from nnapi.exporters import FORMATS
@@ -22,6 +22,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
     format: Annotated[str, typer.Option(help="What is written to a folder: tflite or onnx.")] = "tflite",
     int16_as_float: Int16AsFloat = False,
+    weights: AsWeights = None,
     shapes: InputShapes = None,
 ) -> None:
     """Write a model as a .tflite or .onnx file. The suffix of the file says which.
@@ -34,7 +35,7 @@ def export(
     if model.suffix == EXAMPLES:
         _export_recording(model, out, suffix)
     else:
-        _write(load(model, int16_as_float, shapes), out / f"{model.stem}{suffix}" if out.is_dir() else out)
+        _write(load(model, int16_as_float, shapes, weights), out / f"{model.stem}{suffix}" if out.is_dir() else out)
 
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:

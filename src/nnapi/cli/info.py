@@ -15,7 +15,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.failure import Mistake
-from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.text import console, indent, print_json, say_count, size, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
@@ -42,6 +42,7 @@ class Reason:
 def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
     int16_as_float: Int16AsFloat = False,
+    weights: AsWeights = None,
     shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -54,7 +55,7 @@ def info(
     if model.suffix == EXAMPLES:
         described = [_show_examples(out, examples, as_json) for examples in examples_by_model(model)]
     else:
-        loaded = load(model, int16_as_float, shapes)
+        loaded = load(model, int16_as_float, shapes, weights)
         described = [_describe(model, loaded, file_size)] if as_json else []
         if not as_json:
             _show(out, model.name, loaded, f"{size(file_size)}, ", loaded.notes)

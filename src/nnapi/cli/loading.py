@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,6 +14,15 @@ from nnapi.cli.failure import Mistake
 Int16AsFloat = Annotated[
     bool,
     typer.Option("--int16-as-float", help="Take 16-bit codes of a .tflite file as the real numbers they stand for."),
+]
+Weights = Literal["dynamic-range"]
+AsWeights = Annotated[
+    Weights | None,
+    typer.Option(
+        "--weights",
+        help="Let devices compute with the 8- and 4-bit weights of float operations in a .tflite file as they are, and "
+        "round the inputs beside them to 8 bits: faster, and less exact.",
+    ),
 ]
 InputShapes = Annotated[
     list[str] | None,
@@ -25,9 +34,11 @@ InputShapes = Annotated[
 ]
 
 
-def load(file: Path, int16_as_float: bool = False, shapes: Sequence[str] | None = None) -> nnapi.Model:
+def load(
+    file: Path, int16_as_float: bool = False, shapes: Sequence[str] | None = None, weights: Weights | None = None
+) -> nnapi.Model:
     """The model in a file; ``shapes`` are as the option has them."""
-    return nnapi.load(file, dict(map(_read_shape, shapes or ())), int16_as_float=int16_as_float)
+    return nnapi.load(file, dict(map(_read_shape, shapes or ())), int16_as_float=int16_as_float, weights=weights)
 
 
 def _read_shape(text: str) -> tuple[str, list[int]]:

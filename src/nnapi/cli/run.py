@@ -20,7 +20,7 @@ from nnapi.cli.description import Description, describe
 from nnapi.cli.failure import Mistake, message
 from nnapi.cli.inputs import input_operands, read_inputs, runs
 from nnapi.cli.labels import fit_labels, read_labels
-from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.outputs import class_count, output_operands
 from nnapi.cli.pictures import FLOATS, Pixels
 from nnapi.cli.profile import ProfileFile, add_profile
@@ -60,6 +60,7 @@ def run(
     std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
     int16_as_float: Int16AsFloat = False,
+    weights: AsWeights = None,
     shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Annotated[
@@ -99,7 +100,7 @@ def run(
     files = list_files(inputs or [])
     with progress(out, 2 + max(1, len(files))) as step:
         step("reading the model")
-        loaded = load(model, int16_as_float, shapes)
+        loaded = load(model, int16_as_float, shapes, weights)
         said = describe(model)
         if said.warning:
             print(f"nnapi: {said.warning}", file=sys.stderr)

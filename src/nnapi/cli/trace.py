@@ -16,7 +16,7 @@ import nnapi
 from nnapi import trace as tracing
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.loading import InputShapes, Int16AsFloat, load
+from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
 from nnapi.report.trace_files import FORMATS, write_trace
@@ -57,6 +57,7 @@ def record(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random values.")] = 0,
     int16_as_float: Int16AsFloat = False,
+    weights: AsWeights = None,
     shapes: InputShapes = None,
 ) -> None:
     """Load, compile and run a model with tracing on. This is what `nnapi trace MODEL` does."""
@@ -65,7 +66,7 @@ def record(
     out = console()
     run = tracing.section(f"[NN_LA_PO]{model.name}")
     with progress(out, runs + 2) as step, tracing.recording() as recorder, run:
-        compilation = _record(partial(load, model, int16_as_float, shapes), device, runs, seed, step)
+        compilation = _record(partial(load, model, int16_as_float, shapes, weights), device, runs, seed, step)
     spans = recorder.spans()
     report = parse(from_ftrace(to_ftrace(spans)))
     write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")

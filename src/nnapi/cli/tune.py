@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import nnapi
-from nnapi.cli.loading import load
+from nnapi.cli.loading import AsWeights, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.runtime.planning.explain import as_data, list_times
@@ -24,6 +24,7 @@ def tune(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="How many threads a run may use; by default that is chosen.")
     ] = None,
+    weights: AsWeights = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure models on the devices of this machine, and keep what is fastest for later compilations.
@@ -35,7 +36,7 @@ def tune(
         for file in models:
             step(f"measuring {file.name}")
             begin = time.perf_counter()
-            plan = nnapi.tune(load(file), device, threads=threads)
+            plan = nnapi.tune(load(file, weights=weights), device, threads=threads)
             seconds = time.perf_counter() - begin
             told.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
             if not as_json:

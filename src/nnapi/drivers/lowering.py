@@ -20,6 +20,7 @@ from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several, ValuesParameter
+from nnapi.ops.quantization import dequantize
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
@@ -128,6 +129,8 @@ class Lowering(ABC, Generic[V, C]):
     no_rule: ClassVar[str] = "the engine has no operator with this meaning"
     failures: ClassVar[tuple[type[Exception], ...]] = ()
     """What the engine raises where it refuses what a rule makes: many lines, of which the last says what is wrong."""
+    reads_codes: ClassVar[bool] = False
+    """Whether numbers that DEQUANTIZE makes of constant codes are constants here: nothing computes them at a run."""
     as_types: ClassVar[tuple[str, ...]] = ()
     """Arguments that rules turn into values themselves: they are given their types."""
 
@@ -138,6 +141,8 @@ class Lowering(ABC, Generic[V, C]):
         self.verdicts: tuple[Verdict, ...] = ()
         self.types = KnownTypes(model)
         self.constants: dict[int, Array] = {}
+        self.codes: dict[int, int] = {}
+        """Operands that are the numbers behind constant codes, and the operands that are those codes."""
         self.values: dict[int, V] = {}
         self._repeatable: dict[Any, Call] = {}
         for operand in model.operands:
@@ -225,11 +230,27 @@ class Lowering(ABC, Generic[V, C]):
             raise Unsupported(self.no_rule)
         self.check_call(call)
         context = self.context(self._normalise(call))
+        if self.reads_codes and self._is_of_codes(call):
+            self.codes[call.outputs[0]] = call.inputs[0]
+            return
         results = rule(context, **self._make_arguments(context))
         results = list(results) if isinstance(results, list | tuple) else [results]
         if context.call.nchw:
             results = self._transpose_back(context, results)
         self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
+
+    def _is_of_codes(self, call: OperationCall) -> bool:
+        """Whether a call only says which numbers constant codes stand for, to other calls."""
+        is_inner = call.code == OperationCode.DEQUANTIZE and self.model.operands[call.outputs[0]].lifetime is TEMPORARY
+        return is_inner and call.inputs[0] in self.constants
+
+    def find_constant(self, index: int) -> Array | None:
+        """The value of a constant, or the numbers behind constant codes; None of what is computed."""
+        codes = self.codes.get(index)
+        if codes is None:
+            return self.constants.get(index)
+        numbers = dequantize(self.model.operands[codes].type, self.constants[codes])
+        return numbers.astype(self.model.operands[index].type.dtype, copy=False)
 
     def _normalise(self, call: OperationCall) -> Call:
         few = len(call.inputs) < MANY

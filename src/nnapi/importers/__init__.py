@@ -14,7 +14,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.importers import import_cache
-from nnapi.importers.file_formats import ImportOptions
+from nnapi.importers.file_formats import ImportOptions, Weights
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
@@ -24,7 +24,13 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | B
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
-def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None, *, int16_as_float: bool = False) -> Model:
+def load(
+    source: Source,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    *,
+    int16_as_float: bool = False,
+    weights: Weights | None = None,
+) -> Model:
     """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
     ``source`` is a path, the file's bytes, or a file that is open for reading in binary, of which the model is what
@@ -33,13 +39,15 @@ def load(source: Source, shapes: Mapping[str, Sequence[int]] | None = None, *, i
     Reads .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx. ``shapes`` fixes dimensions of
     inputs, by name, that an .onnx file leaves open, as ``{"x": (1, 3, 224, 224)}``. With ``int16_as_float`` tensors of
     16-bit codes in a .tflite file, which NNAPI has no operations for, are float32, its inputs and outputs too; a note
-    in ``Model.notes`` says how far that may lead away.
+    in ``Model.notes`` says how far that may lead away. With ``weights="dynamic-range"`` weights of 8 or 4 bits beside
+    float inputs in a .tflite file stay codes, and devices may compute with these and quantise the inputs, as TensorFlow
+    Lite does: :meth:`Model.permit_dynamic_range`. By default they are the real numbers that they stand for.
 
     Raises OSError where the file cannot be opened, and BadDataError, with a message, where it is no model, is damaged,
     or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and OpFailedError where the
     process runs out of memory or of descriptors.
     """
-    return import_cache.load(*_open(source), ImportOptions(shapes or {}, int16_as_float))
+    return import_cache.load(*_open(source), ImportOptions(shapes or {}, int16_as_float, weights))
 
 
 def _open(source: Source) -> tuple[Memory, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from nnapi.errors import BadDataError, need, translate_errors
 from nnapi.formats.tflite import IDENTIFIER
@@ -18,14 +18,28 @@ Shapes = Mapping[str, Sequence[int]]
 """Dimensions that somebody gives to inputs, by name."""
 
 
+Weights = Literal["dynamic-range"]
+"""Ways besides the usual one to keep weights."""
+DYNAMIC_RANGE: Weights = "dynamic-range"
+
+
 class ImportOptions(NamedTuple):
-    """What somebody asks of an import: dimensions of inputs, and that 16-bit codes become real numbers."""
+    """What somebody asks of an import: dimensions of inputs, that 16-bit codes become real numbers, and how weights of
+    dynamic range are kept."""
 
     shapes: Shapes = MappingProxyType({})
     int16_as_float: bool = False
+    weights: Weights | None = None
 
 
 NO_OPTIONS = ImportOptions()
+
+
+def is_dynamic_range(weights: str | None) -> bool:
+    """Whether weights stay codes, as somebody asks; BadDataError for what nobody can ask."""
+    is_known = weights in (None, DYNAMIC_RANGE)
+    need(is_known, f"weights is {weights!r}, must be {DYNAMIC_RANGE!r} or None", BadDataError)
+    return weights is not None
 
 
 class FileFormat(NamedTuple):
@@ -43,11 +57,13 @@ def _read_tflite(memory: Memory, path: str, options: ImportOptions) -> Model:
     need(not options.shapes, "shapes are for .onnx; a .tflite file says which dimensions are open", BadDataError)
     from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
 
-    return tflite.read(memory, path, int16_as_float=options.int16_as_float)
+    dynamic_range = is_dynamic_range(options.weights)
+    return tflite.read(memory, path, int16_as_float=options.int16_as_float, dynamic_range=dynamic_range)
 
 
 def _read_onnx(memory: Memory, path: str, options: ImportOptions) -> Model:
     need(not options.int16_as_float, "int16_as_float is for .tflite", BadDataError)
+    need(not is_dynamic_range(options.weights), f"weights={options.weights!r} is for .tflite", BadDataError)
     from nnapi.importers import onnx
 
     return onnx.read(memory, path, options.shapes)

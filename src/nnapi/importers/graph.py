@@ -122,6 +122,7 @@ class Graph:
         self.written: set[Value] = set()
         self._scalars: dict[tuple[int, Any], Value] = {}
         self._reals: dict[Value, Value] = {}
+        self._decoded: dict[Value, Value] = {}
 
     # Constants
 
@@ -288,6 +289,15 @@ class Graph:
                 self._emit(OperationCode.DEQUANTIZE, [value], [real])
             self._reals[value] = real
         return self._reals[value]
+
+    def real_at_run(self, codes: Value) -> Value:
+        """The real numbers behind a constant's codes, of which the model holds the codes: a DEQUANTIZE in it says what
+        they stand for."""
+        if codes not in self._decoded:
+            real = self._decoded[codes] = Value(OperandType(FLOAT32, codes.shape), f"{codes.name}:real")
+            self.steps.append(Step(OperationCode.DEQUANTIZE, [codes], [real]))
+            self.written.add(real)
+        return self._decoded[codes]
 
     def widen(self, value: Value, target: Value) -> bool:
         """Whether ``target`` could be made the float32 constant of another constant's numbers, as CAST would."""

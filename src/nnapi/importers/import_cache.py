@@ -86,7 +86,7 @@ def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Mode
     A model that somebody asks something of is not that of its file alone and is read every time.
     """
     file = identify(memory)
-    if file is None or options.shapes or options.int16_as_float:
+    if file is None or options != NO_OPTIONS:
         return file_formats.read(memory, path, options)
     model = recall(file, memory, path)
     if model is None:

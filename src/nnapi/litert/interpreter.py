@@ -13,6 +13,7 @@ from ai_edge_litert.interpreter import OpResolverType
 from numpy import ndarray
 
 from nnapi.errors import NnapiError
+from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
 from nnapi.litert.ready_graph import Graph
 from nnapi.litert.session import Session, Settings
@@ -46,10 +47,12 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         devices: Sequence[str] | str | None = None,
         fallback: bool = False,
         cache: str | os.PathLike[str] | None = None,
+        weights: Weights | None = None,
         **named: Any,
     ) -> None:
         """As LiteRT's, and besides: ``devices`` by name, which a delegate may name too; ``fallback`` lets LiteRT
-        compute what NNAPI cannot express; ``cache`` is a directory as :func:`nnapi.compile` takes it.
+        compute what NNAPI cannot express; ``cache`` is a directory as :func:`nnapi.compile` takes it; ``weights``
+        are as :func:`nnapi.load` takes them: with ``"dynamic-range"`` 8-bit weights of float operations stay codes.
 
         With ``experimental_preserve_all_tensors`` what operators give is an output, so that nothing is fused.
         """
@@ -71,7 +74,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             experimental_preserve_all_tensors,
             fallback,
         )
-        self._file = SubgraphFile(model_path, model_content)
+        self._file = SubgraphFile(model_path, model_content, weights)
         self._sessions: dict[int, Session] = {}
         self._main = self.session(0)
         self._lease = _Lease()

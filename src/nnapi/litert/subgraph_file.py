@@ -10,6 +10,7 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.importers import load
+from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused
 from nnapi.importers.tflite.convert import Import, list_variables
 from nnapi.importers.tflite.reader import File, Subgraph
@@ -31,7 +32,11 @@ class Part(NamedTuple):
 class SubgraphFile:
     """A .tflite file whose subgraphs become models."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, content: bytes | None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None, content: bytes | None, weights: Weights | None = None
+    ) -> None:
+        """``weights`` are as :func:`nnapi.load` takes them."""
+        self._weights, self._dynamic_range = weights, is_dynamic_range(weights)
         self.source: str | bytes = os.fspath(path) if path else content or b""
         self.name = os.path.basename(self.source) if isinstance(self.source, str) else "model"
         if isinstance(self.source, str):
@@ -61,7 +66,7 @@ class SubgraphFile:
         has_state = keeps_state and bool(list_variables(graph))
         is_open = any(0 in tensor.shape for tensor in graph.tensors)
         if not (index or all_tensors or has_state or is_open) and is_as_stored:
-            return load(self.source)
+            return load(self.source, weights=self._weights)
         outputs = list_readable(graph) if all_tensors else graph.outputs
         return self.part(Part(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)
 
@@ -70,7 +75,7 @@ class SubgraphFile:
         file = self.read()
         graph = file.subgraph(index)
         edit(graph, part, shapes)
-        importing = Import(file, self.name, keeps_state=True)
+        importing = Import(file, self.name, keeps_state=True, dynamic_range=self._dynamic_range)
         try:
             importing.model(index)
         except NnapiError:
@@ -96,7 +101,7 @@ class SubgraphFile:
         file = self.read()
         graph = file.subgraph(index)
         edit(graph, part, shapes)
-        return Import(file, self.name, keeps_state=keeps_state).model(index)
+        return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range).model(index)
 
 
 def edit(graph: Subgraph, part: Part, shapes: Mapping[int, Shape]) -> None:

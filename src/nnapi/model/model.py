@@ -28,10 +28,25 @@ from nnapi.trace.log import Log
 if TYPE_CHECKING:
     from nnapi.model.matching import Facet, KnownMatch
 
-__all__ = ["Lifetime", "Model", "Operand", "OperationCall", "Origin", "Signature", "Supports", "constants"]
+__all__ = [
+    "DYNAMIC_RANGE",
+    "Lifetime",
+    "Model",
+    "Operand",
+    "OperationCall",
+    "Origin",
+    "Signature",
+    "Supports",
+    "constants",
+]
 
 log = Log("nnapi.ModelBuilder")
 
+DYNAMIC_RANGE = (
+    "float operations may be computed with the codes of their weights (dynamic range): their inputs are then rounded "
+    "to 8 bits over the range of each row, or of each image of a convolution, a number by at most 1/250 of that range"
+)
+"""What :meth:`Model.permit_dynamic_range` means for results, in a message."""
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
@@ -72,6 +87,9 @@ class Model(NotebookDisplay):
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
         self.relaxed = False
+        self.dynamic_range = False
+        """Whether float operations may be computed with the codes of their weights, by inputs that are quantised at
+        each run: a permission only."""
         self.notes: tuple[str, ...] = ()
         """What an importer assumed or changed, in messages."""
         self.signature: Signature | None = None
@@ -213,6 +231,13 @@ class Model(NotebookDisplay):
         """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); a permission only."""
         self.state.need("building", to="change precision")
         self.relaxed = bool(allow)
+
+    def permit_dynamic_range(self, allow: bool) -> None:
+        """Permit float sums of products with weights that DEQUANTIZE makes of constant codes to be computed with the
+        codes, as TensorFlow Lite computes models of dynamic range: the input is quantised at each run, and
+        :data:`DYNAMIC_RANGE` says what that means for results. A permission only; the C API has nothing like it."""
+        self.state.need("building", to="change precision")
+        self.dynamic_range = bool(allow)
 
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:

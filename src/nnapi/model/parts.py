@@ -87,6 +87,7 @@ class Graph(Protocol):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     relaxed: bool
+    dynamic_range: bool
     notes: tuple[str, ...]
 
 

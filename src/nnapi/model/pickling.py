@@ -26,6 +26,7 @@ class Description(NamedTuple):
     outputs: tuple[int, ...]
     relaxed: bool
     notes: tuple[str, ...]
+    dynamic_range: bool = False
 
 
 def describe(model: Graph) -> list[Description]:
@@ -44,6 +45,7 @@ def describe(model: Graph) -> list[Description]:
             each.outputs,
             each.relaxed,
             each.notes,
+            each.dynamic_range,
         )
         for each in models
     ]
@@ -75,6 +77,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
             model.add_operation(_local(code), inputs, outputs)
         model.assign_roles(description.inputs, description.outputs)  # a part of a plan may have no input
         model.relax_computation_float32_to_float16(description.relaxed)
+        model.permit_dynamic_range(description.dynamic_range)
         model.finish()
         model.notes = description.notes
         models.append(model)

@@ -70,7 +70,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Nnapi:
-    """This library; ``devices`` as for ``nnapi.compile``.
+    """This library; ``devices`` as for ``nnapi.compile``, ``weights`` as for ``nnapi.load``.
 
     The function that loads files is named (``module:function``) and not imported: importers are no part of what a
     report is made of, and a process of its own needs a name anyway.
@@ -78,6 +78,7 @@ class Nnapi:
 
     loader: str
     devices: tuple[str, ...] | None = None
+    weights: str | None = None
 
     @property
     def name(self) -> str:
@@ -88,7 +89,8 @@ class Nnapi:
 
     def open(self, path: File, threads: int) -> Opened:
         module, _, name = self.loader.partition(":")
-        return _OpenedNnapi(getattr(import_module(module), name)(path), self.devices, threads)
+        options = {} if self.weights is None else {"weights": self.weights}
+        return _OpenedNnapi(getattr(import_module(module), name)(path, **options), self.devices, threads)
 
 
 class _OpenedNnapi:

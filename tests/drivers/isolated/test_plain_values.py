@@ -88,6 +88,7 @@ def conditional() -> Model:
     condition, x = b.input(tensor("bool8", (1,))), b.input(tensor("float32", (2,)))
     b.output(*b.if_(condition, branch("abs"), branch("neg"), x))
     b.model.relax_computation_float32_to_float16(True)
+    b.model.permit_dynamic_range(True)
     return b.finish()
 
 

@@ -9,7 +9,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
-from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+from nnapi.model.operand import OperandType, tensor
 from tests.drivers.xnnpack.engine_cases import Net, engine, refusal
 from tests.single import scalar, single
 
@@ -122,14 +122,6 @@ def test_activations_of_results_that_are_kept_in_another_scale(code: OperationCo
     windows = [scalar(OperandCode.INT32, value) for value in (0, 0, 0, 0, 1, 1, 1, 1, 3)]
     message = "the result is kept in another scale than the activation's limits are rounded to"
     assert message in refusal(one(code, [zeros(image), *windows], kept))
-
-
-def test_stored_codes_with_a_scale_per_channel() -> None:
-    type = tensor("quant8_symm_per_channel", (2, 3), channel=ChannelQuantization(1, (0.1, 0.2, 0.3)))
-    net = Net()
-    net.input(FLOATS)
-    model = net.finished(net.call(OperationCode.DEQUANTIZE, [net.constant(*zeros(type))], tensor("float32", (2, 3))))
-    assert "no numbers for stored codes with a scale per channel" in refusal(model)
 
 
 def test_bad_values_are_left_to_the_device_that_words_them() -> None:

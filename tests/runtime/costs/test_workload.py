@@ -76,3 +76,12 @@ def test_what_has_no_kind_is_rare_or_depends_on_data() -> None:
     rest = {code.name for code in OperationCode if REGISTRY[code].facts.kind is Kind.OTHER}
     assert {"IF", "WHILE", "DETECTION_POSTPROCESSING", "LOCAL_RESPONSE_NORMALIZATION"} <= rest
     assert len(rest) < 25
+
+
+def test_the_numbers_behind_stored_codes_are_known_before() -> None:
+    codes, b = tensor("quant8_asymm_signed", (64, 64), scale=0.5), Builder()
+    stored = b.dequantize(b.constant(np.ones((64, 64), np.int8), codes), out="float32")
+    given = b.dequantize(b.input(codes), out="float32")
+    b.output(stored, given)
+    model = b.finish()
+    assert {find_work(model, call).nbytes for call in model.operations} == {0, 64 * 64 * (1 + 4)}

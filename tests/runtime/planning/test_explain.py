@@ -5,9 +5,10 @@ import logging
 
 import pytest
 
-from nnapi import Device, OperationCode, PreferenceCode, compile
+from nnapi import Builder, Device, OperationCode, PreferenceCode, compile, tensor
 from nnapi.drivers.faulty import Fault, Faulty, Phase
-from nnapi.runtime.planning.explain import as_data, summary
+from nnapi.model.model import DYNAMIC_RANGE
+from nnapi.runtime.planning.explain import as_data, as_text, summary
 from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, capabilities, chain, limited
 
@@ -105,3 +106,13 @@ def test_supported_operations_are_those_of_any_device(halves: list[Device]) -> N
     assert model.supported_operations([halves[2]]) == [False, True, False]
     assert model.supported_operations(halves[1:]) == [True] * 3
     assert halves[1].supports(model) == [True, False, True]
+
+
+def test_what_the_model_permits_is_said() -> None:
+    b = Builder()
+    b.output(b.abs(b.input(tensor("float32", (2,)))))
+    b.model.permit_dynamic_range(True)
+    plan = compile(b.finish(), REFERENCE).plan
+    assert DYNAMIC_RANGE in as_text(plan)
+    assert as_data(plan)["notes"] == [DYNAMIC_RANGE]
+    assert DYNAMIC_RANGE not in as_text(compile(chain(), REFERENCE).plan)

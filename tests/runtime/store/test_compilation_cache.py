@@ -267,10 +267,20 @@ def test_the_digest_sees_everything_that_decides_the_result() -> None:
         y = b.max_pool_2d(b.reshape(x, [1, 1, 2, 1]), 0, 0, 0, 0, 1, 1, 1, 1, int(change.get("activation", 0)))
         b.output(y)
         b.model.relax_computation_float32_to_float16(bool(change.get("relaxed")))
+        b.model.permit_dynamic_range(bool(change.get("permitted")))
         return b.finish()
 
     assert hash_content(made()) == hash_content(made()) == hash_content(made(name=1))
-    different = [made(), made(zero=4), made(activation=1), made(relaxed=1), finished_sum(), doubled(), doubled("", 3)]
+    different = [
+        made(),
+        made(zero=4),
+        made(activation=1),
+        made(relaxed=1),
+        made(permitted=1),
+        finished_sum(),
+        doubled(),
+        doubled("", 3),
+    ]
     assert len({hash_content(model) for model in different}) == len(different)
 
 

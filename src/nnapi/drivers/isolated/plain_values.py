@@ -188,7 +188,8 @@ def _to_description(values: Values, constant: Callable[[int], Array]) -> Descrip
         operands.append((name, tuple(code), type, role, constant(value) if role is Lifetime.CONSTANT else value))
     calls = [(tuple(code), tuple(inputs), tuple(outputs)) for code, inputs, outputs in values["operations"]]
     sides = tuple(values["inputs"]), tuple(values["outputs"])
-    return Description(values["name"], operands, calls, *sides, bool(values["relaxed"]), tuple(values["notes"]))
+    relaxed, dynamic_range = bool(values["relaxed"]), bool(values["dynamic_range"])
+    return Description(values["name"], operands, calls, *sides, relaxed, tuple(values["notes"]), dynamic_range)
 
 
 def of_span(span: Span) -> Values:

@@ -12,7 +12,7 @@ from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
 from nnapi.model.call import UNKNOWN, Call
-from nnapi.model.model import Lifetime, Model, Operand, OperationCall
+from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.quantization import same_quantization
 
@@ -33,6 +33,7 @@ class Lowered(Lowering[Value, Context]):
     rules = RULES
     no_rule = "the engine's operations do not have this meaning"
     failures = (RuntimeError,)
+    reads_codes = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
@@ -78,8 +79,9 @@ class Lowered(Lowering[Value, Context]):
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
         require(type.code in ELEMENTS, f"{name_of(operand)} is {type.name}, which the engine does not compute in")
-        require(operand.lifetime is Lifetime.CONSTANT, f"{name_of(operand)} has dimensions that are not known: {type}")
-        return Value(type, name_of(operand), operand.value)
+        value = self.find_constant(operand.index)
+        require(value is not None, f"{name_of(operand)} has dimensions that are not known: {type}")
+        return Value(type, name_of(operand), value)
 
     def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
         return value.store_as_nchw() if order == NHWC_TO_NCHW else value.view_as_image()

@@ -38,6 +38,8 @@ WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
 UNSIGNED = "its codes unsigned as they are"
 """The form of a model that is not given signed filters."""
+AS_NUMBERS = "its weights as numbers"
+"""The form of a model that permits products of codes with a quantised input."""
 
 
 class XnnpackDriver(HostMemory):
@@ -59,7 +61,7 @@ class XnnpackDriver(HostMemory):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         from nnapi.drivers.xnnpack.compile import lower_model  # a megabyte, and milliseconds, that a warm start saves
 
-        result = lower_model(model)
+        result = lower_model(model, dynamic_range=model.dynamic_range)
         whole = all(verdict.supported for verdict in result.verdicts)
         self._asked = (weakref.ref(model, self._forget), result) if whole else None
         return result.verdicts
@@ -78,15 +80,19 @@ class XnnpackDriver(HostMemory):
         return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def list_forms(self, model: Model) -> Sequence[str]:
-        """Codes left unsigned, for models with filters that do not fit into signed bytes as they are."""
-        from nnapi.drivers.xnnpack.compile import is_closed, lower_model
+        """Codes left unsigned, for models with filters that do not fit into signed bytes as they are; and codes as the
+        numbers behind them, where they are weights beside a float input."""
+        from nnapi.drivers.xnnpack.compile import has_codes_beside_numbers, is_closed, lower_model
         from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters
 
         if not is_closed(model):
             return []
         asked = self._asked
-        graph = (asked[1] if asked is not None and asked[0]() is model else lower_model(model)).graph
-        return [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+        is_asked = asked is not None and asked[0]() is model
+        lowered = asked[1] if is_asked and asked is not None else lower_model(model, dynamic_range=model.dynamic_range)
+        graph = lowered.graph
+        forms = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+        return [*forms, AS_NUMBERS] if any(map(has_codes_beside_numbers, graph.operators)) else forms
 
     def measure_figures(self) -> Mapping[str, Any]:
         """What the engine takes for the operators that can take each other's places."""
@@ -130,6 +136,7 @@ class XnnpackDriver(HostMemory):
     ) -> PreparedGraph:
         from nnapi.drivers.lowering import need_supported
         from nnapi.drivers.xnnpack.compile import (
+            FLOAT_PASSES,
             PASSES,
             UNSIGNED_PASSES,
             compile_graph,
@@ -140,10 +147,12 @@ class XnnpackDriver(HostMemory):
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None
         is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
-        result = asked[1] if is_asked and asked is not None else lower_model(model, shapes)
+        result = asked[1] if is_asked and asked is not None else None
+        if result is None:
+            result = lower_model(model, shapes, dynamic_range=model.dynamic_range)
         del asked
         need_supported(result.verdicts)
-        passes = UNSIGNED_PASSES if options.form == UNSIGNED else PASSES
+        passes = {UNSIGNED: UNSIGNED_PASSES, AS_NUMBERS: FLOAT_PASSES}.get(options.form, PASSES)
         found = compile_graph(model, result.graph, shapes, assumed, passes, self._find_figures)
         give_back(find_large_constants(model))
         del result  # and with it what was made of the constants

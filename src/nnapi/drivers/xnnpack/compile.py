@@ -8,6 +8,7 @@ from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering r
 from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers
 from nnapi.drivers.xnnpack.passes.fuse_mean import fuse_mean
 from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
@@ -24,12 +25,14 @@ from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
 __all__ = [
+    "FLOAT_PASSES",
     "PASSES",
     "UNSIGNED_PASSES",
     "Lowered",
     "assume_shapes",
     "compile_graph",
     "find_large_constants",
+    "has_codes_beside_numbers",
     "is_closed",
     "lower_model",
 ]
@@ -44,12 +47,15 @@ PASSES: tuple[Pass, ...] = (
     unroll_lstm,
     remove_dead_operators,
     make_state_variables,
+    use_faster_weights,
     sign_weights,
     compute_in_float,
     move_width_to_depth,
     keep_ends_unsigned,
 )
 """What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
+FLOAT_PASSES: tuple[Pass, ...] = (use_numbers, *PASSES)
+"""The same for the form of weights as numbers, of a model that permits them as codes."""
 UNSIGNED_PASSES: tuple[Pass, ...] = (fuse_mean, remove_dead_operators, make_unsigned)
 """The same for the form with unsigned codes."""
 

@@ -73,11 +73,12 @@ class Context(lowering.Context):
         tensor_of: Callable[[int], Tensor],
         findings: dict[Any, Any],
         open: Container[int],
+        find_codes: Callable[[int], Tensor | None],
     ) -> None:
         super().__init__(call)
         self.operators: list[Operator] = []
         self._value_of, self._tensor_of = value_of, tensor_of
-        self._findings, self._open = findings, open
+        self._findings, self._open, self._find_codes = findings, open, find_codes
         self._reals: dict[Tensor, Tensor] = {}
 
     # What the rule is given
@@ -105,6 +106,10 @@ class Context(lowering.Context):
     def is_computed(self, name: str) -> bool:
         """Whether an argument has no stored value."""
         return self._value_of(self.call.operands[name][0]) is None
+
+    def find_codes(self, name: str) -> Tensor | None:
+        """The constant codes that an argument is the numbers behind, where the engine may compute with those."""
+        return self._find_codes(self.call.operands[name][0])
 
     def is_open(self, name: str) -> bool:
         """Whether a run may bring other dimensions of an argument than those that are tried."""

@@ -31,14 +31,20 @@ class Lowered:
 
 
 def lower_model(
-    model: Model, shapes: Sequence[Shape | None] | None = None, lowering: type[TfliteLowering] | None = None
+    model: Model,
+    shapes: Sequence[Shape | None] | None = None,
+    lowering: type[TfliteLowering] | None = None,
+    *,
+    dynamic_range: bool = False,
 ) -> Lowered:
     """Lower what can be lowered; every operation that cannot has its reason.
 
     ``shapes`` are those of the inputs where the model leaves some open, None for one that is omitted; by default
-    they are :func:`assume_shapes`. ``lowering`` is another engine's, by default XNNPACK's.
+    they are :func:`assume_shapes`. ``lowering`` is another engine's, by default XNNPACK's. With ``dynamic_range`` codes
+    are weights of float operations.
     """
     work = (lowering or TfliteLowering)(model, assume_shapes(model) if shapes is None else shapes)
+    work.dynamic_range = dynamic_range
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each dimension that the model leaves open"
         work.open = frozenset(
@@ -65,12 +71,14 @@ class TfliteLowering(Lowering[Tensor, Context]):
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
+    reads_codes = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.graph = Graph()
         self.open: frozenset[int] = frozenset()
         """Operands of which a run may bring other dimensions than those assumed."""
+        self.dynamic_range = False
         self._findings: dict[Any, Any] = {}
         self._sound: set[Tensor] = set()
         """Tensors that were found to be such as the engine takes."""
@@ -84,7 +92,13 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.graph
 
     def context(self, call: Call) -> Context:
-        return Context(call, self.constants.get, self.value, self._findings, self.open)
+        find_codes = self._find_codes if self.dynamic_range else _find_none
+        return Context(call, self.find_constant, self.value, self._findings, self.open, find_codes)
+
+    def _find_codes(self, index: int) -> Tensor | None:
+        """The constant codes that an operand is the numbers behind."""
+        codes = self.codes.get(index)
+        return None if codes is None else self.value(codes)
 
     def add_input(self, operand: Operand) -> None:
         try:
@@ -99,7 +113,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         type = self.types.get(operand.index, operand.type)
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
-        return tensor_of(type, name_of(operand), self.constants.get(operand.index))
+        return tensor_of(type, name_of(operand), self.find_constant(operand.index))
 
     def check_call(self, call: OperationCall) -> None:
         """Refuse inputs that are taken for omitted, but may be given when the model runs."""
@@ -148,3 +162,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         if source is not target:
             options = {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]}
             self.graph.operators.append(Operator("CAST", [source], [target], options))
+
+
+def _find_none(index: int) -> None:
+    """The codes behind numbers, where those are not looked at."""

@@ -10,11 +10,12 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
 
-def read(memory: Memory, path: str, *, int16_as_float: bool = False) -> Model:
+def read(memory: Memory, path: str, *, int16_as_float: bool = False, dynamic_range: bool = False) -> Model:
     """The model in a mapped .tflite file; its constants are views of the mapping. ``int16_as_float``: 16-bit
-    codes are the real numbers that they stand for.
+    codes are the real numbers that they stand for. ``dynamic_range``: weights of float operations stay codes.
 
     Raises UnsupportedOperationsError listing the operations that NNAPI cannot express, BadDataError for a damaged file.
     """
     file = File(memory.view().data.toreadonly())
-    return Import(file, os.path.basename(path), int16_as_float=int16_as_float).model()
+    name = os.path.basename(path)
+    return Import(file, name, int16_as_float=int16_as_float, dynamic_range=dynamic_range).model()

@@ -35,7 +35,15 @@ DEEPEST = 50
 class Import:
     """What the subgraphs of one file share while they are converted."""
 
-    def __init__(self, file: File, name: str, *, int16_as_float: bool = False, keeps_state: bool = False) -> None:
+    def __init__(
+        self,
+        file: File,
+        name: str,
+        *,
+        int16_as_float: bool = False,
+        keeps_state: bool = False,
+        dynamic_range: bool = False,
+    ) -> None:
         """``keeps_state``: variables of the model come in behind its inputs and go out, as they are then, behind its
         outputs, so that somebody else may keep them between runs."""
         self.file = file
@@ -47,6 +55,7 @@ class Import:
         self.notes: dict[str, None] = {}
         self.int16_as_float = int16_as_float
         self.keeps_state = keeps_state
+        self.dynamic_range = dynamic_range
         self.coarsest = 0.0
         """The largest scale of 16-bit codes that are real numbers here."""
         self._models: dict[int, Model | None] = {}
@@ -118,6 +127,7 @@ class Conversion:
 
     def __init__(self, whole: Import, subgraph: Subgraph, graph: Graph | None = None) -> None:
         self.whole = whole
+        self.keeps_weights = whole.dynamic_range
         self.subgraph = subgraph
         self.graph = Graph(whole.allowance) if graph is None else graph
         self._values: dict[int, Value] = {}
@@ -235,6 +245,7 @@ class Conversion:
                 f"most, {self.whole.coarsest / 2:.3g} for the coarsest, and what follows by what it makes of that"
             )
         model.notes = tuple(self.whole.notes)
+        model.permit_dynamic_range(self.whole.dynamic_range)
         return build(self.graph, model, inputs, outputs)
 
     def _refuse(self, operator: Operator, reason: str) -> None:

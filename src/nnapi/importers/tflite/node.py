@@ -28,6 +28,9 @@ class Scope(Protocol):
     states: Mapping[int, Value]
     """Variables that somebody else keeps between runs, as they come in."""
 
+    keeps_weights: bool
+    """Whether weights of float operations stay codes."""
+
     def read(self, index: int) -> Value:
         """The value of a tensor."""
 

@@ -11,7 +11,7 @@ import math
 from enum import StrEnum
 from typing import NamedTuple
 
-from nnapi.codes import OperandCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
@@ -69,6 +69,8 @@ def find_work(model: Model, call: OperationCall) -> Work:
             nbytes += _count_elements(type) * type.dtype.itemsize
     if kind is Kind.RECURRENT:
         return _measure_recurrent(model, call, element, nbytes)
+    if call.code == OperationCode.DEQUANTIZE and operands[call.inputs[0]].lifetime is Lifetime.CONSTANT:
+        nbytes = 0  # engines know the numbers behind stored codes before a run
     if kind is Kind.MOVEMENT:
         nbytes = _count_moved_bytes(model, call, nbytes)
     if summed is None:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
+from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, Step
 
 
@@ -70,9 +71,15 @@ def as_text(plan: Plan) -> str:
     lines += ["", "operations"]
     width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)
     lines += [line for decision in plan.decisions for line in _describe_decision(decision, width)]
-    if plan.notes:
-        lines += ["", "notes", *(f"  {note}" for note in plan.notes)]
+    notes = list_notes(plan)
+    if notes:
+        lines += ["", "notes", *(f"  {note}" for note in notes)]
     return "\n".join(lines)
+
+
+def list_notes(plan: Plan) -> list[str]:
+    """What is to be said of the plan, and of what its model permits."""
+    return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:
@@ -104,7 +111,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
             }
             for decision in plan.decisions
         ],
-        "notes": list(plan.notes),
+        "notes": list_notes(plan),
     }
 
 

@@ -100,6 +100,7 @@ def make_submodel(
         part.add_operation(call.code, [places[i] for i in call.inputs], [places[i] for i in call.outputs])
     part.assign_roles([places[i] for i in inputs], [places[i] for i in outputs])
     part.relax_computation_float32_to_float16(model.relaxed)
+    part.permit_dynamic_range(model.dynamic_range)
     part.freeze()
     return part, inputs, outputs
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 KINDS = frozenset(
@@ -54,6 +55,8 @@ def can_be_unsigned(graph: Graph) -> bool:
 
 def is_possible(operator: Operator) -> bool:
     """Whether an operator can have unsigned codes."""
+    if has_codes_beside_numbers(operator):
+        return False
     codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
     return not codes or (operator.kind in KINDS and all(map(_has_one_scale, codes)))
 

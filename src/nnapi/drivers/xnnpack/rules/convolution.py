@@ -9,7 +9,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.filters import make_constant_filter, read_computed_filter
+from nnapi.drivers.xnnpack.passes.dynamic_range import KINDS as DYNAMIC_RANGE
+from nnapi.drivers.xnnpack.rules.filters import find_code_filter, make_constant_filter, read_computed_filter
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
@@ -85,7 +86,8 @@ def transpose_conv_2d(
 def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
     out = context.result()
     x = context.reshape(input, (out.shape[0], weights.shape[1]))
-    if context.is_computed("weights") and not weights.is_quantized:
+    is_float = not (weights.is_quantized or context.find_codes("weights"))
+    if is_float and context.is_computed("weights"):
         return _multiply(context, x, out)
     return _sum(context, "FULLY_CONNECTED", x, "weights", 0, out)
 
@@ -125,6 +127,11 @@ def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) 
 def _sum(context: Context, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
     """The operator on ``x``, the filter that is the argument ``name`` with its units along the axis ``channel``, and
     the bias. The engine takes computed filters in float32 only."""
+    codes = find_code_filter(context, name, channel) if kind in DYNAMIC_RANGE and x.type == "f32" else None
+    if codes is not None and codes.shape[-1] == x.shape[-1]:  # of one group
+        return context.emit(
+            kind, [x, codes, context.stored_tensor("bias")], out, activation=context.activation, **options
+        )
     in_float = context.type(name).is_quantized and context.is_computed(name)
     if in_float:
         x, w, b = context.real(x), *read_computed_filter(context, name, channel)

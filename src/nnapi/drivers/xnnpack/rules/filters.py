@@ -52,6 +52,27 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
     return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
+def find_code_filter(context: Context, name: str, channel: int) -> Tensor | None:
+    """The codes of a float filter, for the engine to multiply a quantised input by; None where it has none such, or
+    does not take them: codes around another number than zero, scales along another axis, or beyond its limits."""
+    codes = context.find_codes(name)
+    if codes is None or codes.data is None or codes.zero_point:
+        return None
+    if isinstance(codes.scale, float):
+        codes = context.find(_repeat_scale, codes) if channel == 0 else None
+    elif codes.axis != channel:
+        return None
+    if codes is None:
+        return None
+    scales = np.asarray(codes.scale)
+    return codes if scales.min() >= SMALLEST_SCALE and scales.max() <= LARGEST_SCALE else None
+
+
+def _repeat_scale(codes: Tensor) -> Tensor:
+    """The same codes with their one scale for each unit, as the engine has kernels for."""
+    return codes.like(scale=np.full(codes.shape[0], codes.unit, np.float32), data=codes.data)
+
+
 def _drop_faint(context: Context, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
     """A filter with a scale per channel, less what is faint, and which channels are: those with scales that the engine
     does not take of which no sum of products and bias can reach half a code. They have another scale."""

@@ -9,9 +9,10 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode, PaddingCode
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.importers.tflite.node import TfliteNode
+from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import as_real
+from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.operand import OperandType
 
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
@@ -144,10 +145,14 @@ def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Valu
 def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
     """Input and weights; codes as weights of a float input become the numbers that they stand for."""
     x, weights = node.input(i), node.input(j)
-    if x.is_float and weights.is_quantized:
-        node.note("8-bit weights of float operations are used as real numbers; TFLite quantises the input as well")
-        weights = node.graph.real(weights)
-    return x, weights
+    if not (x.is_float and weights.is_quantized):
+        return x, weights
+    is_kept = weights.array is not None and weights.rank <= HIGHEST_RANK and weights.type.dtype.itemsize == 1
+    if node.scope.keeps_weights and is_kept:
+        node.note(DYNAMIC_RANGE)
+        return x, node.graph.real_at_run(weights)
+    node.note("8-bit weights of float operations are used as real numbers; TFLite quantises the input as well")
+    return x, node.graph.real(weights)
 
 
 def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -> Value:

@@ -165,6 +165,15 @@ def estimate_float(operator: Operator, copies: int = 0) -> float:
     return more - figures().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
 
 
+def estimate_dynamic_range(operator: Operator) -> float:
+    """Products of codes with a float input that is quantised first, which takes a look at all of it before, instead of
+    products of numbers."""
+    taps, depth = _count_taps(operator)
+    count, units = pixels(operator.output), operator.output.shape[-1]
+    signed = figures().signed.seconds(count, units, taps, round_up(depth, STEP))
+    return signed + 2 * _estimate_conversion(operator.input(0).size) - figures().real.seconds(count, units, taps, depth)
+
+
 def estimate_unsigned(operator: Operator) -> float:
     """With the filter as it is, between codes that are turned into unsigned ones and back; infinite for a single row
     whose filter stays in a cache, and where nothing is known of the engine on unsigned codes."""

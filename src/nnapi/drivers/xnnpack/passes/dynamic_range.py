@@ -1,0 +1,63 @@
+"""Weights that are codes beside a float input, which the engine quantises row by row: the numbers in their place.
+
+For few channels quantising the input takes longer than products of bytes save, on some processors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+
+KINDS = ("CONV_2D", "FULLY_CONNECTED")
+"""What the engine computes on a float input and signed codes."""
+
+
+def has_codes_beside_numbers(operator: Operator) -> bool:
+    """Whether an operator multiplies a float input by constant codes."""
+    if operator.kind not in KINDS:
+        return False
+    filter = operator.input(1)
+    return operator.input(0).type == "f32" and filter.type == "i8" and filter.data is not None
+
+
+def use_numbers(graph: Graph) -> Graph:
+    """The same graph with the numbers behind all such codes."""
+    return _rewrite(graph, [has_codes_beside_numbers(operator) for operator in graph.operators])
+
+
+def use_faster_weights(graph: Graph) -> Graph:
+    """The same graph with the numbers where the figures of the processor say that they are faster."""
+    if not any(map(has_codes_beside_numbers, graph.operators)) or not cost_model.figures().is_measured:
+        return graph
+    return _rewrite(
+        graph,
+        [
+            has_codes_beside_numbers(operator) and cost_model.estimate_dynamic_range(operator) > 0
+            for operator in graph.operators
+        ],
+    )
+
+
+def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
+    """The same graph with the numbers behind the codes of those operators."""
+    numbers: dict[Tensor, Tensor] = {}
+    operators: list[Operator] = []
+    for operator, is_chosen in zip(graph.operators, chosen, strict=True):
+        if is_chosen:
+            x, filter, *bias = operator.inputs
+            assert filter is not None
+            if filter not in numbers:
+                numbers[filter] = find_numbers(filter)
+            operator = operator.like([x, numbers[filter], *bias])
+        operators.append(operator)
+    return graph.with_operators(operators)
+
+
+def find_numbers(filter: Tensor) -> Tensor:
+    """A filter of signed codes around zero as float32."""
+    scales = np.asarray(filter.scale, np.float32)
+    shape = [-1 if place == filter.axis else 1 for place in range(len(filter.shape))]
+    factors = scales.reshape(shape) if scales.ndim else scales
+    return filter.like(type="f32", scale=0.0, axis=0, data=filter.value.astype(np.float32) * factors)
