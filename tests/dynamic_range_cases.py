@@ -64,3 +64,21 @@ def make_input(model: nnapi.Model) -> Array:
     rng, shape = np.random.default_rng(1), model.operands[model.inputs[0]].type.dimensions
     x = rng.uniform(-1, 2, shape) * rng.uniform(0.1, 10, (shape[0], *[1] * (len(shape) - 1)))
     return np.asarray(x, np.float32)
+
+
+def recurrent(is_coupled: bool = False) -> bytes:
+    """An LSTM along time, whose input and forget gate are one or two."""
+    units, inputs, steps = 24, 16, 5
+    rng = np.random.default_rng(5)
+
+    def matrix(columns: int) -> T:
+        return T("INT8", (units, columns), 0.3 / 127, 0, rng.integers(-127, 128, (units, columns)))
+
+    gates = [not is_coupled, True, True, True]
+    weights = [matrix(columns) if gate else None for columns in (inputs, units) for gate in gates]
+    biases = [const(rng.uniform(-1, 1, units), "FLOAT32") if gate else None for gate in gates]
+    states = [T("FLOAT32", (1, units), variable=True) for _ in range(2)]
+    given = [f32(1, steps, inputs), *weights, *[None] * 3, *biases, None, None, *states, *[None] * 4]
+    options = "UnidirectionalSequenceLSTMOptions"
+    kind, out = "UNIDIRECTIONAL_SEQUENCE_LSTM", f32(1, steps, units)
+    return single(kind, given, out, options, FusedActivationFunction=4)

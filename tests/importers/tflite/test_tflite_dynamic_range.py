@@ -14,7 +14,7 @@ from nnapi.errors import BadDataError
 from nnapi.model.model import DYNAMIC_RANGE, Lifetime
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.plan import Run
-from tests.dynamic_range_cases import CASES, dense, make_input, make_weights
+from tests.dynamic_range_cases import CASES, dense, make_input, make_weights, recurrent
 from tests.importers.tflite.against_litert import litert
 from tests.tflite_writer import Graph, T, const, f32, single, write
 
@@ -70,6 +70,22 @@ def test_results_are_near_litert_s_own(name: str) -> None:
     x = make_input(model)
     (theirs,) = litert(content, [x])
     assert (np.abs(compute(model, "xnnpack-cpu", x) - theirs) <= 2 * allow(name, x)).all()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("is_coupled", [False, True])
+def test_an_lstm_computes_with_the_codes_of_its_weights(is_coupled: bool) -> None:
+    """Outputs are within 1; what a sum of products is off by goes through a few gates."""
+    content = recurrent(is_coupled)
+    model = nnapi.load(content, weights="dynamic-range")
+    assert DYNAMIC_RANGE in model.notes
+    x = make_input(model)
+    exact = compute(nnapi.load(content), "nnapi-reference", x)
+    np.testing.assert_allclose(compute(model, "nnapi-reference", x), exact, 1e-5, 1e-5)
+    found = compute(model, "xnnpack-cpu", x)
+    assert 1e-4 < np.abs(found - exact).max() < 0.02
+    (theirs,) = litert(content, [x])
+    assert np.abs(found - theirs).max() < 0.03
 
 
 @pytest.mark.parametrize("device", ["nnapi-reference", pytest.param("openvino-cpu", marks=pytest.mark.engine)])

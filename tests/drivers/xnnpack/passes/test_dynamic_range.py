@@ -5,12 +5,14 @@ import pytest
 
 import nnapi
 from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers
+from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Figures, use_figures
 from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.drivers.xnnpack.engine_cases import engine
-from tests.dynamic_range_cases import CASES, make_input
+from tests.dynamic_range_cases import CASES, make_input, recurrent
 
 from nnapi.drivers.xnnpack import AS_NUMBERS  # isort: skip
 
@@ -99,3 +101,16 @@ def test_codes_that_are_not_permitted_to_be_used_are_numbers() -> None:
     outs = [nnapi.compile(each, engine()).run(x)[0] for each in (forbidden, nnapi.load(CASES["dense"]()))]
     np.testing.assert_allclose(outs[0], outs[1], 1e-6, 1e-6)
     assert np.abs(nnapi.compile(model, engine()).run(x)[0] - outs[1]).max() > 1e-3
+
+
+@pytest.mark.engine
+def test_a_cell_is_written_out_with_codes_or_numbers() -> None:
+    model = nnapi.load(recurrent(), weights="dynamic-range")
+    assert engine().driver.list_forms(model) == [AS_NUMBERS]
+    cell = lower_model(model, dynamic_range=True).graph
+    assert has_codes_beside_numbers(cell.operators[0])
+    for graph, kind in ((cell, "i8"), (use_numbers(cell), "f32")):
+        products = [op for op in unroll_lstm(graph).operators if op.kind == "FULLY_CONNECTED"]
+        assert {op.input(1).type for op in products} == {kind}
+        assert products[0].input(1).shape == (4 * 24, 16)
+    assert not has_codes_beside_numbers(lower_model(model).graph.operators[0])

@@ -12,14 +12,19 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 KINDS = ("CONV_2D", "FULLY_CONNECTED")
 """What the engine computes on a float input and signed codes."""
+WEIGHTS = dict.fromkeys(KINDS, (1,)) | dict.fromkeys(("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"), tuple(range(1, 9)))
+"""Positions of weights among the inputs of these, and of cells that are written out as such."""
 
 
 def has_codes_beside_numbers(operator: Operator) -> bool:
     """Whether an operator multiplies a float input by constant codes."""
-    if operator.kind not in KINDS:
-        return False
-    filter = operator.input(1)
-    return operator.input(0).type == "f32" and filter.type == "i8" and filter.data is not None
+    return operator.kind in WEIGHTS and operator.input(0).type == "f32" and bool(_find_codes(operator))
+
+
+def _find_codes(operator: Operator) -> list[Tensor]:
+    """The weights that are constant codes."""
+    weights = [operator.inputs[place] for place in WEIGHTS[operator.kind]]
+    return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
 
 
 def use_numbers(graph: Graph) -> Graph:
@@ -28,7 +33,8 @@ def use_numbers(graph: Graph) -> Graph:
 
 
 def use_faster_weights(graph: Graph) -> Graph:
-    """The same graph with the numbers where the figures of the processor say that they are faster."""
+    """The same graph with the numbers where the figures of the processor say that they are faster; cells are written
+    out by then."""
     if not any(map(has_codes_beside_numbers, graph.operators)) or not cost_model.figures().is_measured:
         return graph
     return _rewrite(
@@ -46,11 +52,8 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
     operators: list[Operator] = []
     for operator, is_chosen in zip(graph.operators, chosen, strict=True):
         if is_chosen:
-            x, filter, *bias = operator.inputs
-            assert filter is not None
-            if filter not in numbers:
-                numbers[filter] = find_numbers(filter)
-            operator = operator.like([x, numbers[filter], *bias])
+            numbers |= {codes: find_numbers(codes) for codes in _find_codes(operator) if codes not in numbers}
+            operator = operator.like([x and numbers.get(x, x) for x in operator.inputs])
         operators.append(operator)
     return graph.with_operators(operators)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.drivers.xnnpack.passes.dynamic_range import find_numbers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
@@ -47,12 +48,13 @@ def unroll_lstm(graph: Graph) -> Graph:
     read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
     operators: list[Operator] = []
     for operator in graph.operators:
-        is_cell = operator.kind in (STEP, SEQUENCE) and _is_plain(operator, operator.outputs[1] in read)
+        is_cell = operator.kind in (STEP, SEQUENCE) and is_plain(operator, operator.outputs[1] in read)
         operators += _Cell(operator).write_out() if is_cell else [operator]
     return graph.with_operators(operators)
 
 
-def _is_plain(operator: Operator, state_is_read: bool) -> bool:
+def is_plain(operator: Operator, state_is_read: bool) -> bool:
+    """Whether a cell is written out."""
     inputs = operator.inputs
     if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _count_steps(operator) > MOST_STEPS:
         return False
@@ -95,7 +97,7 @@ class _Cell:
         self.rows, self.along_gates = constant((self.batch, len(self.gates) * self.units)), constant(1)
         self.unit, self.one = (constant([number], "f32") for number in (GATE_LIMIT, 1.0))
         self.recurrent = self._stack(RECURRENT)
-        self.seen_again = self._number(self.recurrent)
+        self.seen_again = self._join(RECURRENT)
         self.is_cut_once = not self.is_integer and self._remembers_little()
 
     def write_out(self) -> list[Operator]:
@@ -128,7 +130,7 @@ class _Cell:
         if self.swaps:
             x = self._emit("TRANSPOSE", [x, constant([1, 0, 2])], (x.shape[1], x.shape[0], x.shape[2]))
         x = self._reshape(x, (rows, x.shape[-1]))
-        constants = self._number(self._stack(WEIGHTS)), self._number(self._stack_biases())
+        constants = self._join(WEIGHTS), self._number(self._stack_biases())
         summed = self._multiply(x, *constants, WITHIN_ONE if self.is_integer else NO_ACTIVATION)
         return self._limit(summed, FAR) if self.is_cut_once else summed
 
@@ -154,6 +156,14 @@ class _Cell:
     def _stack(self, positions: range) -> Array:
         """Weights of the gates, one below the other."""
         return np.concatenate([_real(self._constant(positions, gate)) for gate in self.gates]) / self._unit()
+
+    def _join(self, positions: range) -> Tensor:
+        """The same as a tensor: of codes where cells in real numbers have such."""
+        parts = [self._constant(positions, gate) for gate in self.gates]
+        if self.is_integer or any(part.type != "i8" for part in parts):
+            return self._number(self._stack(positions))
+        codes, scales = (np.concatenate(each) for each in zip(*[(p.value, p.scale) for p in parts], strict=True))
+        return Tensor("i8", codes.shape, scales, data=codes, name=parts[0].name)
 
     def _stack_biases(self) -> Array:
         parts = []
@@ -266,4 +276,6 @@ def _real(tensor: Tensor) -> Array:
     """The numbers of a constant."""
     if tensor.type == "f32":
         return tensor.value
+    if not isinstance(tensor.scale, float):
+        return find_numbers(tensor).value
     return (tensor.value.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.unit)

@@ -11,16 +11,20 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import Unsupported, require
 from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.xnnpack.passes.lstm_unroll import is_plain
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
+from nnapi.drivers.xnnpack.rules.filters import find_code_filter
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
 from nnapi.ops.lstm_cell import Options
-from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands, operand_name
+from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, list_norms, list_operands, operand_name
 from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
 
 Arguments = dict[str, Tensor | None]
 SQUASHING = (1, 3, 4)
 """RELU, RELU6 and TANH, which the engine computes: it leaves the output as it was without one, and has no LOGISTIC."""
+MATRICES = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
+"""Weights of the input and of the last output, in the engine's order."""
 NORMAL = 2.0**10
 """What 1 is when a gate is normalised."""
 LARGEST_SUM = 2.0**31
@@ -44,7 +48,7 @@ def lstm(
     context.emit("ZEROS_LIKE", [zeros], scratch)
     inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *list_norms(operands)]
     options = _options(Options(activation, cell_clip, proj_clip))
-    context.operators.append(Operator("LSTM", inputs, [hidden, cell], options))
+    context.operators.append(_use_codes(context, Operator("LSTM", inputs, [hidden, cell], options)))
     return scratch, hidden, cell, hidden
 
 
@@ -63,7 +67,8 @@ def sequence_lstm(
     out, cell = context.result(), cell_state_in.like()
     inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *list_norms(operands)]
     options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
-    context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options))
+    operator = Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options)
+    context.operators.append(_use_codes(context, operator))
     if len(context.call.results) == 1:
         return (out,)
     return out, step_of(context, out, time_major), cell
@@ -107,6 +112,16 @@ def _cell_inputs(context: Context, input: Tensor, operands: Arguments) -> list[T
     """Input, weights, peepholes, biases and projection."""
     _need_room(context, operands["projection_weights"])
     return [input, *list_operands(operands)]
+
+
+def _use_codes(context: Context, operator: Operator) -> Operator:
+    """The cell with the codes of its weights, where they are permitted and it is written out: the engine's own would
+    take one scale only."""
+    places = {name: place for place, name in enumerate(MATRICES, 1) if operator.inputs[place] is not None}
+    codes = {place: find_code_filter(context, name, 0) for name, place in places.items()}
+    if not is_plain(operator, state_is_read=True) or None in codes.values():
+        return operator
+    return operator.like([codes.get(place, x) for place, x in enumerate(operator.inputs)])
 
 
 def _need_room(context: Context, projection: Tensor | None) -> None:

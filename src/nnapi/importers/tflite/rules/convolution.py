@@ -147,12 +147,21 @@ def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
     x, weights = node.input(i), node.input(j)
     if not (x.is_float and weights.is_quantized):
         return x, weights
-    is_kept = weights.array is not None and weights.rank <= HIGHEST_RANK and weights.type.dtype.itemsize == 1
-    if node.scope.keeps_weights and is_kept:
-        node.note(DYNAMIC_RANGE)
-        return x, node.graph.real_at_run(weights)
+    kept = keep_weights(node, weights)
+    if kept is not None:
+        return x, kept
     node.note("8-bit weights of float operations are used as real numbers; TFLite quantises the input as well")
     return x, node.graph.real(weights)
+
+
+def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
+    """The numbers behind weights of a float operation, of which the model holds the codes; None where nobody asks for
+    that, or NNAPI has no DEQUANTIZE of them."""
+    is_possible = weights.array is not None and weights.rank <= HIGHEST_RANK and weights.type.dtype.itemsize == 1
+    if not (node.scope.keeps_weights and is_possible):
+        return None
+    node.note(DYNAMIC_RANGE)
+    return node.graph.real_at_run(weights)
 
 
 def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -> Value:

@@ -14,7 +14,7 @@ from nnapi.importers.movement import split
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.convolution import with_type
+from nnapi.importers.tflite.rules.convolution import keep_weights, with_type
 from nnapi.model.operand import OperandType, Shape
 
 QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT16_SYMM
@@ -22,6 +22,8 @@ TANH = 4
 STATES = (18, 19)
 BOTH_STATES = (35, 36, 37, 38)
 """Of a bidirectional LSTM: forward, then backward."""
+MATRICES = range(1, 9)
+"""Weights of an LSTM's input and last output."""
 BIASES = (12, 13, 14, 15, 17)
 MOST_STEPS = 256
 """Time steps of an integer LSTM that are written out one by one at most."""
@@ -35,7 +37,7 @@ def sequence_lstm(node: TfliteNode) -> None:
     if x.is_quantized and x.rank == 3 and 0 < x.shape[time_axis] <= MOST_STEPS and _is_integer_cell(node):
         node.deliver(_join(node, integer_steps(node, _steps(node, x, time_axis)), time_axis))
         return
-    cell = _cell(node, range(20))
+    cell = _cell(node, range(20), MATRICES)
     scalars = _scalars(node, cell[0])
     norms = _cell(node, range(20, 24))
     targets = [node.output, *node.make_states({i: cell[i] for i in STATES})]
@@ -52,7 +54,7 @@ def lstm(node: TfliteNode) -> None:
     if node.input(0).is_quantized and _is_integer_cell(node):
         node.deliver(integer_steps(node, [node.input(0)])[0])
         return
-    cell = _cell(node, range(20))
+    cell = _cell(node, range(20), MATRICES)
     x = cell[0]
     units = cell[2].shape[0]
     gates = 3 if cell[1].omitted else 4
@@ -181,9 +183,10 @@ def svdf(node: TfliteNode) -> None:
 # Operands of cells
 
 
-def _cell(node: TfliteNode, positions: Sequence[int]) -> list[Value]:
-    """Inputs of a cell in real numbers, omitted ones as such."""
+def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) -> list[Value]:
+    """Inputs of a cell in real numbers, omitted ones as such; those ``kept`` are weights that may stay codes."""
     values = []
+    is_float = node.input(0).is_float
     for i in positions:
         if not node.has(i):
             values.append(node.graph.no_value())
@@ -192,6 +195,10 @@ def _cell(node: TfliteNode, positions: Sequence[int]) -> list[Value]:
         if value.type.code == INT32 and tensor.scales:
             expressible(len(tensor.scales) == 1, f"{tensor} has a scale per channel")
             value = with_type(value, OperandType(INT32, value.shape, tensor.scales[0]))
+        codes = keep_weights(node, value) if i in kept and is_float and value.is_quantized else None
+        if codes is not None:
+            values.append(codes)
+            continue
         if value.is_quantized:
             node.note("quantised recurrent cells are computed in real numbers")
         values.append(node.graph.real(value))
