@@ -51,7 +51,7 @@ class Soon:
         from nnapi.runtime.costs.thread_choice import find_tables
         from nnapi.runtime.planning.planner import make_first_plan, make_plan
 
-        tables = find_tables(quick, options.threads or 1)
+        tables = find_tables(quick, options.threads or 1, measures=False)
         try:
             plan = make_first_plan(model, quick, options.preference, tables, slower=False)
             plan = plan or make_plan(model, quick, options.preference, tables=tables)

@@ -24,6 +24,7 @@ from nnapi.drivers.base import (
 from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed import version
 from nnapi.drivers.openvino.forks import engine_threads
+from nnapi.drivers.samples import Relations
 from nnapi.model.model import Model
 
 TYPES = {
@@ -48,6 +49,11 @@ class OpenVinoDriver(HostMemory):
 
     def capabilities(self) -> Capabilities:
         return ENGINE._replace(launch_seconds=1e-5)
+
+    def relate(self) -> Relations:
+        from nnapi.drivers.openvino.relations import relate  # for who has something to predict
+
+        return relate(self._device)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         verdicts: Sequence[Verdict] = _engine().verdicts(model)

@@ -20,6 +20,7 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
+from nnapi.drivers.samples import Samples
 from nnapi.drivers.xnnpack.engine.artifact import pack, unpack
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.model.memory import give_back
@@ -95,13 +96,23 @@ class XnnpackDriver(HostMemory):
         return [*forms, AS_NUMBERS] if any(map(has_codes_beside_numbers, graph.operators)) else forms
 
     def measure_figures(self) -> Mapping[str, Any]:
-        """What the engine takes for the operators that can take each other's places."""
-        from nnapi.drivers.xnnpack.figures import as_data, measure_figures
+        """What the engine takes for operators that can take each other's places, and for others, for predictions."""
+        from nnapi.drivers.xnnpack.sampling import measure
 
-        return as_data(measure_figures())
+        return measure()
 
     def take_figures(self, find: FindFigures) -> None:
         self._kept_figures = find
+
+    def read_samples(self, figures: Mapping[str, Any]) -> Samples | None:
+        """Those among what :meth:`measure_figures` gave once; none where it gave something else."""
+        from nnapi.drivers.xnnpack.sampling import parse_samples
+
+        try:
+            return parse_samples(figures)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("the samples kept of %s are of no use: %r", self.info.name, error)
+            return None
 
     def _find_figures(self) -> Figures:
         """Those of this processor, or of a nominal one where nothing may be measured."""

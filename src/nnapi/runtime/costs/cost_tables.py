@@ -39,20 +39,44 @@ class Cost(NamedTuple):
         )
 
 
+class Fastest(NamedTuple):
+    """Seconds of an operation that is computed in whichever way takes least."""
+
+    costs: tuple[Cost, ...]
+
+    def seconds(self, work: Work) -> float:
+        return min(cost.seconds(work) for cost in self.costs)
+
+
 @dataclass(frozen=True)
 class Table:
     """What was measured of a device: seconds to hand it a tensor, to copy a byte, and for operations.
 
-    None stands for what was tried and could not be measured: the declared figure holds there.
+    None stands for what was tried and could not be measured: the declared figure holds there. ``estimate`` is what is
+    expected of what was not tried.
     """
 
     launch: float | None = None
     byte: float | None = None
     costs: Mapping[tuple[Kind, Element], Cost | None] = field(default_factory=dict)
+    estimate: Estimate | None = None
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether there is more to go by than declared figures."""
+        return bool(self.costs or self.estimate)
 
     def as_data(self) -> dict[str, Any]:
         costs = {f"{kind}, {element}": cost for (kind, element), cost in self.costs.items()}
         return {"launch_seconds": self.launch, "seconds_per_byte": self.byte, "costs": costs}
+
+
+class Estimate(NamedTuple):
+    """What a device is expected to take before it was measured; it is kept nowhere."""
+
+    launch: float
+    byte: float
+    costs: Mapping[tuple[Kind, Element], Fastest]
 
 
 def parse_table(data: Any) -> Table:

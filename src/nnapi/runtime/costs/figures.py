@@ -17,15 +17,18 @@ _found: dict[tuple[str, str], Mapping[str, Any]] = {}
 _measuring = threading.Lock()
 
 
-def find_figures(driver: Driver) -> Mapping[str, Any] | None:
-    """The figures of a driver on this processor: what is kept of them, or measured now; None where nothing may be."""
+def find_figures(driver: Driver, measures: bool = True) -> Mapping[str, Any] | None:
+    """The figures of a driver on this processor: what is kept of them, or measured now; None where nothing may be, or
+    nothing is kept."""
     if not tunes() or not isinstance(driver, Measures):
         return None
-    key = f"{driver.info.name}, {driver.info.version}, {name_processor()}, figures"
+    key = f"{driver.info.name}, {driver.info.version}, {name_processor()}, figures and samples"
     place = directory_of(RecordKind.COSTS), key
     with _measuring:
         if place not in _found:
             known = recall_record(RecordKind.COSTS, key, dict)
+            if known is None and not measures:
+                return None
             if known is None:
                 known = dict(driver.measure_figures())
                 keep_record(RecordKind.COSTS, key, known, device=driver.info.name, version=driver.info.version)

@@ -14,6 +14,9 @@ from nnapi.runtime.costs.workload import Work
 BETTER = 1e-9
 """How much smaller the error must be for one more figure to count: the fewest that explain what was measured do."""
 
+RIDGE = 1e-12
+"""What is added to the squares of columns, each 1 in all, so that those that samples do not tell apart share alike."""
+
 
 def fit(works: Sequence[Sequence[Work]], seconds: Sequence[float], base: Sequence[float]) -> Cost:
     """The cost of operations of a class, of which each sample has some, took so many seconds, and would have taken
@@ -33,15 +36,21 @@ def _list_columns(work: Work) -> tuple[int, int, int, int, int]:
 
 def _solve(rows: Array, shares: Array) -> list[float]:
     """Figures of which none is negative, such that ``rows @ figures`` comes nearest to the shares."""
-    count = rows.shape[1]
-    best, least = np.zeros(count), np.inf
-    present = [column for column in range(count) if rows[:, column].any()]
-    for number in range(1, min(len(present), len(rows)) + 1):
-        for columns in map(list, itertools.combinations(present, number)):
-            figures = np.zeros(count)
-            figures[columns] = np.linalg.lstsq(rows[:, columns], shares, rcond=None)[0]
-            error = float(np.sum((rows @ figures - shares) ** 2))
-            if (figures >= 0).all() and error < least - BETTER:
-                best, least = figures, error
-    found: list[float] = best.tolist()
-    return found
+    scales = np.sqrt((rows**2).sum(0))
+    present = np.flatnonzero(scales)
+    rows = rows[:, present] / scales[present]
+    squares, sums = rows.T @ rows + RIDGE * np.eye(len(present)), rows.T @ shares
+    best, least = np.zeros(len(present)), np.inf
+    for number in range(1, min(rows.shape) + 1):
+        chosen = np.array([*itertools.combinations(range(len(present)), number)])
+        figures = np.zeros((len(chosen), len(present)))
+        solved = np.linalg.solve(squares[chosen[:, :, None], chosen[:, None, :]], sums[chosen][..., None])
+        np.put_along_axis(figures, chosen, solved[..., 0], axis=1)
+        errors = ((figures @ rows.T - shares) ** 2).sum(1)
+        errors[(figures < 0).any(1)] = np.inf
+        if errors.min() < least - BETTER:
+            best, least = figures[errors.argmin()], errors.min()
+    found = np.zeros(len(scales))
+    found[present] = best / scales[present]
+    costs: list[float] = found.tolist()
+    return costs

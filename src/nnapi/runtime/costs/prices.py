@@ -13,7 +13,7 @@ from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_called, list_nested
-from nnapi.runtime.costs.cost_tables import Cost, Table
+from nnapi.runtime.costs.cost_tables import Cost, Estimate, Table
 from nnapi.runtime.costs.workload import Work, find_work
 from nnapi.runtime.device import REFERENCE, Device
 
@@ -26,22 +26,28 @@ what is not finite would count as refused."""
 
 
 class Prices(NamedTuple):
-    """What a device costs: ``measured`` where that has an entry, else what was measured of its ``peers``, which declare
-    the same, else ``declared`` relative to ``reference``."""
+    """What a device costs: ``measured`` where that has an entry, else what is expected of it, else what was measured of
+    its ``peers``, which declare the same, else ``declared`` relative to ``reference``; that is as much slower than
+    another device, of which something is ``expected``, as that declares."""
 
     declared: Capabilities
     measured: Table = UNMEASURED
     reference: Table = UNMEASURED
     peers: Sequence[Table] = ()
+    expected: tuple[Capabilities, Estimate] | None = None
 
     @property
     def launch(self) -> float:
         """Seconds to hand the device a tensor."""
+        if self.measured.launch is None and self.measured.estimate:
+            return self.measured.estimate.launch
         return self.declared.launch_seconds if self.measured.launch is None else self.measured.launch
 
     @property
     def byte(self) -> float:
         """Seconds to bring a byte to the device or from it."""
+        if self.measured.byte is None and self.measured.estimate:
+            return self.measured.estimate.byte
         return self.declared.seconds_per_byte if self.measured.byte is None else self.measured.byte
 
     def seconds(self, model: Model, call: OperationCall, preference: PreferenceCode, work: Work | None = None) -> float:
@@ -56,11 +62,23 @@ class Prices(NamedTuple):
         if cost is not None:
             return cost.seconds(work)
         if work[:2] not in self.measured.costs:  # what could not be measured is no better for that of peers
+            expected = self.measured.estimate.costs.get(work[:2]) if self.measured.estimate else None
+            if expected is not None:
+                return expected.seconds(work)
             known = [other for table in self.peers if (other := table.costs.get(work[:2])) is not None]
             if known:
                 return max(other.seconds(work) for other in known)
-        base = self.reference.costs.get(work[:2]) or NOMINAL
-        return base.seconds(work) * _find_factor(performance(model, call, self.declared), preference)
+        base = self.reference.costs.get(work[:2])
+        seconds = base.seconds(work) if base else self._expect_reference(model, call, work)
+        return seconds * _find_factor(performance(model, call, self.declared), preference)
+
+    def _expect_reference(self, model: Model, call: OperationCall, work: Work) -> float:
+        """Seconds of the reference, which was not measured."""
+        if self.expected:
+            capabilities, estimate = self.expected
+            if (cost := estimate.costs.get(work[:2])) is not None:
+                return cost.seconds(work) / performance(model, call, capabilities).exec_time
+        return NOMINAL.seconds(work)
 
     def _price_control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
         totals: dict[Model, float] = {}
@@ -86,8 +104,16 @@ def list_prices(devices: Sequence[Device], tables: Mapping[str, Table]) -> list[
     performances = [each._replace(launch_seconds=0.0, seconds_per_byte=0.0) for each in declared]
     known = [tables.get(device.name, UNMEASURED) for device in devices]
     reference = tables.get(REFERENCE, UNMEASURED)
+    estimates = zip(declared, (table.estimate for table in known), strict=True)
+    expected = next(((its, estimate) for its, estimate in estimates if estimate), None)
     return [
-        Prices(own, table, reference, [other for p, other in enumerate(known) if p != place and performances[p] == its])
+        Prices(
+            own,
+            table,
+            reference,
+            [other for p, other in enumerate(known) if p != place and performances[p] == its],
+            expected,
+        )
         for place, (own, table, its) in enumerate(zip(declared, known, performances, strict=True))
     ]
 

@@ -19,6 +19,7 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.costs.calibration import BUDGET, Class, calibrate
 from nnapi.runtime.costs.cost_tables import Table, open_costs
+from nnapi.runtime.costs.expectations import expect
 from nnapi.runtime.costs.prices import NOMINAL
 from nnapi.runtime.costs.workload import Work, find_work
 from nnapi.runtime.device import Device
@@ -82,7 +83,7 @@ def price(model: Model, devices: Sequence[Device], options: PrepareOptions, meas
     patience = PATIENCE * predict_nominal_seconds(model) if is_measurable else math.inf
     if patience < PATIENCE * TINY:  # others than one thread would not be worth waking for it
         threads = options.threads or 1
-        return Pricing(find_tables(measurable, threads), threads, patience, is_measured=False)
+        return Pricing(find_tables(measurable, threads, measures=False), threads, patience, is_measured=False)
     may_measure = measures and len(measurable) > 1 and has_known_ranks(model)
     works = _sum_works(model)
     budgets = {device.name: min(BUDGET, patience / len(measurable)) for device in measurable}
@@ -121,10 +122,10 @@ def _choose_threads(
     return (single, 1) if hinders else (shared, processors)
 
 
-def find_tables(devices: Sequence[Device], threads: int) -> dict[str, Table]:
-    """What was measured of the devices so far, on so many threads, by their names."""
-    costs = open_costs()
-    return {device.name: costs.table(device, count_threads(device, threads)) for device in devices}
+def find_tables(devices: Sequence[Device], threads: int, measures: bool = True) -> dict[str, Table]:
+    """What was measured of the devices so far, on so many threads, by their names, and what is expected of the rest,
+    after taking samples where none are kept, or by those kept."""
+    return {device.name: expect(device, count_threads(device, threads), measures) for device in devices}
 
 
 def count_threads(device: Device, threads: int) -> int:

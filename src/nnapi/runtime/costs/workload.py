@@ -48,7 +48,7 @@ class Work(NamedTuple):
     places: int = 0
 
 
-ELEMENTS = {
+ELEMENTS: dict[int, Element] = {
     OperandCode.FLOAT32: Element.FLOAT32,
     OperandCode.TENSOR_FLOAT32: Element.FLOAT32,
     OperandCode.TENSOR_QUANT8_ASYMM: Element.UNSIGNED,
@@ -61,7 +61,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
     operands = model.operands
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
     x = operands[call.inputs[0]].type
-    element = ELEMENTS.get(x.code, Element.OTHER)  # type: ignore[call-overload]
+    element = ELEMENTS.get(x.code, Element.OTHER)
     nbytes = 0
     for index in (*call.inputs, *call.outputs):
         type = operands[index].type

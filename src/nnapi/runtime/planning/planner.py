@@ -43,6 +43,10 @@ CUT = 2e-5
 """Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
 no longer fuse its two sides, and bring the tensor into the host's layout and back."""
 
+UNSURE = 2.0
+"""How much faster an engine that starts slowly must be predicted to be to give a first answer: predictions are mostly
+within that, and it takes longer to start than thousands of runs gain."""
+
 DIVIDED = 8
 """Control flow that holds control flow deeper than this is not taken apart: whoever runs it runs all of it."""
 
@@ -129,11 +133,13 @@ def make_first_plan(
     slower: bool = True,
 ) -> Plan | None:
     """The plan of the device that is predicted to be fastest and takes the whole model, or of the next that does, if
-    ``slower`` ones will do; None where there is none. The others are not asked before somebody wants to know."""
+    ``slower`` ones will do; None where there is none. The others are not asked before somebody wants to know. One that
+    starts slowly must be faster by far."""
     measured, count = tables or {}, len(model.operations)
     taken = [[Verdict(True)] * count for _ in devices]
     problem = _make_problem(model, devices, taken, preference, measured)
-    places = sorted(problem.devices, key=lambda d: problem.cost((d,) * count))
+    handicaps = [UNSURE if device.starts_slowly else 1.0 for device in devices]
+    places = sorted(problem.devices, key=lambda d: handicaps[d] * problem.cost((d,) * count))
     for place in places if slower else places[:1]:
         verdicts = _ask_for_verdicts(model, devices[place], {})
         if all(verdict.supported for verdict in verdicts):
@@ -224,7 +230,7 @@ def _make_problem(
                 for price, answers in zip(prices, verdicts, strict=True)
             ]
         )
-    cut, cut_byte = (CUT, NOMINAL.byte) if any(table.costs for table in tables.values()) else (0.0, 0.0)
+    cut, cut_byte = (CUT, NOMINAL.byte) if any(table.says_anything for table in tables.values()) else (0.0, 0.0)
     launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
     return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
 
