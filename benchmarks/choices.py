@@ -1,9 +1,9 @@
 """How good the choice of devices and forms is: fresh homes, beside a busy loop, and predictions beside measurements.
 
-    python benchmarks/choices.py homes MODEL.tflite [--homes 20] [--compilations 1] [--busy 1]
+    python benchmarks/choices.py homes MODEL.tflite [--homes 20] [--compilations 0] [--busy 1]
     python benchmarks/choices.py predictions MODEL.tflite …
 
-``homes`` compiles the model in so many fresh processes with nothing kept, beside so many busy loops; afterwards, every
+``homes`` tunes the model in so many fresh processes with nothing kept, beside so many busy loops; afterwards, every
 plan that was chosen runs in one process, alternating, and each choice is compared with the best. ``predictions`` lists
 for each device what is predicted of a model and what is measured, and the ratio; OFF marks what is off by more than 2.
 Seconds are of the processor, on one thread.
@@ -39,9 +39,12 @@ CHOOSE = """
 import json, sys, nnapi
 from nnapi.importers import load
 model = load(sys.argv[1])
-with nnapi.settings(tuning=True):
-    plans = [nnapi.compile(model, threads=1).plan for _ in range(int(sys.argv[2]))]
-print(json.dumps([[plan.devices[0] if plan.is_simple else plan.name, plan.form] for plan in plans]))
+if count := int(sys.argv[2]):
+    with nnapi.settings(tuning=True):
+        plan = [nnapi.compile(model, threads=1).plan for _ in range(count)][-1]
+else:
+    plan = nnapi.tune(model, threads=1)
+print(json.dumps([plan.devices[0] if plan.is_simple else plan.name, plan.form]))
 """
 
 
@@ -50,7 +53,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("what", choices=["homes", "predictions"])
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--homes", type=int, default=20)
-    parser.add_argument("--compilations", type=int, default=1, help="of which the last one's choice counts")
+    parser.add_argument("--compilations", type=int, default=0, help="with NNAPI_TUNING=1, instead of nnapi.tune")
     parser.add_argument("--busy", type=int, default=1, help="busy loops beside the compilations")
     parser.add_argument("--seconds", type=float, default=4.0, help="of the comparison afterwards")
     return parser.parse_args(arguments)
@@ -82,7 +85,7 @@ def choose_in_fresh_homes(path: Path, homes: int, compilations: int) -> list[tup
             environment = os.environ | {"NNAPI_CACHE_DIR": home}
             words = [sys.executable, "-c", CHOOSE, str(path), str(compilations)]
             output = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
-            device, form = json.loads(output.splitlines()[-1])[-1]
+            device, form = json.loads(output.splitlines()[-1])
             chosen.append((device, form))
     return chosen
 
@@ -125,11 +128,11 @@ def compare_homes(options: argparse.Namespace, path: Path) -> None:
         candidates |= {(name, form) for form in (driver.list_forms(model) if isinstance(driver, Forms) else ())}
     with nnapi.settings(tuning=True):
         times = time_alternating(prepare_all(model, sorted(candidates)), options.seconds)
-    best = min(median for _, median in times.values())
+    best = min(least for least, _ in times.values())
     print(f"{path.stem}: {options.homes} fresh homes, {options.busy} busy loops")
-    for name, (least, median) in sorted(times.items(), key=lambda item: item[1][1]):
+    for name, (least, median) in sorted(times.items(), key=lambda item: item[1]):
         count = sum(number for choice, number in chosen.items() if " ".join(choice).strip() == name)
-        figures = f"least {least * 1e3:8.3f} ms  median {median * 1e3:8.3f} ms  {median / best:5.2f}"
+        figures = f"least {least * 1e3:8.3f} ms  median {median * 1e3:8.3f} ms  {least / best:5.2f}"
         print(f"  {name:60} chosen {count:3}  {figures}")
 
 

@@ -50,6 +50,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     clock = Clock()
     for module in (plan_timing, timing, faulty):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(plan_timing, "time_undisturbed", timing.time_call)
     with settings(tuning=True):
         yield
 

@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from nnapi.runtime.autotune import cpu_load
-from nnapi.runtime.autotune.cpu_load import LEAST, SHARE, Watch, count_others_seconds
+from nnapi.runtime.autotune.cpu_load import (
+    LEAST,
+    SHARE,
+    Watch,
+    count_others_seconds,
+    count_waited_seconds,
+    time_undisturbed,
+)
 
 
 def test_others_are_what_the_processors_did_and_this_process_did_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +47,31 @@ def test_a_system_that_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_load, "BUSY", (99,))
     assert count_others_seconds() == 0
     assert not Watch().is_disturbed()
+
+
+@pytest.mark.parametrize(
+    ("waited", "worked", "counted"),
+    [(0.0, 1.0, 3.0), (0.5, 1.0, 2.5), (9.0, 1.0, 1.0), (9.0, 4.0, 3.0)],
+    ids=["alone", "beside others", "others came before the call", "clocks differ"],
+)
+def test_a_call_counts_without_what_others_had(
+    monkeypatch: pytest.MonkeyPatch, waited: float, worked: float, counted: float
+) -> None:
+    monkeypatch.setattr(cpu_load, "time_call", lambda call: 3.0)
+    monkeypatch.setattr(cpu_load, "time", SimpleNamespace(thread_time=iter([5.0, 5.0 + worked]).__next__))
+    monkeypatch.setattr(cpu_load, "count_waited_seconds", iter([7.0, 7.0 + waited]).__next__)
+    assert time_undisturbed(lambda: None) == pytest.approx(counted)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("900 2500000000 7\n", 2.5), ("", 0.0), ("9 no number", 0.0)])
+def test_the_system_tells_what_a_thread_waited(monkeypatch: pytest.MonkeyPatch, text: str, seconds: float) -> None:
+    monkeypatch.setattr(cpu_load, "open", lambda path: io.StringIO(text), raising=False)
+    assert count_waited_seconds() == seconds
+
+
+def test_where_the_system_does_not_tell_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(cpu_load, "open", refuse, raising=False)
+    assert count_waited_seconds() == 0

@@ -54,6 +54,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
     for module in (plan_timing, timing):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(plan_timing, "time_undisturbed", timing.time_call)
     return clock  # type: ignore[return-value]
 
 

@@ -12,7 +12,9 @@ from nnapi import Builder, Device, Model, PaddingCode, PreferenceCode, device, s
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, FindFigures, Performance
 from nnapi.drivers.limited import Limited
+from nnapi.drivers.openvino import OpenVinoDriver, relations
 from nnapi.drivers.samples import Kinds, Relation, Relations, Sample, Samples
+from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.runtime.costs import expectations
 from nnapi.runtime.costs.cost_tables import Cost, Table, open_costs
 from nnapi.runtime.costs.expectations import expect, fit_samples, relate
@@ -22,6 +24,7 @@ from nnapi.runtime.planning.planner import make_first_plan, make_plan
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 FLOAT, SIGNED = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+UNSIGNED = OperandCode.TENSOR_QUANT8_ASYMM
 IMAGE = (1, 48, 48, 8)
 WORKS = [(1000, 900, 64, 64), (1_000_000, 50_000, 900, 8100), (5_000_000, 9000, 100, 900), (70_000, 70_000, 5, 5)]
 """MACs, bytes, pixels and places."""
@@ -93,7 +96,8 @@ def convolved(type: str) -> Model:
         filter = b.constant(random.random((8, 3, 3, 8), np.float32))
         bias = b.constant(np.zeros(8, np.float32))
     else:
-        filter = b.constant(np.ones((8, 3, 3, 8), np.int8), tensor(type, (8, 3, 3, 8), 0.1))
+        codes = tensor(type, (8, 3, 3, 8), 0.1)
+        filter = b.constant(np.ones((8, 3, 3, 8), codes.dtype), codes)
         bias = b.constant(np.zeros(8, np.int32), tensor("int32", (8,), 0.5 * float(np.float32(0.1))))
     same = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
     b.output(b.conv_2d(x, filter, bias, **same, **quantised))
@@ -204,3 +208,30 @@ def test_others_are_as_much_slower_as_they_declare(machine: list[Device]) -> Non
     prices = list_prices([quick, reference], {quick.name: expect(quick, 1)})
     seconds = [each.seconds(model, model.operations[0], FAST) for each in prices]
     assert seconds[1] == pytest.approx(10 * seconds[0])
+
+
+@pytest.mark.parametrize(
+    ("float_pace", "sets", "type", "faster"),
+    [
+        (40, "avx2 avx512_vnni", "float32", "xnnpack-cpu"),
+        (40, "avx2 avx512_vnni", "quant8_asymm_signed", "xnnpack-cpu"),
+        (40, "avx2 avx512_vnni amx_int8", "quant8_asymm_signed", "openvino-cpu"),
+        (40, "avx2 avx512_vnni amx_int8", "quant8_asymm", "xnnpack-cpu"),
+        (40, "asimd asimddp", "quant8_asymm_signed", "xnnpack-cpu"),
+        (5, "asimd", "quant8_asymm_signed", "openvino-cpu"),
+    ],
+)
+def test_between_the_engines_the_choice_follows_the_processor(
+    machine: list[Device], monkeypatch: pytest.MonkeyPatch, float_pace: int, sets: str, type: str, faster: str
+) -> None:
+    """Of made-up processors that take so many picoseconds for a product in float32, and 10 for one of codes."""
+    costs = {FLOAT: float_pace, SIGNED: 10, UNSIGNED: 10}
+    taken = [each for code, pace in costs.items() for each in sample(code, Cost(1e-8, pace * 1e-12, 0.0))]
+    monkeypatch.setattr(XnnpackDriver, "measure_figures", lambda driver: {})
+    monkeypatch.setattr(XnnpackDriver, "read_samples", lambda driver, figures: Samples(1e-8, 0.0, taken))
+    monkeypatch.setattr(relations, "find_instruction_sets", lambda: frozenset(sets.split()))
+    machine += [Device(XnnpackDriver()), Device(OpenVinoDriver("CPU"))]
+    model = convolved(type)
+    prices = list_prices(machine, {each.name: expect(each, 1) for each in machine})
+    seconds = {d.name: p.seconds(model, model.operations[0], FAST) for d, p in zip(machine, prices, strict=True)}
+    assert min(seconds, key=seconds.__getitem__) == faster

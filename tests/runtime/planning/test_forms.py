@@ -74,6 +74,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Clock:
     clock = Clock()
     for module in (plan_timing, timing, faulty):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(plan_timing, "time_undisturbed", timing.time_call)
     return clock
 
 

@@ -1,9 +1,11 @@
-"""Whether other processes kept the processors busy while something was measured."""
+"""Whether others kept the processors busy while something was measured, and what it would have taken without them."""
 
 from __future__ import annotations
 
 import os
 import time
+
+from nnapi.runtime.autotune.timing import Call, time_call
 
 SHARE = 0.25
 """Processors' time that others may have in each second of a measurement that counts."""
@@ -33,4 +35,21 @@ def count_others_seconds() -> float:
         own = os.times()
         return sum(ticks[column] for column in BUSY) / os.sysconf("SC_CLK_TCK") - own.user - own.system
     except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
+
+
+def time_undisturbed(call: Call) -> float:
+    """Seconds of one call, but for those in which its thread was ready to go on and others had the processors."""
+    waited, worked = count_waited_seconds(), time.thread_time()
+    seconds = time_call(call)
+    worked = time.thread_time() - worked
+    return min(seconds, max(seconds - (count_waited_seconds() - waited), worked))
+
+
+def count_waited_seconds() -> float:
+    """Seconds that this thread has waited for a processor so far; 0 where the system does not tell."""
+    try:
+        with open("/proc/thread-self/schedstat") as line:
+            return int(line.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
         return 0.0

@@ -9,7 +9,7 @@ from functools import partial
 
 from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
-from nnapi.runtime.autotune.timing import time_call
+from nnapi.runtime.autotune.cpu_load import time_undisturbed
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace.log import Log
@@ -62,7 +62,7 @@ class PlanTiming:
         if self._has_failed:
             return math.inf
         try:
-            seconds = time_call(partial(self.ready.prepared.execute, self._request))
+            seconds = time_undisturbed(partial(self.ready.prepared.execute, self._request))
         except NnapiError as error:
             log.info("%s failed while plans were compared: %s", self.plan.name, error)
             self._has_failed, self.seconds = True, math.inf
