@@ -13,6 +13,8 @@ from nnapi.drivers.xnnpack.single_operators import convolve, convolve_each
 from nnapi.formats.tflite.graph import Operator
 from nnapi.model.facts import Kind
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
+
 FLOAT, SIGNED = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 UNSIGNED = OperandCode.TENSOR_QUANT8_ASYMM
 

@@ -10,6 +10,7 @@ import pytest
 
 from nnapi import Builder, Device, Model, PaddingCode, PreferenceCode, device, settings, tensor
 from nnapi.codes import OperandCode
+from nnapi.drivers import openvino, xnnpack
 from nnapi.drivers.base import Capabilities, FindFigures, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.openvino import OpenVinoDriver, relations
@@ -227,6 +228,8 @@ def test_between_the_engines_the_choice_follows_the_processor(
     """Of made-up processors that take so many picoseconds for a product in float32, and 10 for one of codes."""
     costs = {FLOAT: float_pace, SIGNED: 10, UNSIGNED: 10}
     taken = [each for code, pace in costs.items() for each in sample(code, Cost(1e-8, pace * 1e-12, 0.0))]
+    for engine in (openvino, xnnpack):
+        monkeypatch.setattr(engine, "version", lambda distribution: "1")  # whatever is installed
     monkeypatch.setattr(XnnpackDriver, "measure_figures", lambda driver: {})
     monkeypatch.setattr(XnnpackDriver, "read_samples", lambda driver, figures: Samples(1e-8, 0.0, taken))
     monkeypatch.setattr(relations, "find_instruction_sets", lambda: frozenset(sets.split()))
