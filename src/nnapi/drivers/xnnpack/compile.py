@@ -9,9 +9,9 @@ from nnapi.drivers.xnnpack.engine.artifact import Compiled
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers
-from nnapi.drivers.xnnpack.passes.fuse_mean import fuse_mean
 from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
+from nnapi.drivers.xnnpack.passes.reduce_codes import reduce_codes
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Figures, count_macs, use_figures
 from nnapi.drivers.xnnpack.passes.signed_weights.real_numbers import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
@@ -42,7 +42,7 @@ LARGE = 1024
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
-    fuse_mean,
+    reduce_codes,
     fuse_lstm_steps,
     unroll_lstm,
     remove_dead_operators,
@@ -56,7 +56,7 @@ PASSES: tuple[Pass, ...] = (
 """What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
 FLOAT_PASSES: tuple[Pass, ...] = (use_numbers, *PASSES)
 """The same for the form of weights as numbers, of a model that permits them as codes."""
-UNSIGNED_PASSES: tuple[Pass, ...] = (fuse_mean, remove_dead_operators, make_unsigned)
+UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_codes, remove_dead_operators, make_unsigned)
 """The same for the form with unsigned codes."""
 
 
