@@ -3,16 +3,19 @@
 
 Each conformance example whose operations have lowering rules is run on the accelerator, whatever form they have, and
 the small models of :mod:`tools.webgpu_models` beside the reference. A form is proven by what is right. Of what is wrong
-those forms are to blame that smaller models blame, else those that no other proves, else those that no model of one
-operator proves. Run it with the adapter that all can have, Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1: it takes a
-quarter of an hour. With a NAME only examples with that in theirs are run, and only what is wrong is shown.
+those forms are to blame that smaller models blame, else those that no other proves, else those that are right only
+beside all the others, else those that no model of one operator proves. Run it with the adapter that all can have,
+Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1: it takes a quarter of an hour. With a NAME only examples with that in
+theirs are run, and only what is wrong is shown.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import nnapi
@@ -21,7 +24,7 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.webgpu import search
 from nnapi.drivers.webgpu.driver import WebGpuDriver
 from nnapi.drivers.webgpu.forms import describe_form
-from nnapi.drivers.webgpu.lowering import WebGpuLowering, sign_filter
+from nnapi.drivers.webgpu.lowering import WebGpuLowering, suit_graph
 from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
@@ -118,7 +121,7 @@ def find_forms(model: Model) -> frozenset[str]:
     found = lower_model(model, None, UncheckedLowering)
     if not all(verdict.supported for verdict in found.verdicts):
         return frozenset()
-    return frozenset(describe_form(sign_filter(operator)) for operator in found.graph.operators)
+    return frozenset(map(describe_form, suit_graph(found.graph).operators))
 
 
 def is_refused(result: Result) -> bool:
@@ -132,12 +135,15 @@ def judge_forms(trials: Iterable[Trial]) -> tuple[set[str], Counter[str]]:
     """The forms that are proven, and those that are to blame for what is wrong, with how often."""
     trials = list(trials)
     proven = set().union(*(trial.forms for trial in trials if trial.is_right))
-    alone = set().union(*(trial.forms for trial in trials if trial.is_right and len(trial.forms) == 1))
+    right = {trial.forms for trial in trials if trial.is_right}
+    alone = set().union(*(forms for forms in right if len(forms) == 1))
     blamed: Counter[str] = Counter()
     for trial in sorted(trials, key=lambda trial: len(trial.forms)):
         if not trial.is_right:
-            known = trial.forms & set(blamed)
-            blamed.update(known or (trial.forms - proven) or (trial.forms - alone) or trial.forms)
+            forms = trial.forms
+            known = forms & set(blamed)
+            bound = {form for form in forms if all(forms <= others for others in right if form in others)}
+            blamed.update(known or (forms - proven) or bound or (forms - alone) or forms)
     return proven - set(blamed), blamed
 
 
@@ -145,6 +151,13 @@ def main() -> None:
     part = sys.argv[1] if len(sys.argv) > 1 else ""
     found = search()
     assert isinstance(found, WebGpuDriver)
+    with TemporaryDirectory() as kept:  # what ended a process once is tried again, and blamed again
+        os.environ["NNAPI_CACHE_DIR"] = kept
+        prove_forms(found, part)
+
+
+def prove_forms(found: WebGpuDriver, part: str) -> None:
+    """Try what has that in its name; the table is written where nothing was left out."""
     trials = []
     for trial in try_examples(Unchecked(found.info.version, found.is_software), lambda name: part in name):
         trials.append(trial)

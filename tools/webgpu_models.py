@@ -31,6 +31,7 @@ def make_models() -> Iterator[Model]:
     yield from _make_unary()
     yield from _make_pairwise()
     yield from _make_movement()
+    yield from _make_filters()
 
 
 def _make_unary() -> Iterator[Model]:
@@ -58,12 +59,17 @@ def _make_pairwise() -> Iterator[Model]:
     for name in PAIRWISE:
         for shape in SHAPES:
             yield from _over(TYPES, shape, name, lambda net, x, name=name: _call(net, name, x, net.input(x.type)))
+        yield from _over(FLOAT, (3, 5), name, partial(_call_with_row, name=name))
         for shape in CONSTANTS:
             yield from _over(TYPES, IMAGE, name, partial(_call_with_constant, name=name, shape=shape))
 
 
 def _call_with_constant(net: Builder, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
     return _call(net, name, x, net.constant(*_constant(x.type, shape)))
+
+
+def _call_with_row(net: Builder, x: Tensor, name: str) -> Tensor:
+    return _call(net, name, x, net.input(x.type.with_dimensions(x.type.dimensions[-1:])))
 
 
 def _make_movement() -> Iterator[Model]:
@@ -87,6 +93,48 @@ def _make_movement() -> Iterator[Model]:
                 yield from _over(FLOAT, shape, "transpose", lambda net, x, order=order: net.transpose(x, list(order)))
     around = np.array([[0, 0], [1, 2], [2, 1], [0, 0]], np.int32)
     yield from _over(TYPES, IMAGE, "pad", lambda net, x: net.pad(x, around))
+
+
+def _make_filters() -> Iterator[Model]:
+    """With filters whose numbers are all on one side of zero, which signed codes around zero do not hold, in groups,
+    and with windows that leave out some of the image."""
+    window = {"padding_scheme": 1, "stride_w": 1, "stride_h": 1}
+    yield _use_filter("conv_2d", IMAGE, (8, 3, 3, 6), 0, **window)
+    yield _use_filter("depthwise_conv_2d", IMAGE, (1, 3, 3, 6), 0, multiplier=1, **window)
+    yield _use_filter("fully_connected", (2, 6), (8, 6), 0)
+    inside = {"pad_left": 0, "pad_right": 0, "pad_top": 0, "pad_bottom": 0, "stride_w": 1, "stride_h": 1}
+    for side, (ends, starts, groups) in ((8, (8, 8, 2)), (5, (9, 6, 3)), (2, (2, 2, 2)), (4, (16, 32, 4))):
+        for zero in (0, 125):
+            shape, filter = (1, side, side, starts), (ends, 2, 2, starts // groups)
+            if not ends % groups and not starts % groups:
+                yield _use_filter("grouped_conv_2d", shape, filter, zero, num_groups=groups, **inside)
+    for side, channels in ((4, 4), (8, 8), (32, 16)):
+        for zero in (0, 125):
+            skipping = {**inside, "stride_w": 2, "stride_h": 2}
+            yield _use_filter("conv_2d", (1, side, side, channels), (2 * channels, 1, 1, channels), zero, **skipping)
+        yield from _over(FLOAT, (1, side, side, channels), "conv_2d, skipping", _skip)
+
+
+def _skip(net: Builder, x: Tensor) -> Tensor:
+    """A convolution that leaves out three quarters of the image."""
+    channels = x.type.dimensions[3]
+    filter = np.resize(np.arange(-8, 9, dtype=np.float32), (2 * channels, 1, 1, channels)) / 8
+    result: Tensor = net.conv_2d(
+        x, filter, np.zeros(2 * channels, np.float32), padding_scheme=2, stride_w=2, stride_h=2
+    )
+    return result
+
+
+def _use_filter(name: str, shape: tuple[int, ...], filter: tuple[int, ...], zero: int, **options: Any) -> Model:
+    """With a filter of unsigned codes, whose code ``zero`` is the number 0."""
+    net = Builder(f"{name}{list(shape)}, filter{list(filter)} from {-zero}")
+    codes = np.resize(np.arange(0, 250, 5), filter).astype(np.uint8)
+    biases = np.arange(filter[-1] if filter[0] == 1 else filter[0], dtype=np.int32) * 40
+    x = net.input(tensor("quant8_asymm", shape, scale=0.25, zero_point=3))
+    weights = net.constant(codes, tensor("quant8_asymm", filter, scale=0.02, zero_point=zero))
+    bias = net.constant(biases, tensor("int32", biases.shape, scale=0.25 * 0.02))
+    net.output(getattr(net, name)(x, weights, bias, **options, scale=4.0, zero_point=9))
+    return net.finish()
 
 
 def _over(types: dict[str, dict[str, Any]], shape: tuple[int, ...], name: str, use: Use) -> Iterator[Model]:

@@ -27,3 +27,8 @@ def test_smaller_examples_explain_larger_ones() -> None:
 def test_where_several_are_proven_with_others_those_that_are_right_alone_are_not_to_blame() -> None:
     trials = [trial(False, "ADD", "PAD"), trial(True, "ADD"), trial(True, "PAD", "MUL")]
     assert judge_forms(trials) == ({"ADD", "MUL"}, {"PAD": 1})
+
+
+def test_what_is_right_only_beside_all_the_others_is_to_blame_before_what_is_right_without_it() -> None:
+    trials = [trial(False, "TURN", "GROUPED"), trial(True, "TURN", "GROUPED"), trial(True, "TURN", "CONV")]
+    assert judge_forms(trials) == ({"TURN", "CONV"}, {"GROUPED": 1})

@@ -16,5 +16,5 @@ def test_an_entry_is_what_was_packed(compiled: Compiled) -> None:
 
 def test_another_version_is_refused() -> None:
     entry = pack(CLOSED)
-    with pytest.raises(ValueError, match=r"it has version 0, the driver's is 1"):
+    with pytest.raises(ValueError, match=r"it has version 0, the driver's is 2"):
         unpack(CacheEntry(entry[: -TAIL.size] + TAIL.pack(0, 2)))

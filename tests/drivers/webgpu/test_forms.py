@@ -14,20 +14,24 @@ def real(*shape: int, data: bool = False) -> Tensor:
     return Tensor("f32", shape, data=np.ones(shape, np.float32) if data else None)
 
 
+def step(width: int, height: int) -> dict[str, int]:
+    return {"stride_w": width, "stride_h": height}
+
+
 IMAGE, OTHER = real(1, 4, 4, 3), real(2, 4, 4, 3)
-
-
+WINDOW = real(2, 1, 2, 3, data=True)
 CODES = IMAGE.like(type="i8", scale=1.0)
 FILTER, AXES = real(2, 1, 1, 1, data=True), constant([1, -2])
 SPATIAL = constant([[0, 0], [1, 0], [0, 0], [0, 2]])
 CASES = {
     "ADD f32[4] > f32[4]": Operator("ADD", [IMAGE, IMAGE.like()], [IMAGE]),
-    "ADD f32[4] > f32[4] twice": Operator("ADD", [IMAGE, IMAGE], [IMAGE]),
     "ADD f32[4] f32[1]c > f32[4] channels": Operator("ADD", [IMAGE, real(3, data=True)], [IMAGE]),
     "ADD f32[4] f32[1]c > f32[4]": Operator("ADD", [IMAGE, real(1, data=True)], [IMAGE]),
     "ADD f32[4] f32[2]c > f32[4] spread": Operator("ADD", [IMAGE, real(4, 1, data=True)], [IMAGE]),
     "CONCATENATION f32[4] > f32[4] at3": Operator("CONCATENATION", [IMAGE] * 3, [IMAGE], {"axis": -1}),
-    "CONV_2D f32[4] f32[4]c none > f32[4] grouped": Operator("CONV_2D", [IMAGE, FILTER, None], [IMAGE]),
+    "CONV_2D f32[4] f32[4]c none > f32[4] grouped": Operator("CONV_2D", [IMAGE, FILTER, None], [IMAGE], step(1, 1)),
+    "CONV_2D f32[4] f32[4]c > f32[4]": Operator("CONV_2D", [IMAGE, WINDOW], [IMAGE], step(2, 1)),
+    "CONV_2D f32[4] f32[4]c > f32[4] skipping": Operator("CONV_2D", [IMAGE, WINDOW], [IMAGE], step(1, 2)),
     "SOFTMAX f32[4] > f32[4] beta": Operator("SOFTMAX", [IMAGE], [IMAGE], {"beta": 2.0}),
     "SPLIT i32[0]c f32[4] > f32[4] at3": Operator("SPLIT", [constant(3), IMAGE], [IMAGE, IMAGE]),
     "MEAN f32[4] i32[1]c > f32[4] at1 at2": Operator("MEAN", [IMAGE, AXES], [IMAGE]),

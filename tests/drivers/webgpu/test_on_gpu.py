@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Builder, Device, Model, compile, device, tensor
+from nnapi import Builder, Compilation, Device, Model, compile, device, tensor
 from nnapi.drivers.base import REFERENCE, Capabilities, Performance
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.limited import Limited
 from nnapi.testing.conformance import Status, run
 from nnapi.testing.corpus import Corpus
-from tests.drivers.webgpu.gpu_cases import open_device
+from tests.drivers.webgpu.gpu_cases import Ending, open_device
 
 pytestmark = [pytest.mark.gpu, pytest.mark.engine]
 X = np.array([[1, 2, 3, 4]], np.float32)
@@ -79,14 +79,24 @@ def test_what_is_not_proven_is_refused_with_the_form(gpu: Device) -> None:
     assert "the accelerator is not known to compute" in verdict.reason
 
 
-def test_the_end_of_its_process_is_answered_by_the_cpu(
-    gpu: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def compile_on(gpu: Device, model: Model, patch: pytest.MonkeyPatch) -> Compilation:
+    """The model on the GPU because the runtime takes it for the fastest, so that the CPU may stand in."""
     free = Capabilities(Performance(0, 0), launch_seconds=0, seconds_per_byte=0)
     preferred = Device(Limited(gpu.driver, "webgpu-preferred", declared=free))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [preferred, device("nnapi-reference")])
-    compiled = compile(make_sum())
+    patch.setattr("nnapi.runtime.compilation.all_devices", lambda: [preferred, device("nnapi-reference")])
+    compiled = compile(model)
     assert set(compiled.plan.devices) == {"webgpu-preferred"}
+    return compiled
+
+
+def list_fallbacks(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if "falling back to the CPU" in record.message]
+
+
+def test_the_end_of_its_process_between_runs_is_answered_by_the_cpu(
+    gpu: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    compiled = compile_on(gpu, make_sum(), monkeypatch)
     driver = gpu.driver
     assert isinstance(driver, Isolated)
     driver.connect()
@@ -95,4 +105,14 @@ def test_the_end_of_its_process_is_answered_by_the_cpu(
     with caplog.at_level(logging.WARNING, "nnapi"):
         (result,) = compiled.run(X, X)
     np.testing.assert_array_equal(result, 2 * X)
-    assert [record.message for record in caplog.records if "falling back to the CPU" in record.message]
+    assert list_fallbacks(caplog)
+
+
+def test_the_end_of_its_process_in_a_run_is_answered_by_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_device(Ending) as gpu, caplog.at_level(logging.WARNING, "nnapi"):
+        (result,) = compile_on(gpu, make_sum(), monkeypatch).run(X, X)
+    np.testing.assert_array_equal(result, 2 * X)
+    (line,) = list_fallbacks(caplog)
+    assert "was ended by SIGKILL" in line

@@ -5,7 +5,7 @@ import pytest
 
 import nnapi.drivers.webgpu.lowering as lowering
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.webgpu.lowering import WebGpuLowering, part_padding, sign_filter, write_graph
+from nnapi.drivers.webgpu.lowering import WebGpuLowering, part_padding, write_graph
 from nnapi.drivers.webgpu.rules import RULES
 from nnapi.drivers.xnnpack.context import RULES as XNNPACK
 from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
@@ -80,19 +80,6 @@ def test_a_form_that_is_not_proven_is_refused_with_its_name(monkeypatch: pytest.
     monkeypatch.setattr(lowering, "proven_forms", lambda: {"SQRT f32[3] > f32[3]"})
     (verdict,) = lower(model, WebGpuLowering).verdicts
     assert verdict.reason == "SQRT (#0): the accelerator is not known to compute SQRT f32[2] > f32[2]"
-
-
-def test_unsigned_filters_are_signed_and_nothing_else_changes() -> None:
-    image, bias = Tensor("i8", (1, 2, 2, 1), 0.5), constant([0])
-    filter = Tensor("u8", (1, 1, 1, 1), 0.5, 3, data=np.array([[[[200]]]], np.uint8))
-    operator = Operator("CONV_2D", [image, filter, bias], [image.like()], {"stride_w": 1})
-    signed = sign_filter(operator)
-    assert signed.inputs[0] is image
-    assert signed.inputs[2] is bias
-    assert signed.options == operator.options
-    found = signed.input(1)
-    assert (found.type, found.zero_point, found.value.item(), found.scale) == ("i8", -125, 72, 0.5)
-    assert sign_filter(signed) is signed
 
 
 @pytest.mark.parametrize("between", [False, True])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from nnapi.drivers.base import CacheEntry
 from nnapi.model.operand import Shape
 
-VERSION = 1
+VERSION = 2
 """Of entries: to be raised with every change of what models become."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""

@@ -87,12 +87,12 @@ def _list_traits(operator: Operator) -> Iterator[str]:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
     if kind in PAIRWISE:
         yield from sorted({word for tensor in inputs if (word := _describe_spread(tensor, out))})
-        if len(set(inputs)) < len(inputs):
-            yield "twice"
     if kind in ("MAXIMUM", "MINIMUM") and any(not tensor.same_codes(out) for tensor in inputs):
         yield "rescaled"
     if kind == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:
         yield "grouped"
+    if kind == "CONV_2D" and _is_skipping(operator):
+        yield "skipping"
     if kind == "CAST" and any(tensor.is_quantized for tensor in (*inputs, out)):
         yield "quantised"
     if kind == "SOFTMAX" and operator.options.get("beta", 1.0) != 1.0:
@@ -107,6 +107,12 @@ def _list_traits(operator: Operator) -> Iterator[str]:
         yield "at0"
     if kind in ALONG or kind in OVER:
         yield from (f"at{axis}" for axis in _list_axes(operator))
+
+
+def _is_skipping(operator: Operator) -> bool:
+    """Whether a window moves on by more than it is wide or high, so that it never covers some of the image."""
+    _, height, width, _ = operator.input(1).shape
+    return bool(operator.options["stride_h"] > height or operator.options["stride_w"] > width)
 
 
 def _describe_spread(tensor: Tensor, out: Tensor) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.drivers.lowering import Unsupported
 from nnapi.drivers.webgpu.forms import describe_form, proven_forms
 from nnapi.drivers.webgpu.rules import RULES
-from nnapi.drivers.xnnpack.context import flip_codes
+from nnapi.drivers.webgpu.suiting import suit
 from nnapi.drivers.xnnpack.lowering import TfliteLowering
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
@@ -41,9 +41,10 @@ class WebGpuLowering(TfliteLowering):
             self._padded.add(operator.output)
         elif operator.kind in POOLS and operator.inputs[0] in self._padded and operator.output.type != "f32":
             raise Unsupported(f"the accelerator takes PAD before {operator.kind} for padding that does not count")
-        form = describe_form(sign_filter(operator))
-        if not self.is_proven(form):
-            raise Unsupported(f"the accelerator is not known to compute {form}")
+        for suited in suit([operator]):
+            form = describe_form(suited)
+            if not self.is_proven(form):
+                raise Unsupported(f"the accelerator is not known to compute {form}")
 
 
 def write_graph(graph: Graph) -> bytes:
@@ -52,12 +53,16 @@ def write_graph(graph: Graph) -> bytes:
     None of the passes for XNNPACK is applied. Its ends have names, by which the accelerator tells them from each other,
     and none is the other end as well.
     """
-    graph = part_padding(remove_dead_operators(_part_ends(graph)))
-    graph = graph.with_operators([sign_filter(operator) for operator in graph.operators])
+    graph = suit_graph(part_padding(_part_ends(graph)))
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
         for number, tensor in enumerate(tensors):
             tensor.name = f"{letter}{number}"
     return serialise(graph, write_named_tensors)
+
+
+def suit_graph(graph: Graph) -> Graph:
+    """The graph as the accelerator takes it, without what nobody reads."""
+    return remove_dead_operators(graph.with_operators(suit(graph.operators)))
 
 
 def part_padding(graph: Graph) -> Graph:
@@ -80,19 +85,6 @@ def part_padding(graph: Graph) -> Graph:
 def _is_padded(operator: Operator, padded: set[Tensor]) -> bool:
     """Whether the accelerator takes the result for something padded."""
     return operator.kind in PADS or (operator.kind == "RESHAPE" and operator.inputs[0] in padded)
-
-
-def sign_filter(operator: Operator) -> Operator:
-    """The operator with signed codes for unsigned ones that are constant: the accelerator takes any zero point."""
-    if not any(tensor is not None and tensor.type == "u8" for tensor in operator.inputs):
-        return operator
-    return operator.like([_sign(tensor) for tensor in operator.inputs])
-
-
-def _sign(tensor: Tensor | None) -> Tensor | None:
-    if tensor is None or tensor.type != "u8" or tensor.data is None:
-        return tensor
-    return tensor.like(type="i8", zero_point=tensor.zero_point - 128, data=flip_codes(tensor.data))
 
 
 def _part_ends(graph: Graph) -> Graph:

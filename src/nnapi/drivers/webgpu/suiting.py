@@ -1,0 +1,66 @@
+"""Operators as the accelerator takes them, where it would refuse them as they are.
+
+A convolution may have an unsigned filter where everything else of it is unsigned too, and a signed one only with a zero
+point of 0. Other operators take signed filters with any zero point, and FULLY_CONNECTED takes no others. Few operators
+may have the same tensor as two of their inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.drivers.xnnpack.context import flip_codes
+from nnapi.drivers.xnnpack.operators import Conv
+from nnapi.drivers.xnnpack.passes.unsigned_codes import Change
+from nnapi.formats.tflite.graph import Operator, Tensor, constant
+
+UNSIGNED = frozenset(["CONV_2D", "DEPTHWISE_CONV_2D"])
+"""Operators that are unsigned where their filters are: the second, so that nothing is turned over between them."""
+REPEATING = "CONCATENATION"
+"""The operator that takes a tensor twice."""
+
+
+def suit(operators: Sequence[Operator]) -> list[Operator]:
+    """The same operators as the accelerator takes them, and what turns codes around them over or copies their inputs.
+
+    What nobody reads of that is left to :func:`remove_dead_operators`.
+    """
+    suited: list[Operator] = []
+    unsigned = Change()
+    for operator in operators:
+        if operator.kind in UNSIGNED and Conv(operator).unsigned_filter is not None:
+            source, result = operator.input(0), operator.output
+            if source not in unsigned:
+                suited.append(Operator("QUANTIZE", [source], [unsigned(source)]))
+            suited += [unsigned.rewrite(operator), Operator("QUANTIZE", [unsigned(result)], [result])]
+        else:
+            suited += part_inputs(sign_constants(operator))
+    return suited
+
+
+def part_inputs(operator: Operator) -> list[Operator]:
+    """The operator after copies of what it reads more than once."""
+    if operator.kind == REPEATING or len(set(operator.inputs)) == len(operator.inputs):
+        return [operator]
+    inputs: list[Tensor | None] = []
+    copies = []
+    for tensor in operator.inputs:
+        if tensor is not None and not tensor.is_constant and tensor in inputs:
+            copy = tensor.like()
+            copies.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
+            tensor = copy
+        inputs.append(tensor)
+    return [*copies, operator.like(inputs)]
+
+
+def sign_constants(operator: Operator) -> Operator:
+    """The operator with signed codes for unsigned ones that are constant."""
+    if not any(tensor is not None and tensor.type == "u8" for tensor in operator.inputs):
+        return operator
+    return operator.like([_sign(tensor) for tensor in operator.inputs])
+
+
+def _sign(tensor: Tensor | None) -> Tensor | None:
+    if tensor is None or tensor.type != "u8" or tensor.data is None:
+        return tensor
+    return tensor.like(type="i8", zero_point=tensor.zero_point - 128, data=flip_codes(tensor.data))
