@@ -1,0 +1,83 @@
+"""``python -m tools.webgpu_codes MODEL…``: how many codes the GPU is off the reference in each operation of quantised
+models, as the table of docs/webgpu.md.
+
+Each operation is run alone, on what the reference gave before it, and then the whole model. Run it with the adapter
+that all can have, Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1. It ends with 1 where one is off by more than a code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import nnapi
+from nnapi import Device, Model
+from nnapi.cli.inputs import input_operands, random_input
+from nnapi.testing.divergence import Step, Verdict, find_divergence
+
+HEAD = """\
+| model | operations | same | off by one | off by more | refused | the whole |
+|---|---|---|---|---|---|---|"""
+
+
+class Row(NamedTuple):
+    """What came of the operations of a model: how many are the same, one code off, more, and refused."""
+
+    name: str
+    same: int
+    near: int
+    wrong: int
+    refused: int
+    whole: float | None
+    """Codes, or whatever the last operation gives, that the outputs of the whole model are off."""
+
+    def __str__(self) -> str:
+        total = self.same + self.near + self.wrong + self.refused
+        whole = "refused" if self.whole is None else f"{self.whole:g}"
+        return f"| `{self.name}` | {total} | {self.same} | {self.near} | {self.wrong} | {self.refused} | {whole} |"
+
+
+def count_steps(name: str, steps: Sequence[Step]) -> Row:
+    """The row of a model. What fails counts as wrong."""
+    refused = sum(step.verdict is Verdict.REFUSED for step in steps)
+    same = sum(step.alone is not None and not step.alone.largest for step in steps)
+    wrong = len(list(list_wrong(steps)))
+    last = steps[-1].grown
+    return Row(name, same, len(steps) - same - wrong - refused, wrong, refused, None if last is None else last.largest)
+
+
+def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
+    """Operations that are off by more than one code, or by more than rounding where their results are no codes."""
+    for step in steps:
+        is_off = step.alone is not None and step.alone.in_codes and step.alone.largest > 1
+        if is_off or step.verdict is Verdict.DIFFERS:
+            yield step
+
+
+def compare(model: Model, tried: Device) -> list[Step]:
+    """The operations of a model beside the reference, on random inputs."""
+    return find_divergence(model, [random_input(each, 0).array for each in input_operands(model)], tried)
+
+
+def main() -> int:
+    tried = nnapi.device("webgpu")
+    print(HEAD, flush=True)
+    is_wrong = False
+    for path in map(Path, sys.argv[1:]):
+        steps = compare(nnapi.load(path), tried)
+        print(count_steps(path.stem, steps), flush=True)
+        for step in steps:
+            if step.verdict is Verdict.REFUSED:
+                print(f"{path.stem}: {step.operation} (#{step.number}): {step.reason}", file=sys.stderr)
+        for step in list_wrong(steps):
+            is_wrong = True
+            print(
+                f"{path.stem}: {step.operation} (#{step.number}) is off: {step.alone}, {step.reason}", file=sys.stderr
+            )
+    return int(is_wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
