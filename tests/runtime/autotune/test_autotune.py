@@ -51,6 +51,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     for module in (plan_timing, timing, faulty):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(plan_timing, "time_undisturbed", timing.time_call)
+    monkeypatch.setattr(plan_timing, "count_waited_seconds", lambda: 0.0)
     with settings(tuning=True):
         yield
 

@@ -55,6 +55,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     for module in (plan_timing, timing):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(plan_timing, "time_undisturbed", timing.time_call)
+    monkeypatch.setattr(plan_timing, "count_waited_seconds", lambda: 0.0)
     return clock  # type: ignore[return-value]
 
 
@@ -100,6 +101,13 @@ def test_slow_plans_run_a_few_times_beyond_the_budget(clock: Clock) -> None:
     (a, first), (b, second) = timed(clock, 2 * BUDGET), timed(clock, 3 * BUDGET)
     compare([a, b])
     assert (first.runs, second.runs) == (1 + SURE, 1 + SURE)
+
+
+def test_what_others_had_is_not_taken_from_the_budget(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_timing, "count_waited_seconds", lambda: 0.95 * clock.now)
+    (a, first), (b, second) = timed(clock, BUDGET / 2), timed(clock, BUDGET / 2)
+    compare([a, b])
+    assert (first.runs, second.runs) == (1 + TURNS, 1 + TURNS)
 
 
 def test_what_is_hopeless_after_one_run_has_no_other(clock: Clock) -> None:

@@ -75,6 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Clock:
     for module in (plan_timing, timing, faulty):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(plan_timing, "time_undisturbed", timing.time_call)
+    monkeypatch.setattr(plan_timing, "count_waited_seconds", lambda: 0.0)
     return clock
 
 

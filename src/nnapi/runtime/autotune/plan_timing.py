@@ -9,7 +9,7 @@ from functools import partial
 
 from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
-from nnapi.runtime.autotune.cpu_load import time_undisturbed
+from nnapi.runtime.autotune.cpu_load import count_waited_seconds, time_undisturbed
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace.log import Log
@@ -81,11 +81,13 @@ class PlanTiming:
 
 
 def compare(timings: Sequence[PlanTiming], budget: float = BUDGET) -> None:
-    """Give turns to plans that ran once: to all that are not hopeless, the fastest of their runs compared."""
-    begin = time.perf_counter()
+    """Give turns to plans that ran once: to all that are not hopeless, the fastest of their runs compared. What others
+    had of the processor is not taken from the budget."""
+    begin = time.perf_counter() - count_waited_seconds()
     for turn in range(TURNS):
         for timing in _select_promising(timings, turn):
-            if turn and time.perf_counter() - begin > (LONG if turn < SURE else 1) * budget:
+            spent = time.perf_counter() - count_waited_seconds() - begin
+            if turn and spent > (LONG if turn < SURE else 1) * budget:
                 return
             timing.take_turn()
 
