@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from nnapi import codes
+import nnapi
+from nnapi import codes, operation_codes
 
-ENUMS = {name: value for name, value in inspect.getmembers(codes, inspect.isclass) if value.__module__ == "nnapi.codes"}
+ENUMS = {
+    name: value
+    for module in (codes, operation_codes)
+    for name, value in inspect.getmembers(module, inspect.isclass)
+    if value.__module__ == module.__name__
+}
 
 
 @pytest.mark.parametrize(
@@ -94,3 +100,9 @@ def facts(shared: Path) -> Any:
 
 def bare(name: str) -> str:
     return name.removeprefix("ANEURALNETWORKS_")
+
+
+def test_what_is_no_code_is_not_found() -> None:
+    assert codes.OperationCode is operation_codes.OperationCode is nnapi.OperationCode
+    with pytest.raises(AttributeError, match="'nnapi.codes' has no attribute 'OperationCodes'"):
+        _ = codes.OperationCodes  # type: ignore[attr-defined]

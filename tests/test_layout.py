@@ -14,6 +14,7 @@ MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 # From the bottom up. A layer may import itself and the rows below it, not its neighbours in the same row.
 # Concrete drivers are each a layer of their own in the row of the wrappers, and nobody else may import them.
 ROWS = [
+    {"operation_codes"},
     {"codes", "collecting", "notebook_display"},
     {"errors"},
     {"trace"},

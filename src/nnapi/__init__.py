@@ -10,7 +10,6 @@ from nnapi.codes import (
     FeatureLevelCode,
     FuseCode,
     OperandCode,
-    OperationCode,
     PaddingCode,
     PreferenceCode,
     PriorityCode,
@@ -46,6 +45,7 @@ if typing.TYPE_CHECKING:
     from nnapi.model.memory import Memory
     from nnapi.model.model import Model
     from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+    from nnapi.operation_codes import OperationCode
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.compilation import Compilation, compile
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
@@ -122,6 +122,7 @@ _HOMES = {
     "nnapi.model.memory": "Memory",
     "nnapi.model.model": "Model",
     "nnapi.model.operand": "ChannelQuantization OperandType tensor",
+    "nnapi.operation_codes": "OperationCode",
     "nnapi.runtime.burst": "Burst",
     "nnapi.runtime.compilation": "Compilation compile",
     "nnapi.runtime.device": "Device device devices unavailable_devices",

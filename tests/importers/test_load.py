@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,7 @@ def alone(model: Model, call: OperationCall) -> tuple[Model, list[int]]:
     single, indices, reads = Model(call.name), {}, []
     for index in dict.fromkeys((*call.inputs, *call.outputs)):
         operand = model.operands[index]
-        at = indices[index] = single.add_operand(replace(operand.type, channel=None), operand.name)
+        at = indices[index] = single.add_operand(operand.type.replace(channel=None), operand.name)
         if operand.type.channel:
             channel = operand.type.channel
             single.set_operand_symm_per_channel_quant_params(at, channel.dimension, channel.scales)

@@ -1,5 +1,8 @@
 """Operand types as values, and what two descriptions of a shape say together."""
 
+import pickle
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,24 @@ def test_scales_along_a_dimension() -> None:
     scales = ChannelQuantization(1, (0.5, 2.0)).broadcast(3)
     assert scales.shape == (1, 2, 1)
     assert scales.dtype == np.float32
+
+
+def test_a_type_is_a_value() -> None:
+    type = tensor("uint8", (2, 0), 0.1, 3)
+    assert {type: 1}[tensor("uint8", [2, 0], 0.1, 3)] == 1
+    assert type != tensor("uint8", (2, 0), 0.1, 4)
+    assert type != (5, (2, 0))
+    assert pickle.loads(pickle.dumps(type)) == copy(type) == type
+    assert repr(type).startswith("OperandType(code=<OperandCode.TENSOR_QUANT8_ASYMM: 5>, dimensions=(2, 0), scale=0.1")
+    assert type.replace(zero_point=4) == tensor("uint8", (2, 0), 0.1, 4)
+    with pytest.raises(TypeError, match="rank"):
+        type.replace(rank=1)
+
+
+def test_a_type_never_changes() -> None:
+    type = tensor("float32", (2,))
+    with pytest.raises(AttributeError, match="dimensions of an operand's type cannot be changed"):
+        type.dimensions = (3,)
+    with pytest.raises(AttributeError, match="scale of an operand's type cannot be removed"):
+        del type.scale
+    assert type == tensor("float32", (2,))

@@ -89,5 +89,12 @@ print(*sys.modules)
     assert "nnapi.drivers.xnnpack.engine.interpreter" in loaded
     needless = {"logging", "pathlib", "hashlib", "queue", "nnapi.drivers.isolated"}
     needless |= {f"nnapi.model.{name}" for name in ("adding", "matching", "operation", "parameter", "validation")}
-    needless |= {"nnapi.formats.tflite.graph", "nnapi.drivers.xnnpack.compile", "nnapi.trace.profile", "openvino"}
+    needless |= {
+        "nnapi.operation_codes",
+        "nnapi.trace.recorder",
+        "nnapi.formats.tflite.graph",
+        "nnapi.drivers.xnnpack.compile",
+        "nnapi.trace.profile",
+        "openvino",
+    }
     assert not needless & loaded, needless & loaded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Graph, Step, Value
@@ -62,7 +61,7 @@ def _describe(model: Model, value: Value) -> int:
     if value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)
     channel = type.channel
-    index = model.add_operand(replace(type, channel=None) if channel else type, value.name)
+    index = model.add_operand(type.replace(channel=None) if channel else type, value.name)
     if channel:
         model.set_operand_symm_per_channel_quant_params(index, channel.dimension, channel.scales)
     if value.model is not None:

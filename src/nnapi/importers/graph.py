@@ -9,7 +9,7 @@ through bytes. Operations on constants are computed here and now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -362,7 +362,7 @@ def _same_quantization(type: OperandType, scale: float, zero_point: int) -> Oper
             f"gives scale {scale:.9g} and zero point {zero_point}, "
             f"the file wants {type.scale:.9g} and {type.zero_point}"
         )
-    return type if type.scale == scale else replace(type, scale=scale)
+    return type if type.scale == scale else type.replace(scale=scale)
 
 
 def _byte_type(shape: Shape) -> OperandType:

@@ -7,7 +7,7 @@ and dilations as pairs, images as NHWC, defaults in place. Nothing downstream co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -88,7 +88,7 @@ class Call:
 
     def _keep(self, position: int, type: OperandType, declared: OperandType) -> OperandType:
         hands_on = type.is_quantized and isinstance(output_slot(self.operation, position).quant, str)
-        return replace(type, scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
+        return type.replace(scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
 
 
 def normalise(

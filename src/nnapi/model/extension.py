@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from nnapi.codes import OEM_OPERATION, OperationCode
+from nnapi.codes import OEM_OPERATION
 from nnapi.errors import BadDataError, UnexpectedNullError, need, need_value
 
 MAX_PREFIX = 0xFFFF
@@ -112,6 +112,8 @@ EXTENSIONS = Extensions()
 @cache
 def _list_names() -> dict[int, str]:
     """Those of the header, for messages."""
+    from nnapi.operation_codes import OperationCode
+
     return {int(code): code.name for code in OperationCode}
 
 

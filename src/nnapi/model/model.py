@@ -7,7 +7,6 @@ compilations and other models.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -181,7 +180,7 @@ class Model(NotebookDisplay):
             rounded = np.asarray(scales, np.float32)
         if not (rounded > 0).all():
             raise BadDataError(f"{operand} has a scale that is not above 0")
-        operand.type = replace(type, channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
+        operand.type = type.replace(channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
         """Give an operand of an extension's type parameters of its own, None for none
@@ -189,7 +188,7 @@ class Model(NotebookDisplay):
         operand = self._get_to_change(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
-        operand.type = replace(operand.type, data=b"" if data is None else bytes(data))
+        operand.type = operand.type.replace(data=b"" if data is None else bytes(data))
 
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append an operation (``ANeuralNetworksModel_addOperation``).

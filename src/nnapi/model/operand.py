@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -108,20 +107,21 @@ class ChannelQuantization(NamedTuple):
         return np.array(self.scales, np.float32).reshape(shape)
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class OperandType:
     """Type, dimensions and quantisation of an operand (``ANeuralNetworksOperandType``).
 
     ``scale`` is kept with the precision of the C structure (float32), so that equal types compare equal however
-    they were made. ``data`` are parameters of an extension's type, bytes that only its driver understands.
+    they were made. ``data`` are parameters of an extension's type, bytes that only its driver understands. No instance
+    is ever changed.
     """
 
+    __slots__ = ("channel", "code", "data", "dimensions", "scale", "zero_point")
     code: int
-    dimensions: Shape = ()
-    scale: float = 0.0
-    zero_point: int = 0
-    channel: ChannelQuantization | None = None
-    data: bytes = b""
+    dimensions: Shape
+    scale: float
+    zero_point: int
+    channel: ChannelQuantization | None
+    data: bytes
 
     def __init__(
         self,
@@ -138,6 +138,32 @@ class OperandType:
         _put_zero_point(self, zero_point)
         _put_channel(self, channel)
         _put_data(self, data)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name} of an operand's type cannot be changed: replace() gives another type")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} of an operand's type cannot be removed")
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if isinstance(other, OperandType) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OperandType, self._values()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in zip(FIELDS, self._values(), strict=True))
+        return f"OperandType({values})"
+
+    def _values(self) -> tuple[Any, ...]:
+        return self.code, self.dimensions, self.scale, self.zero_point, self.channel, self.data
+
+    def replace(self, **changes: Any) -> OperandType:
+        """The type with other values of these names."""
+        return OperandType(**(dict(zip(FIELDS, self._values(), strict=True)) | changes))
 
     @property
     def shape(self) -> Shape:
@@ -188,7 +214,7 @@ class OperandType:
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
         """The type with other dimensions; itself where they are the same, which is what most callers find."""
-        return self if dimensions == self.dimensions else replace(self, dimensions=tuple(dimensions))
+        return self if dimensions == self.dimensions else self.replace(dimensions=dimensions)
 
     def __str__(self) -> str:
         text = self.name
@@ -201,10 +227,11 @@ class OperandType:
         return text
 
 
+FIELDS = "code", "dimensions", "scale", "zero_point", "channel", "data"
 _put_code, _put_dimensions, _put_scale, _put_zero_point, _put_channel, _put_data = (
-    getattr(OperandType, field.name).__set__ for field in fields(OperandType)
+    getattr(OperandType, name).__set__ for name in FIELDS
 )
-"""How the fields of a frozen instance are set, once, when it is made; by their names that takes twice as long."""
+"""How the fields of an instance are set, once, when it is made; by their names that takes twice as long."""
 
 
 def as_float32(value: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from nnapi.model.extension import EXTENSIONS
@@ -65,7 +64,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
     for description in descriptions:
         model: Any = make(description.name)
         for name, code, type, lifetime, value in description.operands:
-            index = model.add_operand(replace(type, code=_local(code)), name)
+            index = model.add_operand(type.replace(code=_local(code)), name)
             if lifetime is Lifetime.SUBGRAPH:
                 model.set_operand_value_from_model(index, models[value])
             elif lifetime is Lifetime.CONSTANT:

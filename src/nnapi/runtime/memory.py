@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -112,8 +112,8 @@ class MemoryDesc:
         indices = model.inputs if kind == "input" else model.outputs
         need(0 <= index < len(indices), f"{kind} {index} does not exist, the model has {len(indices)}", BadDataError)
         operand = model.operands[indices[index]]
-        bare = replace(operand.type, dimensions=())
-        same = self.type is None or replace(self.type, dimensions=()) == bare
+        bare = operand.type.replace(dimensions=())
+        same = self.type is None or self.type.replace(dimensions=()) == bare
         need(same, f"{operand} differs from {self.type}, the type of the roles added before", BadDataError)
         need(
             not (bare.is_scalar and self._dimensions), f"{operand} is a scalar, dimensions have been set", BadDataError
@@ -212,7 +212,7 @@ def _copy(source: Memory, target: Memory) -> None:
         need(source.has_data, "the source holds no data", BadDataError)
         contents = source.load()
         if isinstance(target, DeviceMemory):
-            same = replace(source.declared, dimensions=()) == replace(target.declared, dimensions=())
+            same = source.declared.replace(dimensions=()) == target.declared.replace(dimensions=())
             need(same, f"{source.declared} cannot be copied into {target.declared}", BadDataError)
             fits = target.declared.is_scalar or combine(contents.shape, target.declared.dimensions) is not None
             need(fits, f"dimensions {list(contents.shape)} do not fit {list(target.declared.dimensions)}", BadDataError)

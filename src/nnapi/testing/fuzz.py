@@ -271,7 +271,7 @@ class _Draft:
         operand = self.operands[index]
         quant = operand.channel_quant
         channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
-        return replace(operand.operand_type, channel=channel)
+        return operand.operand_type.replace(channel=channel)
 
     def _present(self, index: int) -> OperandType | None:
         return None if self.operands[index].lifetime == Source.NO_VALUE else self._type(index)

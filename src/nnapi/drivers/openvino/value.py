@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -142,7 +141,7 @@ class Value:
         if same_quantization(self.type, type):
             return self
         first = self.is_channels_first
-        target = replace(self.type, scale=type.scale, zero_point=type.zero_point)
+        target = self.type.replace(scale=type.scale, zero_point=type.zero_point)
         return Value.of(self.before_rounding(first), target, "raw", first=first, name=self.name)
 
     def _constant(self, kind: Kind, first: bool) -> Node:

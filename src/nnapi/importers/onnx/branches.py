@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnapi.codes import OperandCode, OperationCode
@@ -90,7 +89,7 @@ def loop_condition(outer: Scope, states: Sequence[Value]) -> Value:
     """The condition of a loop whose state begins with the number of the step and whether to go on, and ends with the
     number of steps."""
     graph = Graph(outer.state.allowance)
-    inputs = [Value(replace(value.type), f"state {i}") for i, value in enumerate(states)]
+    inputs = [Value(value.type.replace(), f"state {i}") for i, value in enumerate(states)]
     within, both = (Value(OperandType(OperandCode.TENSOR_BOOL8, (1,)), name) for name in ("within", "going on"))
     graph.emit(OperationCode.LESS, [inputs[0], inputs[-1]], [within])
     graph.emit(OperationCode.LOGICAL_AND, [within, inputs[1]], [both])

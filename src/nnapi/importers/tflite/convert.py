@@ -6,7 +6,6 @@ import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 
@@ -162,7 +161,7 @@ class Conversion:
             raise BadDataError(f"{tensor} is written twice")
         self._note_type(tensor)
         type = self._type(tensor)
-        return Value(type if tensor.shape else replace(type, dimensions=()), tensor.name)
+        return Value(type if tensor.shape else type.replace(dimensions=()), tensor.name)
 
     def bind(self, index: int, value: Value) -> None:
         """Let a tensor be a value."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 
@@ -47,7 +46,7 @@ def _names(example: Example, operation: OperationSpec) -> list[str]:
 def describe_operand(operand: OperandSpec) -> OperandType:
     quant = operand.channel_quant
     channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
-    return replace(operand.operand_type, channel=channel)
+    return operand.operand_type.replace(channel=channel)
 
 
 def _argument(example: Example, index: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from nnapi.codes import OperandCode
@@ -22,9 +21,9 @@ def _bias(context: Context, bias: Value, input: Value, filter: Value) -> Value:
     channel = filter.codes.channel
     type = OperandType(OperandCode.TENSOR_INT32, bias.shape)
     if channel is None:
-        type = replace(type, scale=input.codes.scale * filter.codes.scale)
+        type = type.replace(scale=input.codes.scale * filter.codes.scale)
     else:
-        type = replace(type, channel=ChannelQuantization(0, tuple(s * input.codes.scale for s in channel.scales)))
+        type = type.replace(channel=ChannelQuantization(0, tuple(s * input.codes.scale for s in channel.scales)))
     return context.dequantise_sums(bias, type)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -65,7 +64,7 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
     channel = matrix.type.channel
     if weights.type.channel and not node.tensor(1).codes.type.channel:  # type: ignore[union-attr]
         channel = ChannelQuantization(0, (weights.type.channel.scales[0],) * matrix.shape[0])
-        matrix = Value(replace(matrix.type, channel=channel), matrix.name, matrix.array)
+        matrix = Value(matrix.type.replace(channel=channel), matrix.name, matrix.array)
     units, depth = matrix.shape
     if channel is not None and channel.dimension != 0:
         return None
