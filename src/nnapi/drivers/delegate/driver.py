@@ -23,7 +23,7 @@ from nnapi.drivers.delegate.probing import PASSES, judge
 from nnapi.drivers.installed import version
 from nnapi.drivers.lowering import need_supported
 from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_closed, lower_model
-from nnapi.drivers.xnnpack.engine.artifact import pack, unpack
+from nnapi.drivers.xnnpack.engine.artifact import unpack
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 
@@ -53,7 +53,7 @@ class DelegateDriver(HostMemory):
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The graph as a file, that for the assumed dimensions where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenDelegated) else prepared
-        return pack(graph.compiled) if isinstance(graph, PreparedDelegated) else None
+        return bytes(graph.compiled.content) if isinstance(graph, PreparedDelegated) else None
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedDelegated | OpenDelegated:
         """Hand the delegate a graph that was written before, without a look at the model."""

@@ -21,7 +21,7 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.installed import version
 from nnapi.drivers.samples import Samples
-from nnapi.drivers.xnnpack.engine.artifact import pack, unpack
+from nnapi.drivers.xnnpack.engine.artifact import unpack
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model
@@ -131,7 +131,7 @@ class XnnpackDriver(HostMemory):
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed dimensions where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
-        return pack(graph.compiled) if isinstance(graph, PreparedGraph) else None
+        return bytes(graph.compiled.content) if isinstance(graph, PreparedGraph) else None
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | OpenGraph:
         """Hand the engine a graph that was serialised before, without a look at the model."""

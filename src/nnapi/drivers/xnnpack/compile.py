@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.engine.artifact import Compiled
+from nnapi.drivers.xnnpack.engine.artifact import Compiled, write_tail
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers
@@ -73,14 +73,14 @@ def compile_graph(
     with use_figures(find_figures):
         for rewrite in passes:
             graph = rewrite(graph)
-    return Compiled(
-        serialise(graph),
+    told = (
         graph.flipped,
         tuple(tensor.shape for tensor in graph.outputs),
         tuple(find_origins(graph)),
         count_macs(graph),
         None if is_closed(model) else tuple(assumed),
     )
+    return Compiled(serialise(graph, tail=write_tail(*told)), *told)
 
 
 def find_origins(graph: Graph) -> list[int | None]:

@@ -161,10 +161,11 @@ def serialise(
     write: WriteTensors | None = None,
     others: Sequence[Graph] = (),
     sign: Callable[[Writer], int] | None = None,
+    tail: bytes = b"",
 ) -> bytes:
     """The graph as a file, and behind it others, to which control flow refers by their numbers from 1 on; ``write``
     appends the tensors of each, by default as an engine needs them, without names. ``sign`` appends the signature of
-    the graph, where there is to be one, and gives its place."""
+    the graph, where there is to be one, and gives its place. The ``tail`` follows everything; readers do not see it."""
     write = write or _tensors
     graphs = [graph, *others]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
@@ -180,7 +181,7 @@ def serialise(
     if sign is not None:
         writer.children(root + model.at["signature_defs"], 1, lambda: [sign(writer)])
     constants = [tensor for each in graphs for tensor in each.tensors() if tensor.is_constant]
-    return _with_buffers(writer, root + model.at["buffers"], constants)
+    return _with_buffers(writer, root + model.at["buffers"], constants, tail)
 
 
 def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: WriteTensors) -> int:
@@ -352,8 +353,8 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
     return Record(struct.Struct(f"<{format}").pack, vtable, head, at, inner, options.names if options else (), defaults)
 
 
-def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor]) -> bytes:
-    """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything else."""
+def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail: bytes) -> bytes:
+    """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything but the tail."""
     empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
     places = writer.vector(field, bytes(1 + count))
     first = len(writer.out)
@@ -375,7 +376,8 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor]) -> by
         end += pad + 4 + size
     assert end < LARGEST, "the file is too large"
     writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
-    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _fill(parts, end)
+    parts.append(tail)
+    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _fill(parts, end + len(tail))
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:

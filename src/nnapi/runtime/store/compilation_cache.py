@@ -94,7 +94,12 @@ class Cache:
 
         Nothing is written of a model that has changed since :func:`hash_content` was made of it.
         """
-        payload = None if device.caches is None else device.caches.cache_entry(prepared)
+        if device.caches is None:
+            return
+        if not is_as_hashed(model):  # before there is an entry too: together they take the more memory
+            log.warning("nothing of %s is kept: it has changed while it was compiled", model.name)
+            return
+        payload = device.caches.cache_entry(prepared)
         if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
             self._write(device, model, options, places, plan, payload)
 
@@ -103,7 +108,7 @@ class Cache:
         path = self._path(device, options)
         self._contents.pop(path, None)
         content = self._read(path)
-        if content is not None and content.plan != plan:
+        if content is not None and content.plan != plan and is_as_hashed(model):
             self._write(device, model, options, (), plan, content.payload)
 
     def forget(self, device: Device, options: PrepareOptions) -> None:
@@ -129,9 +134,6 @@ class Cache:
         payload: bytes | memoryview,
     ) -> None:
         path = self._path(device, options, places)
-        if not is_as_hashed(model):
-            log.warning("%s not written: %s has changed while it was compiled", path, model.name)
-            return
         label = Label(model.name, device.name, device.version, time.time())
         try:
             write_entry(path, label, Content(_describe_purpose(model, options), plan, payload))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,6 +24,8 @@ from nnapi.model.nesting import list_nested, list_references
 from nnapi.model.operand import Array, OperandType
 
 WORD = 8
+LARGE = 1 << 16
+"""Bytes of a constant whose pages are worth giving back."""
 MARSHAL = 2
 """The latest format in which equal values are equal bytes."""
 LIFETIMES = {id(lifetime): number for number, lifetime in enumerate(Lifetime)}
@@ -34,6 +36,10 @@ _known: WeakKeyDictionary[Model, bytes] = WeakKeyDictionary()
 
 def digest(*parts: Any) -> bytes:
     """32 bytes that change with any of the parts, which are contiguous bytes, and with the bounds between them."""
+    return _digest_each(parts)
+
+
+def _digest_each(parts: Iterable[Any]) -> bytes:
     state = blake3()
     for part in parts:
         view = memoryview(part).cast("B")
@@ -66,17 +72,15 @@ def is_as_hashed(model: Model) -> bool:
         model.need_mapped()
     except NnapiError:
         return False
-    made = _hash(model, {})
-    give_back(constants(model))  # an engine that was given them keeps its own
-    return made == hash_content(model)
+    return _hash(model, {}, gives_back=True) == hash_content(model)
 
 
-def _hash(model: Model, known: MutableMapping[Model, bytes]) -> bytes:
+def _hash(model: Model, known: MutableMapping[Model, bytes], *, gives_back: bool = False) -> bytes:
     found = known.get(model)
     if found is None:
         for each in list_nested(model):
             if each not in known:
-                known[each] = digest(marshal.dumps(_describe(each, known), MARSHAL), *_list_constants(each))
+                known[each] = _digest_each(_list_parts(each, known, gives_back))
         found = known[model]
     return found
 
@@ -86,7 +90,7 @@ def set_content_hash(model: Model, digest: bytes) -> None:
     _known[model] = digest
 
 
-def _describe(model: Model, known: MutableMapping[Model, bytes]) -> Any:
+def _describe(model: Model, known: Mapping[Model, bytes]) -> Any:
     operands = [(LIFETIMES[id(operand.lifetime)], *_describe_type(operand.type)) for operand in model.operands]
     inner = [known[each] for each in list_references(model)]
     operations = [(*_describe_code(call.code), call.inputs, call.outputs) for call in model.operations]
@@ -105,6 +109,11 @@ def _describe_code(code: int) -> tuple[bytes, int]:
     return (extension.encode(), code & 0xFFFF) if extension else (b"", int(code))
 
 
-def _list_constants(model: Model) -> list[Array]:
-    """The constants' bytes."""
-    return [np.ascontiguousarray(value).reshape(-1).view(np.uint8) for value in constants(model)]
+def _list_parts(model: Model, known: Mapping[Model, bytes], gives_back: bool) -> Iterator[bytes | Array]:
+    """What a model is without its constants, and the bytes of each; large ones may be given back after that, as an
+    engine that was given them keeps its own."""
+    yield marshal.dumps(_describe(model, known), MARSHAL)
+    for value in constants(model):
+        yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        if gives_back and value.nbytes >= LARGE:
+            give_back([value])

@@ -1,12 +1,13 @@
 """A graph as the engine is handed it, and the same as an entry of the compilation cache.
 
-An entry is the content, so that the engine can map the file, and behind it what else is to be known.
+It is one content for both: a file, which the engine can map, and behind it what else is to be known.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nnapi.drivers.base import CacheEntry
@@ -20,7 +21,7 @@ TAIL = struct.Struct("<II")
 
 
 class Compiled(NamedTuple):
-    """A serialised graph and what its user must know.
+    """A serialised graph and what its user must know, which the content ends with.
 
     ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
     ``shapes`` are those of the outputs; ``origins`` are the calls of the model behind the operators; ``work`` is how
@@ -37,18 +38,17 @@ class Compiled(NamedTuple):
     file: Memory | None = None
 
 
-def pack(compiled: Compiled) -> bytes:
-    """What :func:`unpack` reads."""
-    told = json.dumps(
-        {
-            "flipped": compiled.flipped,
-            "shapes": compiled.shapes,
-            "origins": compiled.origins,
-            "work": compiled.work,
-            "assumed": compiled.assumed,
-        }
-    ).encode()
-    return b"".join([compiled.content, told, TAIL.pack(VERSION, len(told))])
+def write_tail(
+    flipped: Sequence[bool],
+    shapes: Sequence[Shape],
+    origins: Sequence[int | None],
+    work: int,
+    assumed: Sequence[Shape | None] | None,
+) -> bytes:
+    """What stands behind the file, for :func:`unpack`."""
+    told = {"flipped": flipped, "shapes": shapes, "origins": origins, "work": work, "assumed": assumed}
+    text = json.dumps(told).encode()
+    return text + TAIL.pack(VERSION, len(text))
 
 
 def unpack(entry: CacheEntry) -> Compiled:
@@ -60,7 +60,7 @@ def unpack(entry: CacheEntry) -> Compiled:
         raise ValueError(f"it has version {version}, the driver's is {VERSION}")
     told = json.loads(bytes(content[end - length : end]))
     return Compiled(
-        content[: end - length],
+        content,
         tuple(told["flipped"]),
         tuple(map(tuple, told["shapes"])),
         tuple(told["origins"]),
