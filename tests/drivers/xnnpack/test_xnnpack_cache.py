@@ -130,7 +130,7 @@ def test_verdicts_and_preparation_share_one_lowering(monkeypatch: pytest.MonkeyP
 
     made = []
     lower_model = lowering.lower_model
-    monkeypatch.setattr(lowering, "lower_model", lambda *arguments: made.append(arguments) or lower_model(*arguments))
+    monkeypatch.setattr(lowering, "lower_model", lambda *args, **kw: made.append(args) or lower_model(*args, **kw))
     for rows in (2, 0):
         compile(product(rows), Device(XnnpackDriver(1)))
         assert len(made) == 1, "rows known" if rows else "rows open"

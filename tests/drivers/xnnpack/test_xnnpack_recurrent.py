@@ -1,6 +1,5 @@
 """Recurrent cells on the engine, against the reference, over what cells may have and leave out."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -233,7 +232,7 @@ def test_quantized_lstm_refuses_results_that_count_in_different_units() -> None:
     """Both are the same codes, which must not be read by the scale of the one where the other is meant."""
     inputs = inputs_of(Op.QUANTIZED_LSTM, integers(features(), np.random.default_rng(0)), quant_of(features()))
     state, memory, out = integer_results(features())
-    results = [state, memory, replace(out, zero_point=out.zero_point + 1)]
+    results = [state, memory, out.replace(zero_point=out.zero_point + 1)]
     assert "output_state_out and output differ in scale or zero point" in refusal(
         single(Op.QUANTIZED_LSTM, inputs, results, constant=True)
     )
