@@ -37,6 +37,12 @@ class Operand:
         self.value: Any = None
         self.in_memory = False
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Operand):
+            return NotImplemented
+        mine, others = (tuple(getattr(each, name) for name in self.__slots__) for each in (self, other))
+        return mine == others  # as tuples, an array being equal to itself
+
     def __str__(self) -> str:
         return f"{self.name or 'operand'} ({self.index}): {self.type}"
 
