@@ -31,11 +31,11 @@ class Row(NamedTuple):
     wrong: int
     refused: int
     whole: float | None
-    """Codes, or whatever the last operation gives, that the outputs of the whole model are off."""
+    """Codes that the last result of the whole model is off; None where the device was not given any of it."""
 
     def __str__(self) -> str:
         total = self.same + self.near + self.wrong + self.refused
-        whole = "refused" if self.whole is None else f"{self.whole:g}"
+        whole = "–" if self.whole is None else f"{self.whole:g}"
         return f"| `{self.name}` | {total} | {self.same} | {self.near} | {self.wrong} | {self.refused} | {whole} |"
 
 
