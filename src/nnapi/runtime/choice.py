@@ -54,8 +54,8 @@ def choose_and_prepare(
             continue
         if key and compares and not claims:
             keep_measurements(key, {}, 0, ready.plan)
-        elif key and not waits and not claims and not is_tiny(model):
-            keep_prediction(key, ready.plan)
+        elif key and not waits and not claims and (model.origin is not None or not is_tiny(model)):
+            keep_prediction(key, ready.plan, spared=is_tiny(model))
         return ready
 
 

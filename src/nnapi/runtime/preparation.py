@@ -155,8 +155,9 @@ def _recall_choice(
 
     run, threads = Run(device, model, tuple(range(count)), model.inputs, model.outputs), known.threads
     explain = partial(explain_run, run, devices, options.preference, threads)
-    if not known.is_compared:
-        return OnlyPlan(model, run, explain, (PREDICTED,)).on_threads(threads).with_form(form)
+    if known.is_predicted:
+        notes = () if known.is_compared else (PREDICTED,)
+        return OnlyPlan(model, run, explain, notes).on_threads(threads).with_form(form)
     decisions = Decisions(lambda: explain()[0])
     return Plan(model, (run,), decisions, predicted, alternatives, (), measured, threads, form)
 

@@ -18,8 +18,8 @@ from nnapi.runtime.store.records import keep_record, recall_record
 
 ATTEMPTS = 5
 """Comparisons of a model, one in each compilation, while other processes disturb them and no two in a row agree."""
-UNCOMPARED = -1
-"""Stands for the number of them where a choice was only predicted."""
+UNCOMPARED, SPARED = -1, -2
+"""Stand for the number of them where a choice was only predicted: there was no time yet, or it cannot pay."""
 
 PREDICTED = (
     "chosen by what is known and predicted: which device is fastest is measured later, in the background, for the next "
@@ -42,7 +42,8 @@ class Choice(NamedTuple):
 class Measurements(NamedTuple):
     """Seconds by the identity of the plan, the one chosen first, infinite for one that failed or had no chance; the
     threads that they are for; how many comparisons were disturbed, 0 where the last was not, :data:`ATTEMPTS` where it
-    agreed with the one before, :data:`UNCOMPARED` where there was none; and what was chosen, if that is one device."""
+    agreed with the one before, :data:`UNCOMPARED` or :data:`SPARED` where there was none; and what was chosen, if that
+    is one device."""
 
     times: Mapping[str, float]
     threads: int | None
@@ -52,12 +53,16 @@ class Measurements(NamedTuple):
     @property
     def is_settled(self) -> bool:
         """Whether nothing is to be compared again: it went undisturbed, or was tried often enough."""
-        return self.disturbed == 0 or self.disturbed >= ATTEMPTS
+        return self.disturbed in (0, SPARED) or self.disturbed >= ATTEMPTS
 
     @property
     def is_compared(self) -> bool:
-        """Whether there was a comparison, or there is nothing to compare."""
+        """Whether there was a comparison, or there will be none."""
         return self is not UNKNOWN and self.disturbed != UNCOMPARED
+
+    @property
+    def is_predicted(self) -> bool:
+        return self.disturbed < 0
 
 
 UNKNOWN = Measurements({}, None, 0)
@@ -92,13 +97,13 @@ def recall_known(key: str) -> Measurements:
     return recall_measurements(_name_prediction(key)) if known is UNKNOWN else known
 
 
-def keep_prediction(key: str, plan: Plan) -> None:
-    """Keep what was chosen, if that is one device, until a comparison says more; not what others would have taken,
-    who are asked for that."""
+def keep_prediction(key: str, plan: Plan, *, spared: bool) -> None:
+    """Keep what was chosen, if that is one device, until a comparison says more, unless that is ``spared``; not what
+    others would have taken, who are asked for that."""
     if plan.is_simple:
         run = plan.only_run
         choice = Choice(run.device, 0.0, None, (), plan.form, len(run.operations))
-        _keep(_name_prediction(key), Measurements({}, plan.threads, UNCOMPARED, choice), plan)
+        _keep(_name_prediction(key), Measurements({}, plan.threads, SPARED if spared else UNCOMPARED, choice), plan)
 
 
 def _keep(key: str, content: Measurements, plan: Plan) -> None:
