@@ -87,12 +87,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     source = Path(nnapi.__file__).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__", "*.so", "include"))
     (package / "ops" / "swap_halves.py").write_text(DECLARATION)
-    codes = (package / "codes.py").read_text()
-    head, line, tail = codes.partition("class OperationCode(IntEnum):\n")
+    codes = package / "operation_codes.py"
+    head, line, tail = codes.read_text().partition("class OperationCode(IntEnum):\n")
     docstring, quotes, members = tail.partition('"""\n\n')
     assert line
     assert quotes
-    (package / "codes.py").write_text(f"{head}{line}{docstring}{quotes}    SWAP_HALVES = {NUMBER}\n{members}")
+    codes.write_text(f"{head}{line}{docstring}{quotes}    SWAP_HALVES = {NUMBER}\n{members}")
     environment = {"PYTHONPATH": str(package.parent), "NNAPI_TUNING": "0", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,17 +16,23 @@ def summary(plan: Plan) -> str:
     ``xnnpack-cpu 64 of 65 operations in 1 part; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0 ms,
     before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
     """
-    total = len(plan.decisions)
-    placed = Counter(decision.chosen for decision in plan.decisions)
+    placed = _count_operations(plan)
     parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
     (main, count), *others = placed.most_common()
-    text = f"{main} {count} of {_count(total, 'operation')} in {_count(parts[main] or 1, 'part')}"
+    text = f"{main} {count} of {_count(placed.total(), 'operation')} in {_count(parts[main] or 1, 'part')}"
     for device, count in others:
         reasons = _find_reasons(plan, main, device)
         text += f"; {count} on {device}" + (f": {reasons[0]}" if reasons else "")
         text += f" (and {_count(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
     text += f"; {plan.form}" if plan.form else ""
     return text if plan.measured is None else f"{text}; {_describe_times(plan)}"
+
+
+def _count_operations(plan: Plan) -> Counter[str]:
+    """By devices. Who has the whole model is known without asking anybody, which decisions may take."""
+    if plan.is_simple:
+        return Counter({plan.only_run.device: len(plan.only_run.operations)})
+    return Counter(decision.chosen for decision in plan.decisions)
 
 
 def list_times(plan: Plan) -> list[str]:
