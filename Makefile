@@ -20,8 +20,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
 
-# Tests that share what is dear to make are one group, and run in one process.
-PYTEST = $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+# Each process has whole files, whose tests share what is costly to make; who is done takes some of another's.
+PYTEST = $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 test: $(READY)
 	$(PYTEST)

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.partition import find_broken
 
+pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[2]
 
 

@@ -12,6 +12,7 @@ from nnapi.report.result import Benchmark
 from tests.report.browser import ask
 from tests.report.report_cases import REASON, graph, whole
 
+pytestmark = pytest.mark.slow
 PAGE = benchmark_page(whole())
 EXPLAINED = explain_page(graph())
 

@@ -185,6 +185,7 @@ def test_a_device_that_fails_now_and_then(monkeypatch: pytest.MonkeyPatch) -> No
 # Nothing leaks (benchmarks/leaks.py measures more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [compute, start_compute, fenced, run])
 @pytest.mark.parametrize("fault", [None, Fault.FAILS, Fault.RAISES])
 def test_nothing_leaks(fault: Fault | None, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tests.drivers.delegate.delegate_cases import COMPILER, build
 from tests.drivers.driver_suite import DriverSuite
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -25,7 +25,6 @@ class TestSmall(DriverSuite):
             yield found
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not installation.delegate().is_file(), reason="our own delegate is not built")
 class TestOwn(DriverSuite):
     @pytest.fixture(scope="class")

@@ -9,7 +9,10 @@ from nnapi.capi import installation
 from nnapi.drivers.foreign.asking import list_devices
 from tests.drivers.driver_suite import DriverSuite
 
-pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason="the C library is not built")
+pytestmark = [
+    pytest.mark.skipif(installation.library_problem() is not None, reason="the C library is not built"),
+    pytest.mark.slow,
+]
 
 
 class TestForeign(DriverSuite):

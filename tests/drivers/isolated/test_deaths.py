@@ -27,6 +27,7 @@ from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, kill,
 from tests.drivers.isolated.random_kills import kill_at_random
 from tests.waiting import comes_true, count_descriptors
 
+pytestmark = pytest.mark.slow
 X = np.array([1, -2, 3, -4], np.float32)
 DEADLY = ["abort", "fault", "exit", "kill", "noise", "wrong", "deep"]
 STUCK = ["hang", "stop"]
@@ -258,7 +259,7 @@ def test_a_death_that_no_operation_brings_alone() -> None:
         assert found.supports(part) == [False, False]
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, 20])
 def test_killed_at_random_moments(kills: int) -> None:
     """Under eight threads: each run gives a right answer or DEAD_OBJECT, and nothing hangs or stays."""
     streams = kill_at_random(kills)

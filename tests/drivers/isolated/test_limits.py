@@ -15,6 +15,9 @@ from tests.drivers.isolated.isolated_cases import Trying, model
 X = np.array([1, -2, 3, -4], np.float32)
 
 
+pytestmark = pytest.mark.slow
+
+
 def tried(what: str, **options: object) -> str:
     """What becomes of an attempt of a driver in its process: nothing, or the error."""
     with Device(Isolated(Trying(what), **options)) as found:  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from nnapi.runtime.autotune import autotune, plan_timing, timing
 from nnapi.runtime.autotune.measurements import ATTEMPTS, make_key, parse_measurements
 from nnapi.runtime.autotune.plan_timing import SURE
 from nnapi.runtime.executors.parts import ReadyPlan
-from nnapi.runtime.planning.explain import as_data, summary
+from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_plans
 from nnapi.runtime.store.directories import RecordKind, directory_of
@@ -131,7 +131,7 @@ def test_what_was_chosen_is_prepared_and_nobody_is_asked_before_somebody_wants_t
         known = compiled(slow)
         np.testing.assert_array_equal(known.run(X)[0], 2 * X)
         assert not asked.called
-        assert summary(known.plan) == summary(measured.plan)
+        assert as_text(known.plan) == as_text(measured.plan)
         assert asked.called
     assert driver.struck == 0
     assert list(known.plan.decisions) == list(measured.plan.decisions)
