@@ -49,6 +49,11 @@ def need_agreement(code: OperationCode, inputs: list[Any], outputs: list[Any], *
 # Windows
 
 
+def draw_integers(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Numbers whose sums of products are exact in whatever order."""
+    return random.integers(-9, 10, shape).astype(np.float32)
+
+
 @pytest.mark.parametrize(
     ("image", "filters", "stride"),
     [((1, 28, 4, 1), (4, 4, 4, 1), 3), ((8, 100, 7, 1), (32, 8, 7, 1), 3), ((2, 25, 5, 1), (8, 5, 4, 1), 2)],
@@ -57,7 +62,7 @@ def test_convolutions_of_one_channel_with_one_window_across(
     image: tuple[int, ...], filters: tuple[int, ...], stride: int
 ) -> None:
     random = np.random.default_rng(0)
-    x, w = (random.standard_normal(shape).astype(np.float32) for shape in (image, filters))
+    x, w = (draw_integers(random, shape) for shape in (image, filters))
     inputs = [given(x), given(w), given(np.zeros(len(w), np.float32)), *map(integer, (2, stride, 1, 0))]
     out = tensor("float32", (len(x), image[1] - filters[1] + 1, 1, len(w)))
     need_agreement(OperationCode.CONV_2D, inputs, [out], constant=True)
@@ -65,9 +70,9 @@ def test_convolutions_of_one_channel_with_one_window_across(
 
 def test_grouped_and_depthwise_ones_with_one_window_across() -> None:
     random = np.random.default_rng(0)
-    x = random.standard_normal((1, 26, 6, 2)).astype(np.float32)
+    x = draw_integers(random, (1, 26, 6, 2))
     bias = given(np.zeros(2, np.float32))
-    grouped = random.standard_normal((2, 4, 4, 1)).astype(np.float32)
+    grouped = draw_integers(random, (2, 4, 4, 1))
     out = tensor("float32", (1, 23, 1, 2))
     inputs = [given(x), given(grouped), bias, *map(integer, (2, 3, 1, 2, 0)), scalar(OperandCode.BOOL, False)]
     need_agreement(OperationCode.GROUPED_CONV_2D, inputs, [out], constant=True)
@@ -284,6 +289,23 @@ def test_dilated_windows_with_scales_by_channel(image: tuple[int, ...], activati
 def test_large_exponents_whose_result_is_finite() -> None:
     x = np.array([88.37, 88.6, 88.72, 89, 88, -87.5, -104, 0], np.float32)
     need_agreement(OperationCode.EXP, [given(x)], [given(x)[0]])
+
+
+def test_the_code_of_zero_is_zero_to_who_divides_by_its_root() -> None:
+    x = tensor("int8", (4, 64), 5.705385, 127)
+    codes = np.full((4, 64), 127), np.arange(-128, 128).reshape(4, 64)
+    for values in codes:
+        need_agreement(OperationCode.RSQRT, [(x, values)], [tensor("int8", (4, 64), 5.705385, -128)])
+
+
+def test_computed_slopes_of_codes_are_refused_where_the_code_of_zero_would_count() -> None:
+    x, alpha = tensor("uint8", (1, 6), 9.094845, 128), tensor("uint8", (1, 6), 0.3466255, 128)
+    given = [(x, np.zeros((1, 6))), (alpha, np.full((1, 6), 128))]
+    for scale, is_taken in ((0.00048828, False), (0.5, True)):
+        model = single(OperationCode.PRELU, given, [tensor("uint8", (1, 6), scale, 128)])
+        (verdict,) = lower_model(model).verdicts
+        assert verdict.supported is is_taken
+        assert is_taken or "instead of 0" in verdict.reason
 
 
 ONE = "RELU RELU1 RELU6 TANH LOGISTIC HARD_SWISH ABS EXP FLOOR LOG NEG SIN SQRT RSQRT".split()  # noqa: SIM905

@@ -23,6 +23,7 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed import version
+from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.samples import Relations
 from nnapi.model.model import Model
@@ -44,7 +45,9 @@ class OpenVinoDriver(HostMemory):
 
     def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
         name = f"openvino-{device.lower()}"
-        self.info = DeviceInfo(name, f"OpenVINO {version('openvino')}", TYPES[device], 8)
+        is_exact = device != "CPU" or byte_sums.are_exact()
+        engine = f"OpenVINO {version('openvino')}{'' if is_exact else byte_sums.IN_FLOAT}"
+        self.info = DeviceInfo(name, engine, TYPES[device], 8)
         self._device, self._threads = device, threads
 
     def capabilities(self) -> Capabilities:

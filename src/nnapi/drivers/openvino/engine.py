@@ -12,7 +12,7 @@ from typing import Any
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.drivers.lowering import assume_shapes, need_supported
-from nnapi.drivers.openvino import rules  # noqa: F401  (registers the lowering rules)
+from nnapi.drivers.openvino import byte_sums, rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
@@ -139,12 +139,13 @@ def choose_properties(device: str, options: PrepareOptions, threads: int | None)
     """How to compile: float32 always, the engine's own choice being less precise than NNAPI allows.
 
     One answer at a time uses every processor, many in succession use one each, and saving power uses one. Threads are
-    not bound to processors: the engine would bind those of several models to the same ones.
+    not bound to processors: the engine would bind those of several models to the same ones. It computes with codes
+    where it does that right.
     """
     chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     if device != "CPU":
         return chosen
-    chosen["ENABLE_CPU_PINNING"] = False
+    chosen |= {"ENABLE_CPU_PINNING": False, "LP_TRANSFORMS_MODE": byte_sums.are_exact()}
     processors = threads or len(os.sched_getaffinity(0))
     if options.preference == PreferenceCode.PREFER_LOW_POWER:
         return chosen | {"INFERENCE_NUM_THREADS": threads or 1, "NUM_STREAMS": 1}

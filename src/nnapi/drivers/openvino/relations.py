@@ -6,9 +6,9 @@ what a core can do with dense float32 arithmetic. They differ where they use oth
 - the engine has no kernels for codes with a zero point in filters, as unsigned ones have: those are computed in
   float32, between conversions, which weigh most where little is computed with a number;
 - signed codes are computed as such where the processor multiplies bytes. With AMX its tiles hold few channels well,
-  where XNNPACK's leave most of a tile empty; with VNNI both use the same instruction; without, it multiplies pairs of
-  bytes where XNNPACK multiplies 16-bit numbers. On ARM its kernels for signed codes take few of the forms that models
-  have, and the rest becomes float32;
+  where XNNPACK's leave most of a tile empty; with VNNI both use the same instruction; without, it is made to compute in
+  float32 (:mod:`.byte_sums`). On ARM its kernels for signed codes take few of the forms that models have, and the rest
+  becomes float32;
 - images that it does not convolve are brought from its blocks of channels into the order of their dimensions and back;
 - each operation is a node of a graph with primitives behind it, where XNNPACK's is a function, and each call a request.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.instruction_sets import find_instruction_sets
+from nnapi.drivers.openvino.byte_sums import VNNI
 from nnapi.drivers.samples import Kinds, Relation, Relations
 from nnapi.model.facts import Kind
 
@@ -28,9 +29,8 @@ CONVERTED, CONVERTED_EACH = 1.2, 2.5
 """In float32 between conversions: sums of many products, and of those of single channels."""
 REORDERED = 2.0
 """What is brought from one order of dimensions to another and back."""
-TILES, PAIRS = 0.5, 0.8
-"""Signed convolutions with AMX; signed sums without VNNI."""
-VNNI = frozenset({"avx512_vnni", "avx_vnni"})
+TILES = 0.5
+"""Signed convolutions with AMX."""
 SUMS = (Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.PRODUCT)
 ORDERED = (Kind.TRANSCENDENTAL, Kind.REDUCTION, Kind.RESIZE, Kind.MOVEMENT, Kind.RESHAPE)
 
@@ -58,6 +58,4 @@ def _relate_signed(kind: Kind, sets: frozenset[str]) -> Relation | None:
     pixels."""
     if "amx_int8" in sets and kind is Kind.CONVOLUTION:
         return Relation(TILES)
-    if sets & VNNI:
-        return Relation()
-    return Relation(PAIRS) if "avx2" in sets else None
+    return Relation() if sets & VNNI else None

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.drivers.lowering import require
+from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, number
@@ -135,8 +136,11 @@ def _windows(
             steps[axis], behind[axis], kept[axis] = 1, max(0, beyond), dimensions[axis] + min(0, beyond)
     are_numbers = weights.get_type_name() == "Constant"
     x = input.real_unrounded(first=True) if are_numbers else input.real(first=True)
-    if kept != list(dimensions):
-        x = op.slice(x, integers([0, 0]), integers(kept), integers([1, 1]), integers([2, 3]))
+    strides = [1, 1]
+    if context.has_codes and size == (1, 1) and not np.any(padding) and not byte_sums.are_exact():
+        strides, steps = steps, strides  # the engine would take them to operators before, and forget some
+    if kept != list(dimensions) or strides != [1, 1]:
+        x = op.slice(x, integers([0, 0]), integers(kept), integers(strides), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)
 
 

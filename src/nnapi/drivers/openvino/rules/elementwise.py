@@ -80,11 +80,13 @@ def dequantize(context: Context, input: Value) -> Value:
 
 @lower(elementwise.RSQRT)
 def rsqrt(context: Context, input: Value) -> Value:
-    """What is not above 0 gives infinity, and so the highest code, where there are codes."""
+    """What is not above 0 gives infinity, and so the highest code, where there are codes: 0 must be exact there."""
     first = input.is_channels_first
-    x = input.real(first)
     if input.type.is_quantized:
-        x = op.maximum(x, number(float(np.finfo(np.float32).tiny)))
+        exact = decode_exactly(input.node("stored", first), input.type)
+        x = op.maximum(exact, number(float(np.finfo(np.float32).tiny)))
+    else:
+        x = input.real(first)
     return context.result(op.divide(number(1), op.sqrt(x)), first=first)
 
 

@@ -17,6 +17,8 @@ from nnapi.ops.quantization import dequantize, same_quantization
 from nnapi.ops.types import INT32
 
 Function = Callable[..., Node]
+COARSE = 100
+"""Of a result's scale: the code of a computed slope that means 0 becomes a number next to 0."""
 SMALL = 2.0**-100
 """What is below may have no finite reciprocal."""
 
@@ -130,6 +132,12 @@ for _operation, _function in (
 def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
     (x, slope), first = align([input, alpha])
     type = context.type()
+    product = input.type.scale * alpha.type.scale
+    require(
+        alpha.array is not None or product <= COARSE * type.scale,
+        f"the scales of {input.name} and {alpha.name} multiply to {product:g}, with which a slope that is next to 0 "
+        f"instead of 0 gives codes of scale {type.scale:g}",
+    )
     if type.dimensions == input.type.dimensions and alpha.array is not None:
         steepest = np.abs(dequantize(alpha.type, alpha.array)).max() if type.is_quantized else 0
         if steepest * input.type.scale <= 1000 * type.scale:
