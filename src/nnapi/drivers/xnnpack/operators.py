@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ FACTS: dict[str, Facts] = {
     "TANH": Facts(channelwise=1),
     "TRANSPOSE_CONV": Facts(sums=True, events=("Deconvolution",)),
 }
+LONGEST_ROW = 4096
+"""Codes in a row that are added up as codes: sums of twice as many overflow on some processors."""
+
+
+def count_row(shape: Sequence[int], axes: Collection[int]) -> int:
+    """How many numbers that lie in a row become one along those axes."""
+    count = 1
+    for axis in reversed(range(len(shape))):
+        if axis not in axes and shape[axis] > 1:
+            break
+        count *= shape[axis]
+    return count
 
 
 def facts(kind: str) -> Facts:

@@ -7,12 +7,14 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.operators import LONGEST_ROW
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.reduce_codes import MOST_SUMMED, reduce_codes
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import OperandType, tensor
 from nnapi.testing.compare import SINGLE, STEP, compare
-from tests.drivers.xnnpack.engine_cases import Net, both
+from tests.drivers.xnnpack.engine_cases import Net, agree, both
+from tests.single import scalar
 
 X = tensor("uint8", (2, 7, 5, 6), 0.05, 90)
 
@@ -94,11 +96,22 @@ def test_the_ends_of_codes_are_found_without_numbers(
     assert compare(ours, theirs, STEP) is None
 
 
-def test_sums_of_very_many_codes_go_through_numbers() -> None:
-    y = Tensor("i8", (1, 1), 100.0)
-    for count, last in ((MOST_SUMMED, "SUM"), (MOST_SUMMED + 1, "QUANTIZE")):
-        x = Tensor("i8", (1, count), 0.1)
-        real, total = Tensor("f32", x.shape), Tensor("f32", y.shape)
-        operators = [Operator("DEQUANTIZE", [x], [real]), Operator("SUM", [real, constant([1])], [total])]
-        graph = Graph([*operators, Operator("QUANTIZE", [total], [y])], [x], [y])
-        assert reduce_codes(graph).operators[-1].kind == last
+@pytest.mark.parametrize(
+    ("kind", "shape", "most"),
+    [("SUM", (MOST_SUMMED, 2), True), ("SUM", (MOST_SUMMED + 1, 2), False)]
+    + [(kind, (LONGEST_ROW + more, 1), not more) for kind in ("SUM", "MEAN") for more in (0, 1)],
+)
+def test_very_many_codes_are_added_up_as_numbers(kind: str, shape: tuple[int, int], most: bool) -> None:
+    x, y = Tensor("i8", shape, 0.1), Tensor("i8", (1, shape[1]), 100.0)
+    real, total = Tensor("f32", x.shape), Tensor("f32", y.shape)
+    operators = [Operator("DEQUANTIZE", [x], [real]), Operator(kind, [real, constant([0])], [total])]
+    graph = Graph([*operators, Operator("QUANTIZE", [total], [y])], [x], [y])
+    assert reduce_codes(graph).operators[-1].kind == (kind if most else "QUANTIZE")
+
+
+@pytest.mark.parametrize("type", ["uint8", "int8"])
+def test_means_of_the_largest_codes_of_a_long_row(type: str) -> None:
+    """Sums of 16 bits hold 8,255 of them at most."""
+    x, way = tensor(type, (2, 20_000), 0.5, 3), scalar(OperandCode.INT32, 0)
+    codes = np.repeat([[np.iinfo(x.dtype).min], [np.iinfo(x.dtype).max]], 20_000, axis=1)
+    agree(Op.MEAN, [(x, codes), (tensor("int32", (1,)), np.array([1])), way], [x.with_dimensions((2,))])

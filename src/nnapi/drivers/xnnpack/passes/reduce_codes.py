@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from nnapi.drivers.xnnpack.operators import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 SUMS = ("MEAN", "SUM")
@@ -43,6 +44,8 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
     if codes is None or out.type != "i8" or not RATIOS[0] <= codes.unit / out.unit <= RATIOS[1]:
         return None
     if reduction.kind == "SUM" and codes.size > MOST_SUMMED * real.size:
+        return None
+    if count_row(codes.shape, reduction.input(1).value.tolist()) > LONGEST_ROW:
         return None
     result = out if real.shape == out.shape else out.like(shape=real.shape)
     result.origin = real.origin
