@@ -46,7 +46,8 @@ def choose_and_prepare(
         plans = _make_plans(model, devices, options, pricing, claims, compares)
         try:
             if key and compares and is_worthwhile(model, plans):
-                return choose_fastest(model, plans, key, make_ready, pricing.patience)
+                slow = [device.name for device in devices if device.starts_slowly]
+                return choose_fastest(model, plans, key, make_ready, pricing.patience, slow)
             ready = make_ready(plans[0].with_notes((*plans[0].notes, *notes)))
         except ClaimedError as claim:
             log.warning("%s", claim)

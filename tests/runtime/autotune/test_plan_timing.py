@@ -157,6 +157,14 @@ def test_of_two_as_fast_the_one_that_wakes_faster_is_chosen(clock: Clock, slower
     assert (rank([sleepy, awake])[0] is awake) == is_chosen
 
 
+@pytest.mark.parametrize(("faster", "is_chosen"), [(TIE - 0.01, True), (TIE + 0.01, False)])
+def test_of_two_as_fast_the_one_that_starts_faster_is_chosen(clock: Clock, faster: float, is_chosen: bool) -> None:
+    (quick, _), (slow, _) = timed(clock, 1e-3 * faster, devices="a"), timed(clock, 1e-3, devices="b")
+    compare([quick, slow])
+    assert (rank([slow, quick], slow="b")[0] is quick) == is_chosen
+    assert rank([slow, quick])[0] is slow
+
+
 def test_what_was_not_made_ready_is_last(clock: Clock) -> None:
     missing, (failing, _) = PlanTiming(plan(REFERENCE.name), Request([])), timed(clock, None, first=1.0)
     failing.run()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from nnapi.drivers.base import Request
 from nnapi.errors import NnapiError
@@ -44,13 +44,19 @@ def is_worthwhile(model: Model, plans: Sequence[Plan]) -> bool:
 
 
 def choose_fastest(
-    model: Model, plans: Sequence[Plan], key: str, prepare: Prepare, patience: float = math.inf
+    model: Model,
+    plans: Sequence[Plan],
+    key: str,
+    prepare: Prepare,
+    patience: float = math.inf,
+    slow: Collection[str] = (),
 ) -> ReadyPlan:
     """The plan that ran fastest, made ready, with the times of all in its alternatives.
 
     ``plans`` begin with the one that is predicted to be fastest; they are compared anew where that was not among those
     that were measured, by what is kept under the ``key``, for at most ``patience`` seconds where runs are short. One
-    that cannot be made ready or run is left out; the error is raised where that leaves none.
+    that cannot be made ready or run is left out; the error is raised where that leaves none. ``slow`` are devices that
+    start slowly.
     """
     known = recall_measurements(key)
     times = known.times if known.threads == plans[0].threads else {}
@@ -58,7 +64,7 @@ def choose_fastest(
         order = list(times)
         chosen = min((plan for plan in plans if plan.identity in times), key=lambda plan: order.index(plan.identity))
         return prepare(chosen)._replace(plan=_add_times(chosen, plans, times))
-    timings, disturbed, failure = _time_plans(model, _order(plans), prepare, known, patience)
+    timings, disturbed, failure = _time_plans(model, _order(plans), prepare, known, patience, slow)
     best = timings[0]
     if disturbed and best.plan.identity == next(iter(known.times), None):
         disturbed = max(disturbed, ATTEMPTS)  # two agree, and that is that
@@ -84,7 +90,7 @@ def _order(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _time_plans(
-    model: Model, plans: Sequence[Plan], prepare: Prepare, known: Measurements, patience: float
+    model: Model, plans: Sequence[Plan], prepare: Prepare, known: Measurements, patience: float, slow: Collection[str]
 ) -> tuple[list[PlanTiming], int, NnapiError | None]:
     """The plans' times, the best one first, how many comparisons were disturbed, and why the last plan failed that
     could not be made ready. Disturbed times count where they are better than those known."""
@@ -97,7 +103,7 @@ def _time_plans(
     for each in timings:
         if disturbed and each.seconds < math.inf:
             each.seconds = min(each.seconds, known.times.get(each.plan.identity, math.inf))
-    return rank(timings), disturbed, failure
+    return rank(timings, slow), disturbed, failure
 
 
 def _prepare_candidates(

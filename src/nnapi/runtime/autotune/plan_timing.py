@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from nnapi.drivers.base import Request
@@ -34,7 +34,8 @@ DOUBTFUL = 0.01
 MARGIN = 1.05
 """A divided plan must be this much faster than the best of one device."""
 TIE = 1.03
-"""Of plans this near to the fastest the one that suffers least from a pause is chosen: most runs come after one."""
+"""Of plans this near to the fastest one that starts quickly is chosen, and of these the one that suffers least from a
+pause: most runs come after one."""
 
 
 class PlanTiming:
@@ -107,10 +108,13 @@ def _select_promising(timings: Sequence[PlanTiming], turn: int) -> list[PlanTimi
     ]
 
 
-def rank(timings: Sequence[PlanTiming]) -> list[PlanTiming]:
-    """The one to choose first, then by time; those that failed and those that were not made ready last."""
+def rank(timings: Sequence[PlanTiming], slow: Collection[str] = ()) -> list[PlanTiming]:
+    """The one to choose first, then by time; those that failed and those that were not made ready last. ``slow`` are
+    devices that start slowly: every process would wait for it that runs the model."""
     ranked = sorted(timings, key=lambda each: (each.ready is None, each.seconds * (MARGIN if each.is_divided else 1)))
     first = ranked[0]
     near = [each for each in ranked if not each.is_divided and each.seconds <= TIE * first.seconds < math.inf]
-    chosen = min(near, key=lambda each: each.paused) if near and not first.is_divided else first
+    chosen = first
+    if near and not first.is_divided:
+        chosen = min(near, key=lambda each: (each.plan.devices[0] in slow, each.paused))
     return [chosen, *(timing for timing in ranked if timing is not chosen)]
