@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import (
@@ -25,8 +25,10 @@ from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed import version
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads
-from nnapi.drivers.samples import Relations
 from nnapi.model.model import Model
+
+if TYPE_CHECKING:
+    from nnapi.drivers.samples import Relations
 
 TYPES = {
     "CPU": DeviceTypeCode.DEVICE_ACCELERATOR,

@@ -18,6 +18,7 @@ from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.prepared import Bounds, OpenModel, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
+from nnapi.drivers.openvino.value import SHARED
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
@@ -78,7 +79,7 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
         )
     bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
     prepared = _make_prepared(model, shapes, device, properties, compiled, bounds)
-    prepared.mapped = mappings(constants(model))
+    prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
 

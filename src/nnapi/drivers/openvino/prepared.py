@@ -94,7 +94,8 @@ class PreparedOpenVino:
 
     def _infer(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
         engine_threads.need()
-        need_whole(self.mapped)
+        if self.mapped:
+            need_whole(self.mapped)
         run = self._pool.take()
         try:
             outputs = run(inputs, section)
@@ -150,6 +151,7 @@ class _Run:
             for own in [inputs[bounds.position]]
         ]
         self._outputs = [own if own.nbytes <= COPIED else None for own in outputs]
+        self._small = [own for own in outputs if own.nbytes <= COPIED]
         self._large = [(position, own.shape, own.dtype) for position, own in enumerate(outputs) if own.nbytes > COPIED]
 
     def __call__(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
@@ -157,6 +159,10 @@ class _Run:
             put(array)
         for bounds, indices in self._indices:
             bounds.check(_as_unsigned(self._kept[bounds.position]) if indices is None else indices)
+        if not self._large:
+            with section:
+                self._infer()
+            return [own.copy() for own in self._small]
         results: dict[int, Array] = {}
         for position, shape, dtype in self._large:
             results[position] = np.empty(shape, dtype)

@@ -33,6 +33,8 @@ ELEMENTS = {
     OperandCode.INT32: ov.Type.i32,
 }
 """Element types that operands are stored in, by operand code."""
+SHARED = 1 << 16
+"""Bytes from which on a constant is not copied: one that is a view of a file is looked after at every run."""
 
 
 class _Shown:
@@ -51,7 +53,7 @@ def make_shareable(array: Array) -> Array:
 
 def constant(array: Array) -> Node:
     """A constant that shares the array's memory, if it is worth it."""
-    return op.constant(make_shareable(array), shared_memory=array.size > 1)
+    return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
 
 
 def number(value: float) -> Node:

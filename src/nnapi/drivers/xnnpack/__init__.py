@@ -20,7 +20,6 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
-from nnapi.drivers.samples import Samples
 from nnapi.drivers.xnnpack.engine.artifact import unpack
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.model.memory import give_back
@@ -29,6 +28,7 @@ from nnapi.model.operand import Shape
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
+    from nnapi.drivers.samples import Samples
     from nnapi.drivers.xnnpack.compile import Lowered
     from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import Figures
 
