@@ -33,8 +33,10 @@ def memory(spare):
     resource.setrlimit(resource.RLIMIT_AS, (taken + (spare << 20), resource.RLIM_INFINITY))
     threading.stack_size(32 << 20)  # of threads from now on, whatever the system's own limit is
 
+read = nnapi.load  # who is short of something has imported it before
+
 def load():
-    return nnapi.load(sys.argv[1])
+    return read(sys.argv[1])
 
 def compile():
     return nnapi.compile(load(), sys.argv[2])
