@@ -17,6 +17,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.real_numbers import compute_in_
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
 from nnapi.drivers.xnnpack.passes.unsigned_codes import make_unsigned
+from nnapi.drivers.xnnpack.passes.written_out import join_written_out
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
@@ -42,6 +43,7 @@ LARGE = 1024
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
+    join_written_out,
     reduce_codes,
     fuse_lstm_steps,
     unroll_lstm,
