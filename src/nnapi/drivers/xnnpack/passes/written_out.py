@@ -1,7 +1,8 @@
-"""What NNAPI says with several operations and the engine with one: files have ROUND and SIGN, NNAPI has not.
+"""What NNAPI says with several operations and the engine with one: files have ROUND, SIGN and casts of booleans and of
+signed bytes to integers, NNAPI has not.
 
-The importer writes them out in comparisons and selections (:mod:`nnapi.importers.tflite.rules.arithmetic`). Here they
-are recognised. The numbers are the same, but for the sign of 0 and for NaN, which SIGN keeps.
+The importer writes them out in comparisons, selections and numbers (:mod:`nnapi.importers.tflite.rules`). Here they are
+recognised. The numbers are the same, but for the sign of 0 and for NaN, which SIGN keeps.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.schema import ELEMENTS
 
 Pattern: TypeAlias = "str | float | tuple[Pattern, ...]"
 """The value itself, a constant of one number, or an operator's kind and patterns of its inputs."""
@@ -20,10 +22,12 @@ LOW = ("FLOOR", X)
 REST = ("SUB", X, LOW)
 ABOVE = ("ADD", LOW, 1)
 EVEN = ("MUL", ("FLOOR", ("MUL", ABOVE, 0.5)), 2)
-WRITTEN_OUT: dict[str, Pattern] = {
-    "ROUND": ("SELECT", ("EQUAL", REST, 0.5), EVEN, ("SELECT", ("GREATER", REST, 0.5), ABOVE, LOW)),
-    "SIGN": ("SELECT", ("GREATER", X, 0), 1, ("SELECT", ("LESS", X, 0), -1, 0)),
-}
+ROUND = ("SELECT", ("EQUAL", REST, 0.5), EVEN, ("SELECT", ("GREATER", REST, 0.5), ABOVE, LOW))
+SIGN = ("SELECT", ("GREATER", X, 0), 1, ("SELECT", ("LESS", X, 0), -1, 0))
+TRUTH = ("SELECT", X, 1, 0)
+BYTE = ("CAST", ("DEQUANTIZE", X))
+LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,)}
+"""The patterns by the kind of their last operator."""
 
 
 def join_written_out(graph: Graph) -> Graph:
@@ -33,15 +37,24 @@ def join_written_out(graph: Graph) -> Graph:
 
 
 def _join(operator: Operator, makers: Makers) -> Operator | None:
-    """The operator that computes the same from what the last one of a pattern begins with; None for any other."""
-    if operator.kind != "SELECT":
-        return None
-    for kind, pattern in WRITTEN_OUT.items():
+    """The operator that computes the same from what a pattern begins with; None for the last one of none."""
+    y = operator.output
+    for pattern in LAST.get(operator.kind, ()):
         found: set[Tensor] = set()
-        if _is_match(operator.output, pattern, makers, found):
+        if _is_match(y, pattern, makers, found):
             (x,) = found
-            if x.type == "f32" and x.shape == operator.output.shape:
-                return Operator(kind, [x], operator.outputs)
+            return _replace(pattern, x, y, x in makers) if x.shape == y.shape else None
+    return None
+
+
+def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Operator | None:
+    """What computes ``y`` from ``x``. Truth is 1 where it was computed; as an integer it is cast as the byte it is."""
+    if pattern in (ROUND, SIGN):
+        return Operator("ROUND" if pattern is ROUND else "SIGN", [x], [y]) if x.type == "f32" else None
+    is_truth = x.type == "bool" and (y.type == "f32" or (y.type == "i32" and is_computed))
+    is_byte = x.type == "i8" and y.type == "i32" and (x.scale, x.zero_point) == (1.0, 0)
+    if is_truth if pattern is TRUTH else is_byte:
+        return Operator("CAST", [x], [y], {"source": ELEMENTS[x.type], "target": ELEMENTS[y.type]})
     return None
 
 

@@ -50,6 +50,8 @@ def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
     require(out.type != "i8", "the engine does not cast numbers to codes")
     if input.type != "i8":
         return context.emit("CAST", [input], out, source=ELEMENTS[input.type], target=ELEMENTS[out.type])
+    if out.type == "f32" and (input.scale, input.zero_point) == (1.0, -SHIFT):
+        return context.emit("DEQUANTIZE", [input], out)  # the numbers are the codes
     plain = context.emit("CAST", [input], out.like(), source=ELEMENTS["i8"], target=ELEMENTS[out.type])
     return context.emit(
         "ADD", [plain, context.fill(plain, SHIFT)], out, activation=0
