@@ -10,6 +10,7 @@ from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
 from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
+from nnapi.runtime.executors import fast_path
 from nnapi.runtime.executors.queue import Turnstile
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
 
@@ -72,6 +73,22 @@ def test_other_inputs_take_the_general_way(given: object, violation: str | None)
         with pytest.raises(BadDataError, match=violation):
             compilation.run(given)
     assert driver.runs == 0
+
+
+def test_booleans_of_numpy_take_it_as_bytes() -> None:
+    types = [tensor("bool", (2,)), tensor("float32", (2,))]
+    seen: list[Array] = []
+
+    def infer(inputs: Sequence[Array]) -> list[Array]:
+        seen.extend(inputs)
+        return []
+
+    run = fast_path._accept(types, [(2,), (2,)], infer)
+    assert run([np.array([True, False]), np.ones(2, np.float32)]) == []
+    assert [array.dtype.name for array in seen] == ["uint8", "float32"]
+    assert seen[0].tolist() == [1, 0]
+    assert run([np.array([1, 0], np.uint8), np.ones(2, np.float32)]) == []
+    assert run([[True, False], np.ones(2, np.float32)]) is None
 
 
 def test_what_fails_is_run_again_the_general_way() -> None:

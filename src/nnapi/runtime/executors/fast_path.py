@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from numpy import dtype, ndarray
 
+from nnapi.codes import OperandCode
 from nnapi.drivers.base import Inference, Prepared
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
@@ -20,6 +21,7 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionBuilder")
 
+BOOL, BYTE = dtype(bool), dtype("uint8")
 DType: TypeAlias = "dtype[Any]"
 Shortcut: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
 """Runs at once what fits exactly; None for what must go the general way."""
@@ -43,7 +45,17 @@ def shortcut(
 
 def _accept(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> Shortcut:
     wanted = [(type.dtype, shape) for type, shape in zip(types, shapes, strict=True)]
-    return _accept_one(*wanted[0], infer) if len(wanted) == 1 else _accept_several(wanted, infer)
+    run = _accept_one(*wanted[0], infer) if len(wanted) == 1 else _accept_several(wanted, infer)
+    return _accept_booleans(run) if any(type.code == OperandCode.TENSOR_BOOL8 for type in types) else run
+
+
+def _accept_booleans(run: Shortcut) -> Shortcut:
+    """NumPy's booleans too, as the bytes that they are stored in."""
+
+    def run_on_bytes(inputs: Sequence[Any]) -> list[Array] | None:
+        return run([array.view(BYTE) if getattr(array, "dtype", None) is BOOL else array for array in inputs])
+
+    return run_on_bytes
 
 
 def _accept_one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
