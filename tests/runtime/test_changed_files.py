@@ -19,6 +19,7 @@ from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
 from nnapi.runtime.store.entry import list_entries
 from tests.runtime.cache_cases import TOKEN, Slow
+from tests.tflite_writer import const, f32, single
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TRUNCATED = """
@@ -77,7 +78,11 @@ def test_a_truncated_file_on_the_reference(when: str, path: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("when", WHEN)
 def test_a_truncated_file_on_openvino(when: str, path: Path) -> None:
+    """Large constants it reads where they are, small ones it has copied."""
     pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+    assert ("right" in truncated(path, "openvino-cpu", when)) == (when != "before compiling")
+    large = const(np.ones((1, 20_000)), "FLOAT32")
+    path.write_bytes(single("ADD", [f32(1, 20_000), large], f32(1, 20_000), "AddOptions"))
     assert "UnmappableError a mapped file was truncated: it has 0 bytes" in truncated(path, "openvino-cpu", when)
 
 
