@@ -39,8 +39,7 @@ def parts(folder: Path, seconds: float) -> list[Part]:
             "the table of engines, and its means with one thread and with two",
             ("engines.py", str(folder), *several, "--seconds", str(seconds)),
         ),
-        Part("peak memory beside LiteRT", ("memory.py", *models)),
-        Part("loading and compiling, cold and warm", ("loading.py", str(folder))),
+        Part("from the start of a process to its first answer, and its peak", ("first_answer.py", *models)),
         Part(
             "the table of the reference, and what importing takes",
             ("reference.py", *(classifiers or models), "--seconds", str(4 * seconds)),
@@ -56,7 +55,7 @@ def parts(folder: Path, seconds: float) -> list[Part]:
     return found if "litert" in against else [part for part in found if part.command[0] not in NEED_LITERT]
 
 
-NEED_LITERT = ("engines.py", "memory.py", "loading.py")
+NEED_LITERT = ("engines.py", "first_answer.py")
 
 
 def run(part: Part) -> int:
