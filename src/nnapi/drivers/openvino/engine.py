@@ -146,7 +146,9 @@ def choose_properties(device: str, options: PrepareOptions, threads: int | None)
     chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     if device != "CPU":
         return chosen
-    chosen |= {"ENABLE_CPU_PINNING": False, "LP_TRANSFORMS_MODE": byte_sums.are_exact()}
+    chosen["ENABLE_CPU_PINNING"] = False
+    if not byte_sums.are_exact():
+        chosen["LP_TRANSFORMS_MODE"] = False
     processors = threads or len(os.sched_getaffinity(0))
     if options.preference == PreferenceCode.PREFER_LOW_POWER:
         return chosen | {"INFERENCE_NUM_THREADS": threads or 1, "NUM_STREAMS": 1}
