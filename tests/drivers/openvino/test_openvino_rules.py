@@ -257,3 +257,19 @@ def test_an_operation_without_rule_is_refused() -> None:
     bias = tensor("float32", (2,)), np.zeros(2, np.float32)
     inputs = [floats, floats, floats, bias, floats, integer(0)]
     assert "do not have this meaning" in refusal(OperationCode.RNN, inputs, [floats[0], floats[0]])
+
+
+@pytest.mark.parametrize("before", ["max_pool_2d", "split", "topk_v2"])
+def test_an_instance_normalization_behind_an_operation_that_the_engine_gives_several_results(before: str) -> None:
+    """In a model with quantized values, in which it is computed without the engine's own operator."""
+    b = nnapi.Builder()
+    real = b.dequantize(b.input(tensor("uint8", (1, 2, 4, 4), 0.5, 10)), out=tensor("float32", (1, 2, 4, 4)))
+    x = {
+        "max_pool_2d": lambda: b.max_pool_2d(real, 0, 0, 0, 0, 1, 1, 2, 2, 0, True),
+        "split": lambda: b.split(real, 1, 2)[0],
+        "topk_v2": lambda: b.topk_v2(real, 3)[0],
+    }[before]()
+    b.output(b.instance_normalization(x, np.float32(2), np.float32(1), np.float32(1e-3), True))
+    model, given = b.finish(), np.arange(32, dtype=np.uint8).reshape(1, 2, 4, 4)
+    ours, right = (nnapi.compile(model, which).run(given)[0] for which in (ENGINE, device("nnapi-reference")))
+    np.testing.assert_allclose(ours, right, atol=1e-5)

@@ -67,14 +67,16 @@ def local_response_normalization(
 def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
     require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
     x = input.real(first=True)
-    normal = _normalise(x, epsilon) if context.has_codes else op.mvn(x, integers(IMAGE), True, epsilon, "inside_sqrt")
+    normal = (
+        _normalize(x, input, epsilon) if context.has_codes else op.mvn(x, integers(IMAGE), True, epsilon, "inside_sqrt")
+    )
     return context.result(op.add(_times(normal, gamma), number(beta)), first=True)
 
 
-def _normalise(x: Node, epsilon: float) -> Node:
-    """As mvn. In a model that has codes the engine drops factors before it, as if there were no epsilon beside the
-    variance; the root of the sum of squares is what it does not take for mvn."""
+def _normalize(x: Node, image: Value, epsilon: float) -> Node:
+    """Compute mvn without that operator. In a model with quantized values the engine drops factors before mvn, as if
+    no epsilon were added to the variance. It does not recognize mvn in the root of the sum of squares."""
     off = op.subtract(x, op.reduce_mean(x, integers(IMAGE), True))
-    height, width = x.get_output_shape(0)[2:]
+    _, height, width, _ = image.type.dimensions
     deviation = op.multiply(op.reduce_l2(off, integers(IMAGE), True), number((height * width) ** -0.5))
     return op.divide(off, op.sqrt(op.add(op.multiply(deviation, deviation), number(epsilon))))
