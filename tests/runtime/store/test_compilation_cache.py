@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, tensor
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
+from nnapi.errors import DeadObjectError
 from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.store.compilation_cache import LIMIT, Cache
 from nnapi.runtime.store.digest import hash_content
@@ -131,6 +133,15 @@ def test_rule_094_files_are_private_and_trouble_is_not_reported(tmp_path: Path) 
     driver = Slow()
     assert once(tmp_path, driver).run(TWO)[0].tolist() == [2, 4]
     assert driver.prepared == ["doubled"]
+
+
+@pytest.mark.parametrize("raised", [DeadObjectError("gone"), ValueError("no entry today")])
+def test_rule_094_a_driver_that_gives_no_entry(raised: Exception, tmp_path: Path) -> None:
+    driver = Slow()
+    driver.cache_entry = Mock(side_effect=raised)  # type: ignore[method-assign]
+    assert once(tmp_path, driver).run(TWO)[0].tolist() == [2, 4]
+    assert driver.prepared == ["doubled"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rule_095_a_token_used_for_another_model(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

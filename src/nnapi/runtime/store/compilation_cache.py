@@ -99,7 +99,11 @@ class Cache:
         if not is_as_hashed(model):  # before there is an entry too: together they take the more memory
             log.warning("nothing of %s is kept: it has changed while it was compiled", model.name)
             return
-        payload = device.caches.cache_entry(prepared)
+        try:
+            payload = device.caches.cache_entry(prepared)
+        except Exception as error:
+            log.warning("nothing of %s is kept: %s gives no entry: %s", model.name, device.name, error)
+            return
         if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
             self._write(device, model, options, places, plan, payload)
 
