@@ -19,7 +19,7 @@ from nnapi.model.operand import Array
 from nnapi.model.parts import OperationCall
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
-from nnapi.runtime.planning.verdicts import find_verdicts
+from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build
 from nnapi.testing.example import Criterion, Example, OperandSpec, Source
 from nnapi.testing.random.graphs import UNSURE
@@ -140,7 +140,7 @@ def _run(part: Example, on: Device) -> list[Array]:
 def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
     """What a device makes of one operation: the verdict, the reason for it, and the results."""
     model = build(part)
-    (answer,) = find_verdicts(tried.driver, model)
+    (answer,) = need_verdicts(tried.driver, model)
     if not answer.supported:
         return Verdict.REFUSED, answer.reason, []
     try:

@@ -17,7 +17,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parts import Operand
 from nnapi.model.validation import call_facets
 from nnapi.runtime.device import Device
-from nnapi.runtime.planning.verdicts import find_verdicts
+from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 
@@ -84,7 +84,7 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
         if asked[kind] <= ALIKE and _find_level(model, call) <= device.feature_level.level:
             named = ((name, model.operands[index]) for name, index in name_operands(call))
             operands = {name: operand for name, operand in named if _is_tensor(operand)}
-            answers.append(Answer(operands, find_verdicts(device.driver, model)[-1].supported))
+            answers.append(Answer(operands, need_verdicts(device.driver, model)[-1].supported))
     return answers
 
 

@@ -19,7 +19,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import MemoryDesc
-from nnapi.runtime.planning.verdicts import find_verdicts
+from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
 from nnapi.testing.example import Example, Harness, dynamic, sign_codes
@@ -222,7 +222,7 @@ def _compile(model: Model, setting: Setting, prepare: Callable[[Compilation], No
 
 def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
     """Why each operation that none of the devices takes is refused, in the words of the last."""
-    verdicts = [find_verdicts(device.driver, model) for device in devices]
+    verdicts = [need_verdicts(device.driver, model) for device in devices]
     return [
         answers[-1].reason
         for answers in zip(*verdicts, strict=True)

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCode, tensor
-from nnapi.drivers.base import DriverDiedError, Verdict
-from nnapi.errors import BadDataError
+from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCode, compile, tensor
+from nnapi.drivers.base import Capabilities, DriverDiedError, Verdict
+from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
 from nnapi.model.operand import OperandType
 from nnapi.runtime.planning import exclusions
-from nnapi.runtime.planning.verdicts import find_verdicts
-from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, limited
+from nnapi.runtime.planning.verdicts import find_verdicts, need_verdicts
+from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, capabilities, limited
 from tests.runtime.memory_cases import Allocating
 
 FLAT = tensor("float32", (2, 2))
@@ -169,7 +169,47 @@ def test_what_somebody_else_ended_is_asked_again() -> None:
     driver = Deadly(MUL)
     driver.by_itself = False
     with pytest.raises(DriverDiedError):
-        find_verdicts(driver, four_operations())
+        need_verdicts(driver, four_operations())
     assert len(driver.shown) == 1
     driver.deadly = {OperationCode.RELU}
     assert all(verdict.supported for verdict in find_verdicts(driver, four_operations()))
+
+
+class Failing(Scripted):
+    """A driver that raises when it is asked what it takes, or answers with too few verdicts."""
+
+    def __init__(self, raised: Exception | None) -> None:
+        super().__init__(as_it_is, "failing")
+        self.raised = raised
+
+    def capabilities(self) -> Capabilities:
+        return capabilities(1e-6)  # it would be chosen
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        if self.raised:
+            raise self.raised
+        return [Verdict(True)] * (len(model.operations) - 1)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (AttributeError("no such node"), "AttributeError: no such node"),
+        (BadDataError("odd"), "BadDataError: odd"),
+        (DeadObjectError("gone"), "DeadObjectError: gone"),
+        (None, "OpFailedError: failing gives 3 verdicts on 4 operations"),
+    ],
+)
+def test_a_device_that_fails_when_it_is_asked_is_planned_around(
+    raised: Exception | None, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, failing = levels(), Device(Failing(raised))
+    assert model.supported_operations([failing]) == [False] * 4
+    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [failing, REFERENCE])
+    for compilation in (compile(model), compile(model, [failing, REFERENCE])):
+        assert compilation.plan.devices == (REFERENCE.name,)
+        reasons = {dict(decision.verdicts)["failing"].reason for decision in compilation.plan.decisions}
+        assert f"SUB (#2): failing fails when it is asked: {said}" in reasons
+    assert f"failing takes nothing of levels, it fails when it is asked: {said}" in caplog.text
+    with pytest.raises(type(raised) if raised else OpFailedError, match=said.partition(": ")[2]):
+        compile(model, failing)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
-from nnapi.drivers.base import Verdict
+from nnapi.drivers.base import Driver, Verdict
 from nnapi.errors import BadDataError, need_value
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import depths, list_called
@@ -30,7 +30,7 @@ from nnapi.runtime.planning.plan import (
     While,
     run_everything_on,
 )
-from nnapi.runtime.planning.verdicts import find_verdicts, has_open_control_flow
+from nnapi.runtime.planning.verdicts import find_verdicts, has_open_control_flow, need_verdicts
 from nnapi.trace import Layer, Phase, Section, span
 from nnapi.trace.log import Log
 
@@ -80,7 +80,8 @@ def make_plans(
 ) -> list[Plan]:
     """The best plan; where it is to be ``compared``, the one to begin with and other candidates, the fastest first."""
     excluded, measured = exclusions or {}, tables or {}
-    verdicts = [_ask_for_verdicts(model, device, excluded) for device in devices]
+    ask = find_verdicts if len(devices) > 1 else need_verdicts  # a device that fails is planned around
+    verdicts = [_ask_for_verdicts(model, device, excluded, ask) for device in devices]
     _need_taken(model, devices, verdicts)
     if len(devices) == 1:
         return [_make_only_plan(model, devices[0], verdicts, preference, excluded, measured)]
@@ -172,7 +173,7 @@ def explain_choice(
 
 def plan_whole(model: Model, device: Device) -> Plan:
     """The plan that gives the whole model to one device without asking about costs."""
-    verdicts = [_ask_for_verdicts(model, device, {})]
+    verdicts = [_ask_for_verdicts(model, device, {}, need_verdicts)]
     _need_taken(model, [device], verdicts)
     decisions = tuple(
         Decision(call.number, call.name, device.name, ((device.name, verdict),), ())
@@ -181,9 +182,11 @@ def plan_whole(model: Model, device: Device) -> Plan:
     return Plan(model, (run_everything_on(model, device.name),), decisions, 0.0)
 
 
-def _ask_for_verdicts(model: Model, device: Device, exclusions: Exclusions) -> Sequence[Verdict]:
+def _ask_for_verdicts(
+    model: Model, device: Device, exclusions: Exclusions, ask: Callable[[Driver, Model], list[Verdict]] = find_verdicts
+) -> Sequence[Verdict]:
     with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
-        verdicts = find_verdicts(device.driver, model)
+        verdicts = ask(device.driver, model)
     if not exclusions:
         return verdicts
     return [

@@ -1,4 +1,4 @@
-"""What a device answers for each operation of a model: the runtime's rules first, then its driver."""
+"""Verdicts of a device on the operations of a model: the runtime's rules first, then its driver."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Mapping
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.drivers.base import Driver, DriverDiedError, Verdict
+from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.runtime.planning.exclusions import exclusions_of, note_death_when_asked
 from nnapi.runtime.planning.grouping import make_submodel
+from nnapi.trace.log import Log
+
+log = Log("nnapi.ModelBuilder")
 
 OPEN_SHAPES_LEVEL = 3
 """Feature level from which devices understand dimensions that are not known before the run."""
@@ -16,7 +20,17 @@ HIGHEST_LEVEL = 8
 
 
 def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
-    """The verdict on each operation.
+    """Return the verdict on each operation. A driver that raises takes none of them: the reasons say what it raised."""
+    try:
+        return need_verdicts(driver, model)
+    except Exception as error:
+        name, said = driver.info.name, f"{type(error).__name__}: {error}"
+        log.warning("%s takes nothing of %s, it fails when it is asked: %s", name, model.name, said)
+        return [Verdict(False, f"{call}: {name} fails when it is asked: {said}") for call in model.operations]
+
+
+def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
+    """Return the verdict on each operation. Raises what the driver raises, OpFailedError where verdicts are missing.
 
     A driver is only shown those operations that its level can know of and that have not ended its process, as a model
     of their own.
@@ -38,16 +52,22 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
 
 
 def _ask(driver: Driver, model: Model, hidden: Mapping[int, Verdict]) -> list[Verdict]:
-    """What the driver says to the operations that it is shown, and why others are ``hidden`` from it."""
+    """Return the driver's verdicts on the operations that it is shown, and the refusals of those ``hidden`` from it."""
     if not hidden:
-        return list(driver.verdicts(model))
+        return _ask_about(driver, model)
     shown = [call for call in model.operations if call.number not in hidden]
     answers: dict[int, Verdict] = {}
     if shown:
         part, *_ = make_submodel(model, shown)
-        said = dict(zip((call.number for call in part.operations), driver.verdicts(part), strict=True))
-        answers = {call.number: said[place] for place, call in enumerate(shown)}
+        said = dict(zip((call.number for call in part.operations), _ask_about(driver, part), strict=True))
+        answers = {call.number: said[position] for position, call in enumerate(shown)}
     return [hidden.get(call.number) or answers[call.number] for call in model.operations]
+
+
+def _ask_about(driver: Driver, model: Model) -> list[Verdict]:
+    verdicts, count = list(driver.verdicts(model)), len(model.operations)
+    need(len(verdicts) == count, f"{driver.info.name} gives {len(verdicts)} verdicts on {count} operations")
+    return verdicts
 
 
 def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:

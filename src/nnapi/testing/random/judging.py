@@ -13,7 +13,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device
-from nnapi.runtime.planning.verdicts import find_verdicts
+from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build
 from nnapi.testing.compare import HALF, SINGLE
 from nnapi.testing.example import Example
@@ -64,7 +64,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
         model = build(example)
     except NnapiError as error:
         return Judgement(Outcome.INVALID, str(error))
-    verdicts = find_verdicts(device.driver, model)
+    verdicts = need_verdicts(device.driver, model)
     place = {operation.outputs: number for number, operation in enumerate(example.main.operations)}
     taken = [place[call.outputs] for call, verdict in zip(model.operations, verdicts, strict=True) if verdict.supported]
     if not taken:
