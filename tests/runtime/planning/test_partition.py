@@ -98,9 +98,9 @@ def test_hundreds_of_operations_take_one_cut(monkeypatch: pytest.MonkeyPatch) ->
     sizes: list[tuple[int, int]] = []
     solve = partitioning._Cut.solve
 
-    def noted(cut: partitioning._Cut, bound: float) -> set[int]:
-        sizes.append((cut._count, len(cut._edges)))
-        return solve(cut, bound)
+    def noted(cut: partitioning._Cut) -> set[int]:
+        sizes.append((len(cut._network._edges), len(cut._network._heads) // 2))
+        return solve(cut)
 
     monkeypatch.setattr(partitioning._Cut, "solve", noted)
     assignment = partition(problem)

@@ -14,6 +14,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from nnapi.runtime.planning.minimum_cut import SINK, SOURCE, Network
+
 HOST = -1
 """Where model inputs come from and model outputs go."""
 FORBIDDEN = math.inf
@@ -127,12 +129,12 @@ def swap(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment
     free = [operation for operation, device in enumerate(assignment) if device in (a, b)]
     if not free:
         return assignment
-    graph = _Cut({operation: node for node, operation in enumerate(free, start=2)})
+    graph = _Cut(free, problem.cost(assignment))
     for operation in free:
         graph.choose(operation, problem.compute[operation][a], problem.compute[operation][b])
     for flow in problem.flows:
         _add_flow(graph, problem, assignment, flow, a, b)
-    on_a = graph.solve(problem.cost(assignment))
+    on_a = graph.solve()
     return tuple(
         (a if operation in on_a else b) if device in (a, b) else device for operation, device in enumerate(assignment)
     )
@@ -156,51 +158,39 @@ def _add_flow(graph: _Cut, problem: Problem, assignment: Assignment, flow: Flow,
 
 
 class _Cut:
-    """A flow network whose minimum cut is the choice: nodes on the source's side are on ``a``, the others on ``b``."""
+    """A network whose minimum cut is the choice: nodes on the source's side are on ``a``, the others on ``b``."""
 
-    SOURCE, SINK = 0, 1
-
-    def __init__(self, nodes: dict[int, int]) -> None:
-        self.nodes = nodes
-        self._count = len(nodes) + 2
-        self._edges: list[tuple[int, int, float]] = []
+    def __init__(self, operations: Iterable[int], bound: float) -> None:
+        """``bound`` is the cost of some allowed assignment: prices above it are as good as infinite."""
+        self._network = Network()
+        self.nodes = {operation: self._network.add_node() for operation in operations}
+        self._unit = RESOLUTION / max(bound, 1e-300)
 
     def choose(self, operation: int, on_a: float, on_b: float) -> None:
         """Pay ``on_a`` if the operation is on ``a``, else ``on_b``."""
-        self._edges.append((self.nodes[operation], self.SINK, on_a))
-        self._edges.append((self.SOURCE, self.nodes[operation], on_b))
+        self._add_edge(self.nodes[operation], SINK, on_a)
+        self._add_edge(SOURCE, self.nodes[operation], on_b)
 
     def pay_if_any_on_b(self, readers: Sequence[int], price: float, writer: int | None = None) -> None:
         """Pay once if any reader is on ``b`` (while the writer is on ``a``, where one is given)."""
-        if not readers or not price:
-            return
-        self._edges.append((self.SOURCE if writer is None else self.nodes[writer], self._count, price))
-        self._edges += [(self._count, self.nodes[reader], FORBIDDEN) for reader in readers]
-        self._count += 1
+        if readers and price:
+            node = self._network.add_node()
+            self._add_edge(SOURCE if writer is None else self.nodes[writer], node, price)
+            for reader in readers:
+                self._add_edge(node, self.nodes[reader], FORBIDDEN)
 
     def pay_if_any_on_a(self, readers: Sequence[int], price: float, writer: int | None = None) -> None:
         """Pay once if any reader is on ``a`` (while the writer is on ``b``, where one is given)."""
-        if not readers or not price:
-            return
-        self._edges.append((self._count, self.SINK if writer is None else self.nodes[writer], price))
-        self._edges += [(self.nodes[reader], self._count, FORBIDDEN) for reader in readers]
-        self._count += 1
+        if readers and price:
+            node = self._network.add_node()
+            self._add_edge(node, SINK if writer is None else self.nodes[writer], price)
+            for reader in readers:
+                self._add_edge(self.nodes[reader], node, FORBIDDEN)
 
-    def solve(self, bound: float) -> set[int]:
-        """The operations on ``a`` in a cheapest cut; ``bound`` is the cost of some finite cut."""
-        import numpy as np
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
-        unit = RESOLUTION / max(bound, 1e-300)
-        heads, tails, prices = zip(*self._edges, strict=True)
-        capacities = np.minimum(np.array(prices) * unit, UNCUTTABLE)
-        shape = (self._count, self._count)
-        network = csr_array((capacities, (heads, tails)), shape=shape)  # parallel edges add up
-        network.data = np.rint(np.minimum(network.data, UNCUTTABLE)).astype(np.int32)
-        flow = maximum_flow(network, self.SOURCE, self.SINK).flow
-        residual = csr_array(network - flow)
-        residual.data = np.maximum(residual.data, 0)
-        residual.eliminate_zeros()
-        reached = set(breadth_first_order(residual, self.SOURCE, return_predecessors=False).tolist())
+    def solve(self) -> set[int]:
+        """Return the operations on ``a`` in a cheapest assignment."""
+        reached = self._network.cut()
         return {operation for operation, node in self.nodes.items() if node in reached}
+
+    def _add_edge(self, tail: int, head: int, price: float) -> None:
+        self._network.add_edge(tail, head, round(min(price * self._unit, UNCUTTABLE)))

@@ -1,0 +1,74 @@
+"""Minimum cuts of small networks (Dinic 1970, "Algorithm for solution of a problem of maximum flow in networks")."""
+
+from __future__ import annotations
+
+from collections import deque
+
+SOURCE, SINK = 0, 1
+
+
+class Network:
+    """Nodes, of which 0 is the source and 1 the sink, and edges with integer capacities."""
+
+    def __init__(self) -> None:
+        self._edges: list[list[int]] = [[], []]
+        """The edges that leave each node. Edge ``e`` and edge ``e ^ 1`` are each other's reverse."""
+        self._heads: list[int] = []
+        self._residual: list[int] = []
+
+    def add_node(self) -> int:
+        self._edges.append([])
+        return len(self._edges) - 1
+
+    def add_edge(self, tail: int, head: int, capacity: int) -> None:
+        for node, end, residual in ((tail, head, capacity), (head, tail, 0)):
+            self._edges[node].append(len(self._heads))
+            self._heads.append(end)
+            self._residual.append(residual)
+
+    def cut(self) -> set[int]:
+        """Return the nodes on the source's side of a minimum cut: those that a maximum flow leaves reachable."""
+        while SINK in (levels := self._find_levels()):
+            untried = [list(edges) for edges in self._edges]
+            while path := self._find_path(levels, untried):
+                capacity = min(self._residual[edge] for edge in path)
+                for edge in path:
+                    self._residual[edge] -= capacity
+                    self._residual[edge ^ 1] += capacity
+        return set(levels)
+
+    def _find_levels(self) -> dict[int, int]:
+        """Distances from the source over edges with capacity left; unreachable nodes have none."""
+        levels, waiting = {SOURCE: 0}, deque([SOURCE])
+        while waiting:
+            node = waiting.popleft()
+            for edge in self._edges[node]:
+                head = self._heads[edge]
+                if self._residual[edge] and head not in levels:
+                    levels[head] = levels[node] + 1
+                    waiting.append(head)
+        return levels
+
+    def _find_path(self, levels: dict[int, int], untried: list[list[int]]) -> list[int]:
+        """Return the edges of a path to the sink that gains a level at each step; none when there is no such path left.
+
+        ``untried`` holds, for each node, the edges that may still lead to the sink; dead ends are removed from it.
+        """
+        path: list[int] = []
+        node = SOURCE
+        while node != SINK:
+            edges = untried[node]
+            while edges and not self._advances(edges[-1], node, levels):
+                edges.pop()
+            if edges:
+                path.append(edges[-1])
+                node = self._heads[edges[-1]]
+            elif path:
+                node = self._heads[path.pop() ^ 1]
+                untried[node].pop()
+            else:
+                break
+        return path
+
+    def _advances(self, edge: int, node: int, levels: dict[int, int]) -> bool:
+        return self._residual[edge] > 0 and levels.get(self._heads[edge]) == levels[node] + 1
