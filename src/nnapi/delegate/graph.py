@@ -13,7 +13,7 @@ from typing import Any
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.parameters import has_layout, read_parameters, size_of
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.formats.tflite import schema
+from nnapi.formats.tflite.operators import OPERATORS, facts, options_table
 from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.reader import Blocks, File, Operator, Options, Subgraph, Tensor
@@ -31,8 +31,6 @@ AFFINE, BLOCKWISE = 1, 2
 """Kinds of quantisation."""
 NO_RECORD = Record(Source(memoryview(b"")), 0, ())
 """In place of an operator's table in a file."""
-NESTED = "IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE"
-"""Operations that run other graphs."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,8 +43,8 @@ class Node(Operator):
     def options(self) -> Options:
         expressible(has_layout(self.kind), "a delegate is not told its parameters")
         parameters = self.pointer.builtin_data
-        if self.kind not in schema.OPTIONS or not parameters:
-            fields = schema.layout(schema.OPTIONS[self.kind]).fields if self.kind in schema.OPTIONS else {}
+        fields = options_table(self.kind).fields
+        if not fields or not parameters:
             return Options(**{name: each.default for name, each in fields.items()})
         return read_parameters(self.kind, ffi.buffer(parameters, size_of(self.kind)))
 
@@ -114,7 +112,7 @@ class LiteRtGraph(File):
     def _find_foreign(self, node: Node) -> Iterator[str]:
         if node.pointer.delegate:
             yield "it is another delegate's"
-        if node.kind in NESTED:
+        if facts(node.kind).subgraphs:
             yield "it runs other graphs, which are delegated by themselves"
         for index in (*node.inputs, *node.outputs):
             if index < 0 or self.tensors[index].region:
@@ -135,7 +133,7 @@ def _read_node(context: Any, number: int) -> Node:
     need(not context.GetNodeAndRegistration(context, number, *places), f"LiteRT has no node {number}", BadDataError)
     node, registration = (place[0] for place in places)
     code = registration.builtin_code
-    kind = schema.OPERATIONS[code] if 0 <= code < len(schema.OPERATIONS) else f"operation {code}"
+    kind = OPERATORS[code].name if 0 <= code < len(OPERATORS) else f"operation {code}"
     if kind == "CUSTOM":
         kind += f":{_text(registration.custom_name)}"
     inputs, outputs, others = map(list_integers, (node.inputs, node.outputs, node.intermediates))

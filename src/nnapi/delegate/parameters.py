@@ -1,6 +1,7 @@
-"""The parameters of operators as LiteRT hands them to delegates: C structures, by the names of the file's schema.
+"""The parameters of operators as LiteRT passes them to delegates: C structures, by the names of the file's schema.
 
-LiteRT only adds members at the ends of these structures, so what is read here lies where it does in every version.
+Their members have the order of the schema's fields. LiteRT only adds members at the ends, so those lie alike in every
+version.
 """
 
 from __future__ import annotations
@@ -9,78 +10,51 @@ import struct
 from functools import cache
 from typing import Any
 
-from nnapi.formats.tflite import schema
+from nnapi.errors import need_value
+from nnapi.formats.tflite.operators import options_table
 from nnapi.importers.tflite.reader import Options
 
-_CONVOLUTION = "padding i, stride_w i, stride_h i"
-LAYOUTS = {
-    "ADD SUB MUL DIV L2_NORMALIZATION": "activation i",
-    "ARG_MAX ARG_MIN": "_ i",
-    "BATCH_MATMUL": "adj_x ?, adj_y ?",
-    "BIDIRECTIONAL_SEQUENCE_LSTM": "activation i, cell_clip f, proj_clip f, merge_outputs ?, time_major ?",
-    "BIDIRECTIONAL_SEQUENCE_RNN": "time_major ?, activation i, merge_outputs ?",
-    "CAST": "_ i, _ i",
-    "CONCATENATION": "axis i, activation i",
-    "CONV_2D": f"{_CONVOLUTION}, activation i, dilation_w i, dilation_h i",
-    "CUMSUM": "exclusive ?, reverse ?",
-    "DEPTHWISE_CONV_2D": f"{_CONVOLUTION}, multiplier i, activation i, dilation_w i, dilation_h i",
-    "DEPTH_TO_SPACE SPACE_TO_DEPTH": "block_size i",
-    "FAKE_QUANT": "min f, max f, num_bits i, narrow_range ?",
-    "FULLY_CONNECTED": "activation i, weights_format i, keep_dims ?",
-    "GATHER": "axis i, batch_dims i",
-    "GELU": "approximate ?",
-    "LEAKY_RELU": "alpha f",
-    "LOCAL_RESPONSE_NORMALIZATION": "radius i, bias f, alpha f, beta f",
-    "LSH_PROJECTION": "type i",
-    "LSTM": "activation i, cell_clip f, proj_clip f, kernel_type i",
-    "AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D": f"{_CONVOLUTION}, filter_w i, filter_h i, activation i",
-    "MEAN SUM REDUCE_PROD REDUCE_MAX REDUCE_MIN REDUCE_ANY REDUCE_ALL": "keep_dims ?",
-    "MIRROR_PAD": "mode i",
-    "ONE_HOT": "axis i",
-    "PACK": "count i, axis i",
-    "RESHAPE": "new_shape 8i, length i",
-    "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR": "align_corners ?, half_pixel_centers ?",
-    "REVERSE_SEQUENCE": "seq_dim i, batch_dim i",
-    "RNN": "activation i",
-    "SOFTMAX": "beta f",
-    "SPLIT": "num_splits i",
-    "SQUEEZE": "squeeze_dims 8i, length i",
-    "STRIDED_SLICE": "begin_mask i, end_mask i, ellipsis_mask i, new_axis_mask i, shrink_axis_mask i, offset ?",
-    "SVDF": "rank i, activation i",
-    "TRANSPOSE_CONV": f"{_CONVOLUTION}, activation i",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": "activation i, cell_clip f, proj_clip f, time_major ?, "
-    "asymmetric_quantize_inputs ?, diagonal_recurrent_tensors ?",
-    "UNIDIRECTIONAL_SEQUENCE_RNN": "time_major ?, activation i",
-    "UNPACK": "num i, axis i",
-}
-"""The members that are read and those in front of them, by the operations that have the structure."""
-_TEXTS = {kind: text for kinds, text in LAYOUTS.items() for kind in kinds.split()}
 FROM_ONE = "padding", "mode"
-"""What LiteRT numbers from one, with zero for what is not known, and the schema from zero."""
+"""Options that LiteRT numbers from one, with zero for an unknown value, and the schema from zero."""
+UNREAD = {"ARG_MAX": ("type",), "ARG_MIN": ("type",), "CAST": ("source", "target")}
+"""Element types, which LiteRT numbers in another way."""
+VECTOR = 8
+"""Elements of a vector of integers; the number of those that count follows it."""
 
 
 @cache
-def _layout(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]]:
-    """The structure of an operation's parameters, and each member's name and length."""
-    members = [member.split() for member in _TEXTS[kind].split(", ")]
-    lengths = [(name, int(code[:-1] or 1)) for name, code in members]
-    return struct.Struct("@" + "".join(code for _, code in members)), lengths
+def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
+    """The structure of an operator's parameters as far as the schema has its members, with the name and the length of
+    each; None where its members are not the schema's fields."""
+    table = options_table(kind)
+    fields = {name: field for name, field in table.fields.items() if name != "_"}
+    if not fields or table.is_second or any(field.is_vector and field.code != "i" for field in fields.values()):
+        return None
+    format, members = "@", []
+    for name, field in fields.items():
+        format += f"{VECTOR}ii" if field.is_vector else field.code.replace("b", "i")  # enumerations are int in C
+        members += [(name, VECTOR), ("length", 1)] if field.is_vector else [(name, 1)]
+    return struct.Struct(format), members
 
 
 def has_layout(kind: str) -> bool:
-    """Whether the parameters of an operation can be read: it has none, or they are known here."""
-    return kind in _TEXTS or kind not in schema.OPTIONS
+    """Whether the parameters of an operator can be read: it has none, or the schema says how they lie."""
+    return not options_table(kind).fields or _structure(kind) is not None
+
+
+def _need_structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]]:
+    return need_value(_structure(kind), f"the parameters of {kind} cannot be read")
 
 
 def size_of(kind: str) -> int:
     """The bytes that :func:`read_parameters` reads."""
-    return _layout(kind)[0].size
+    return _need_structure(kind)[0].size
 
 
 def read_parameters(kind: str, content: Any) -> Options:
     """The parameters as the file has them; ``content`` are the bytes of the C structure."""
-    layout, members = _layout(kind)
-    numbers = iter(layout.unpack(content))
+    structure, members = _need_structure(kind)
+    numbers = iter(structure.unpack(content))
     found: dict[str, Any] = {}
     for name, length in members:
         taken = tuple(next(numbers) for _ in range(length))
@@ -88,4 +62,4 @@ def read_parameters(kind: str, content: Any) -> Options:
     if "length" in found:
         length = found.pop("length")
         found = {name: values[: max(length, 0)] for name, values in found.items()}
-    return Options(**found)
+    return Options(**{name: value for name, value in found.items() if name not in UNREAD.get(kind, ())})

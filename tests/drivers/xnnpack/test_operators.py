@@ -1,13 +1,12 @@
-"""What is known of operators by their kinds, and views of single ones."""
+"""Views of single operators."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nnapi.drivers.xnnpack.operators import FACTS, Conv, count_row, facts
+from nnapi.drivers.xnnpack.operators import Conv, count_row
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.formats.tflite.schema import OPERATIONS
 
 
 def convolution(kind: Any, depth: Any, units: Any, data: bool = True) -> Any:
@@ -16,12 +15,6 @@ def convolution(kind: Any, depth: Any, units: Any, data: bool = True) -> Any:
     filter = Tensor("u8", shape, 0.1, 100, data=np.zeros(shape, np.uint8) if data else None)
     bias = Tensor("i32", (units,), 0.1, data=np.zeros(units, np.int32))
     return Operator(kind, [x, filter, bias], [y])
-
-
-def test_the_table_names_kinds_that_can_be_written() -> None:
-    assert FACTS.keys() <= set(OPERATIONS)
-    assert not facts("ABS").sums
-    assert facts("ABS").channelwise == 0
 
 
 @pytest.mark.parametrize(

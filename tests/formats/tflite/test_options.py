@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnapi.formats.tflite import schema
+from nnapi.formats.tflite.operators import options_table
 from nnapi.formats.tflite.options import convolution_options, pooling_options, stride_options
 
 
@@ -16,6 +16,6 @@ from nnapi.formats.tflite.options import convolution_options, pooling_options, s
     ],
 )
 def test_options_are_fields(kind: str, options: dict[str, int]) -> None:
-    assert options.keys() <= schema.layout(schema.OPTIONS[kind]).fields.keys()
+    assert options.keys() <= options_table(kind).fields.keys()
     assert (options["stride_h"], options["stride_w"]) == (2, 3)
     assert sorted(options.values()) == list(range(1, 1 + len(options)))

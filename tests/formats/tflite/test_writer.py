@@ -7,7 +7,8 @@ import pytest
 import tflite
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.formats.tflite.schema import DETECTION, ELEMENTS, OPERATIONS, OPTIONS, layout
+from nnapi.formats.tflite.operators import OPERATORS, options_table
+from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
 from nnapi.formats.tflite.writer import serialise
 from tests.formats.tflite.published_schema import getter
 
@@ -88,30 +89,30 @@ def test_operators_with_a_name_of_their_own() -> None:
 PROBES = {"?": True, "b": 3, "i": -70000, "I": 70000, "f": 0.5}
 
 
-def numbers(table: Any) -> Any:
+def numbers(kind: Any) -> Any:
     """Fields of a table of parameters that the writer writes: numbers of up to 4 bytes."""
-    fields = {} if layout(table).is_second else layout(table).fields
+    fields = {} if options_table(kind).is_second else options_table(kind).fields
     return {n: field for n, field in fields.items() if n != "_" and field.code in PROBES and not field.is_vector}
 
 
-@pytest.mark.parametrize("kind", [kind for kind, table in OPTIONS.items() if numbers(table)])
+@pytest.mark.parametrize("kind", [row.name for row in OPERATORS if numbers(row.name)])
 def test_parameters_are_where_the_published_schema_has_them(kind: Any) -> None:
     """Each by itself; all others have their defaults."""
-    table = OPTIONS[kind]
+    table = options_table(kind).name
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
-    for name, field in numbers(table).items():
+    for name, field in numbers(kind).items():
         given = {name: PROBES[field.code]}
         operator = read(Graph([Operator(kind, [x], [y], given)], [x], [y])).Subgraphs(0).Operators(0)
         assert operator.BuiltinOptionsType() == getattr(tflite.BuiltinOptions, table)
         options = getattr(tflite, table)()
         options.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
-        for other, each in numbers(table).items():
+        for other, each in numbers(kind).items():
             assert getter(options, table, other)() == given.get(other, each.default), other
 
 
 def test_operators_have_the_numbers_of_the_published_schema() -> None:
     x, y = Tensor("f32", (1, 2)), Tensor("f32", (1, 2))
-    kinds = [kind for kind in OPERATIONS if kind != "CUSTOM" and kind not in OPTIONS]
+    kinds = [row.name for row in OPERATORS if row.name != "CUSTOM" and not row.options]
     model = read(Graph([Operator(kind, [x], [y]) for kind in kinds], [x], [y]))
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
     assert [code.BuiltinCode() for code in codes] == [getattr(tflite.BuiltinOperator, kind) for kind in kinds]

@@ -13,7 +13,7 @@ from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters, make_unsigned
 from nnapi.errors import OpFailedError
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.state_variables import STATES
+from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Model
 
@@ -34,7 +34,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, keep_code
 def find_obstacle(operators: Sequence[Operator]) -> str:
     """Why the operators of an operation cannot stand in a file that a delegate is given; nothing where they can."""
     for operator in operators:
-        if operator.kind in STATES:
+        if facts(operator.kind).states:
             return f"delegates are not given {operator.kind}, which has a state"
         signed = any(tensor.type == "i8" for tensor in operator.tensors)
         if signed and Conv(operator).unsigned_filter:

@@ -15,49 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from nnapi.formats.tflite.graph import Operator, Tensor
-
-PAIRWISE = frozenset(
-    [
-        "ADD",
-        "DIV",
-        "EQUAL",
-        "FLOOR_DIV",
-        "FLOOR_MOD",
-        "GREATER",
-        "GREATER_EQUAL",
-        "LESS",
-        "LESS_EQUAL",
-        "LOGICAL_AND",
-        "LOGICAL_OR",
-        "MAXIMUM",
-        "MINIMUM",
-        "MUL",
-        "NOT_EQUAL",
-        "POW",
-        "PRELU",
-        "SELECT",
-        "SELECT_V2",
-        "SQUARED_DIFFERENCE",
-        "SUB",
-    ]
-)
-ALONG = {"CONCATENATION": None, "GATHER": None, "PACK": None, "SPLIT": 0}
-"""Operators with an axis: where it is among the inputs, None for an option."""
-OVER = frozenset(
-    [
-        "MEAN",
-        "SUM",
-        "REDUCE_MAX",
-        "REDUCE_MIN",
-        "REDUCE_PROD",
-        "REDUCE_ANY",
-        "REDUCE_ALL",
-        "REVERSE_V2",
-        "ARG_MAX",
-        "ARG_MIN",
-    ]
-)
-"""Operators whose second input is axes."""
+from nnapi.formats.tflite.operators import OPTION, facts
 
 
 @cache
@@ -85,7 +43,7 @@ def _describe_tensors(tensors: list[Tensor | None] | list[Tensor]) -> Iterator[s
 def _list_traits(operator: Operator) -> Iterator[str]:
     kind, out = operator.kind, operator.output
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
-    if kind in PAIRWISE:
+    if facts(kind).broadcasts:
         yield from sorted({word for tensor in inputs if (word := _describe_spread(tensor, out))})
     if kind in ("MAXIMUM", "MINIMUM") and any(not tensor.same_codes(out) for tensor in inputs):
         yield "rescaled"
@@ -105,7 +63,7 @@ def _list_traits(operator: Operator) -> Iterator[str]:
         yield "order" + "".join(map(str, inputs[1].value.reshape(-1)))
     if kind in ("SLICE", "STRIDED_SLICE") and inputs[0].shape[0] != out.shape[0] and len(out.shape) > 1:
         yield "at0"
-    if kind in ALONG or kind in OVER:
+    if facts(kind).axis is not None:
         yield from (f"at{axis}" for axis in _list_axes(operator))
 
 
@@ -126,6 +84,6 @@ def _list_axes(operator: Operator) -> list[int]:
     """The axes that an operator works along, from the first on; none where they are computed."""
     kind = operator.kind
     rank = len(operator.input(kind == "SPLIT").shape) + (kind == "PACK")
-    place = 1 if kind in OVER else ALONG[kind]
-    given = operator.options.get("axis", 0) if place is None else operator.input(place).data
+    position = facts(kind).axis
+    given = operator.options.get("axis", 0) if position is None or position == OPTION else operator.input(position).data
     return [] if given is None else sorted({int(axis) % max(rank, 1) for axis in np.reshape(given, -1)})

@@ -1,61 +1,13 @@
-"""What the engine's operators are: facts about each kind in one table, and typed views of single ones."""
+"""Views of single operators that name each input, and bounds of XNNPACK's kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnapi.formats.tflite.graph import Operator, Tensor
 
-COPY, CLAMP, CONVERT = ("Copy", "Concatenate", "Static Reshape"), ("Clamp",), ("Convert",)
-
-
-class Facts(NamedTuple):
-    """What passes, the interpreter and the profiler need to know of a kind of operator."""
-
-    sums: bool = False
-    """It sums products of its first two inputs."""
-    channelwise: int = 0
-    """How many inputs it has, where it treats every channel of them alike."""
-    rounds: bool = False
-    """A code that lies halfway between two may be rounded the other way than the specification has it."""
-    events: tuple[str, ...] = ()
-    """What names in a profile begin with; by default the first three letters of the kind."""
-
-
-OTHER = Facts()
-FACTS: dict[str, Facts] = {
-    "ADD": Facts(channelwise=2),
-    "AVERAGE_POOL_2D": Facts(channelwise=1, rounds=True),
-    "BATCH_MATMUL": Facts(sums=True),
-    "CONCATENATION": Facts(events=COPY),
-    "CONV_2D": Facts(sums=True, events=("Convolution", "Fully Connected")),
-    "DEPTHWISE_CONV_2D": Facts(sums=True, events=("Convolution",)),
-    "DEQUANTIZE": Facts(channelwise=1, events=CONVERT),
-    "FULLY_CONNECTED": Facts(sums=True),
-    "HARD_SWISH": Facts(channelwise=1),
-    "LOGISTIC": Facts(channelwise=1, events=("Sigmoid",)),
-    "MAX_POOL_2D": Facts(channelwise=1),
-    "MEAN": Facts(rounds=True),
-    "MUL": Facts(channelwise=2),
-    "PACK": Facts(events=COPY),
-    "PAD": Facts(events=("Constant Pad",)),
-    "PADV2": Facts(events=("Constant Pad",)),
-    "QUANTIZE": Facts(channelwise=1, events=CONVERT),
-    "RELU": Facts(channelwise=1, events=CLAMP),
-    "RELU6": Facts(channelwise=1, events=CLAMP),
-    "RELU_N1_TO_1": Facts(channelwise=1, events=CLAMP),
-    "RESHAPE": Facts(events=COPY),
-    "RESIZE_BILINEAR": Facts(channelwise=1, rounds=True),
-    "RESIZE_NEAREST_NEIGHBOR": Facts(channelwise=1),
-    "RSQRT": Facts(events=("Reciprocal",)),
-    "SPLIT": Facts(events=("Split", "Even Split", "Copy", "Slice")),
-    "STRIDED_SLICE": Facts(events=("Slice",)),
-    "SUB": Facts(channelwise=2),
-    "TANH": Facts(channelwise=1),
-    "TRANSPOSE_CONV": Facts(sums=True, events=("Deconvolution",)),
-}
 LONGEST_ROW = 4096
 """Codes in a row that are added up as codes: sums of twice as many overflow on some processors."""
 
@@ -68,11 +20,6 @@ def count_row(shape: Sequence[int], axes: Collection[int]) -> int:
             break
         count *= shape[axis]
     return count
-
-
-def facts(kind: str) -> Facts:
-    """What is known of a kind of operator; nothing but the defaults of most."""
-    return FACTS.get(kind, OTHER)
 
 
 class Conv:

@@ -10,24 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-
-
-class States(NamedTuple):
-    """The inputs that are states, and those of which an output follows the only one that the engine knows."""
-
-    inputs: tuple[int, ...]
-    given: tuple[int, ...] = ()
-
-
-STATES = {
-    "LSTM": States((18, 19), given=(19,)),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": States((18, 19), given=(19,)),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": States((4,)),
-}
-"""The operators with states. A state that is the last output is not given again."""
+from nnapi.formats.tflite.operators import facts
 
 
 def make_state_variables(graph: Graph) -> Graph:
@@ -35,7 +20,7 @@ def make_state_variables(graph: Graph) -> Graph:
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
     result = replace(graph, operators=[], outputs=list(graph.outputs))
     for operator in graph.operators:
-        if operator.kind in STATES:
+        if facts(operator.kind).states:
             _unfold(operator, result, read)
         else:
             result.operators.append(operator)
@@ -43,15 +28,15 @@ def make_state_variables(graph: Graph) -> Graph:
 
 
 def _unfold(operator: Operator, graph: Graph, read: set[Tensor | None]) -> None:
-    inputs = list(operator.inputs)
+    row, inputs = facts(operator.kind), list(operator.inputs)
     variables = {}
-    for position in STATES[operator.kind].inputs:
+    for position in row.states:
         state = operator.input(position)
         variables[position] = inputs[position] = state.like(is_variable=True)
         begin = constant([0] * len(state.shape))
         graph.operators.append(Operator("SLICE", [state, begin, constant(state.shape)], [variables[position]]))
     graph.operators.append(operator.like(inputs, outputs=operator.outputs[:1]))
-    for position, after in zip(STATES[operator.kind].given, operator.outputs[1:], strict=True):
+    for position, after in zip(row.states_out, operator.outputs[1:], strict=True):
         if after in read:
             graph.operators += _read(variables[position], operator.output, after)
         elif after in graph.outputs:

@@ -12,7 +12,7 @@ from struct import Struct, error, unpack_from
 from typing import Any
 
 from nnapi.errors import BadDataError, need
-from nnapi.formats.tflite.schema import Field
+from nnapi.formats.tflite.operators import Field
 
 READS_PER_BYTE = 4
 """How often a file may refer to each of its bytes, on average; real files do so once."""

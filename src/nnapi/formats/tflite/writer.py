@@ -17,6 +17,7 @@ import numpy as np
 
 from nnapi.formats.tflite import schema
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.operators import OPERATORS, options_table
 
 LARGEST = 2**31 - 2**16
 """Offsets are 32-bit, signed to some readers: a file must be smaller."""
@@ -77,7 +78,7 @@ OPERATOR_WITH_OPTIONS = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS)
 OPERATOR_WITH_INTERMEDIATES = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS, intermediates=R)
 CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
 EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
-CODES = {kind: number for number, kind in enumerate(schema.OPERATIONS)}
+CODES = {row.name: number for number, row in enumerate(OPERATORS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 """What old readers see of the operations from this one on."""
 
@@ -86,17 +87,16 @@ PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
     """The layout of an operation's parameters that are numbers of up to 4 bytes, with their defaults; None where it has
     none. Others are not written, nor the union that has StableHLO's."""
-    table = schema.layout(schema.OPTIONS[kind]) if kind in schema.OPTIONS else None
-    fields = {} if table is None or table.is_second else table.fields
+    table = options_table(kind)
     numbers = {
         name: (field.number, field.code)
-        for name, field in fields.items()
+        for name, field in table.fields.items()
         if name != "_" and not field.is_vector and field.code in WRITTEN
     }
-    if not numbers:
+    if not numbers or table.is_second:
         return None
     layout = Layout(numbers)
-    return layout, [fields[name].default for name in layout.names]
+    return layout, [table.fields[name].default for name in layout.names]
 
 
 class Writer:
@@ -346,7 +346,7 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
         at += 4 + 4 * count
     fields["opcode_index"] = kinds[operator.kind]
     if options:
-        fields["builtin_options_type"] = schema.layout(schema.OPTIONS[operator.kind]).member
+        fields["builtin_options_type"] = options_table(operator.kind).member
         fields["builtin_options"] = at - layout.at["builtin_options"]
         format += options.format
     head = [fields[name] for name in layout.names]

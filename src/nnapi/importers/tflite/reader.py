@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite import IDENTIFIER, schema
+from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.tflite.sparse import Sparsity, sparsity
 from nnapi.model.operand import Shape
@@ -70,15 +71,15 @@ class Operator:
 
     def options(self) -> Options:
         """The parameters by the schema's table; defaults where the file has another table or none."""
-        layout, fields, record = schema.layout(schema.OPTIONS[self.kind]), schema.Operator, self.record
-        if layout.is_second:
+        table, fields, record = options_table(self.kind), schema.Operator, self.record
+        if table.is_second:
             member, place = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
         else:
             member, place = record.number(fields.BUILTIN_OPTIONS_TYPE, "B"), fields.BUILTIN_OPTIONS
-        found = record.child(place) if member == layout.member else None
+        found = record.child(place) if member == table.member else None
         if found is None:
-            return Options(**{name: field.default for name, field in layout.fields.items()})
-        return Options(**found.values(layout.fields))
+            return Options(**{name: field.default for name, field in table.fields.items()})
+        return Options(**found.values(table.fields))
 
     @property
     def custom_options(self) -> bytes:
@@ -154,8 +155,8 @@ class File:
         kinds, fields = [], schema.OperatorCode
         for code in self._model.children(schema.Model.OPERATOR_CODES):
             number = max(code.number(fields.DEPRECATED_BUILTIN_CODE, "b"), code.number(fields.BUILTIN_CODE, "i"))
-            known = 0 <= number < len(schema.OPERATIONS)
-            kind = schema.OPERATIONS[number] if known else f"operation {number}"
+            known = 0 <= number < len(OPERATORS)
+            kind = OPERATORS[number].name if known else f"operation {number}"
             kinds.append(schema.CUSTOM + code.text(fields.CUSTOM_CODE) if kind == "CUSTOM" else kind)
         return kinds
 

@@ -195,7 +195,7 @@ def _has_loose_ends(native: Any) -> bool:
     XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
     nowhere else is where the operators are that read it.
     """
-    from nnapi.drivers.xnnpack.operators import facts  # for who asks for threads
+    from nnapi.formats.tflite.operators import facts  # for who asks for threads
 
     names = [native.NodeName(node) for node in range(native.NumNodes())]
     inside = [node for node, name in enumerate(names) if name == "DELEGATE"]

@@ -9,21 +9,17 @@ import numpy as np
 
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-
-KINDS = ("CONV_2D", "FULLY_CONNECTED")
-"""What the engine computes on a float input and signed codes."""
-WEIGHTS = dict.fromkeys(KINDS, (1,)) | dict.fromkeys(("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"), tuple(range(1, 9)))
-"""Positions of weights among the inputs of these, and of cells that are written out as such."""
+from nnapi.formats.tflite.operators import facts
 
 
 def has_codes_beside_numbers(operator: Operator) -> bool:
     """Whether an operator multiplies a float input by constant codes."""
-    return operator.kind in WEIGHTS and operator.input(0).type == "f32" and bool(_find_codes(operator))
+    return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_codes(operator))
 
 
 def _find_codes(operator: Operator) -> list[Tensor]:
     """The weights that are constant codes."""
-    weights = [operator.inputs[place] for place in WEIGHTS[operator.kind]]
+    weights = [operator.inputs[position] for position in facts(operator.kind).weights]
     return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
 
 

@@ -11,33 +11,8 @@ from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.operators import facts
 
-KINDS = frozenset(
-    {
-        "ADD",
-        "ARG_MAX",
-        "LOGISTIC",
-        "AVERAGE_POOL_2D",
-        "CONCATENATION",
-        "CONV_2D",
-        "DEPTHWISE_CONV_2D",
-        "DEQUANTIZE",
-        "FULLY_CONNECTED",
-        "MAX_POOL_2D",
-        "MEAN",
-        "MUL",
-        "PAD",
-        "QUANTIZE",
-        "RELU",
-        "RELU6",
-        "RESHAPE",
-        "RESIZE_BILINEAR",
-        "SLICE",
-        "SUB",
-        "TRANSPOSE",
-    }
-)
-"""What the engine computes on unsigned codes as on signed ones."""
 FEW = 2048
 """Codes that are turned at once."""
 
@@ -58,7 +33,7 @@ def is_possible(operator: Operator) -> bool:
     if has_codes_beside_numbers(operator):
         return False
     codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
-    return not codes or (operator.kind in KINDS and all(map(_has_one_scale, codes)))
+    return not codes or (facts(operator.kind).unsigned and all(map(_has_one_scale, codes)))
 
 
 def _has_one_scale(tensor: Tensor) -> bool:

@@ -9,9 +9,9 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.passes.dynamic_range import KINDS as DYNAMIC_RANGE
 from nnapi.drivers.xnnpack.rules.filters import find_code_filter, make_constant_filter, read_computed_filter
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import OperandType
@@ -127,7 +127,7 @@ def same(x: Tensor, size: Sequence[int], stride: Pair, dilation: Pair = (1, 1)) 
 def _sum(context: Context, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
     """The operator on ``x``, the filter that is the argument ``name`` with its units along the axis ``channel``, and
     the bias. The engine takes computed filters in float32 only."""
-    codes = find_code_filter(context, name, channel) if kind in DYNAMIC_RANGE and x.type == "f32" else None
+    codes = find_code_filter(context, name, channel) if facts(kind).weights and x.type == "f32" else None
     if codes is not None and codes.shape[-1] == x.shape[-1]:  # of one group
         return context.emit(
             kind, [x, codes, context.stored_tensor("bias")], out, activation=context.activation, **options

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+from nnapi.formats.tflite.operators import OPERATORS
+
 BY_REASON = {
     "the dimensions of its result depend on the data": ("WHERE", "UNIQUE"),
     "NNAPI's suppression of boxes gives boxes, not their indices": (
         "NON_MAX_SUPPRESSION_V4",
         "NON_MAX_SUPPRESSION_V5",
     ),
-    "NNAPI models keep nothing between runs": (
-        "VAR_HANDLE",
-        "READ_VARIABLE",
-        "ASSIGN_VARIABLE",
-        "CALL_ONCE",
-        "HASHTABLE",
-        "HASHTABLE_FIND",
-        "HASHTABLE_IMPORT",
-        "HASHTABLE_SIZE",
-    ),
+    "NNAPI models keep nothing between runs": tuple(row.name for row in OPERATORS if row.persistent),
     "NNAPI has no scatter other than by adding": (
         "UNSORTED_SEGMENT_PROD",
         "UNSORTED_SEGMENT_MAX",

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from nnapi.drivers.xnnpack.engine.profiler.litert import Event
-from nnapi.drivers.xnnpack.operators import CLAMP, CONVERT, facts
+from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
 
 
 class Node(NamedTuple):

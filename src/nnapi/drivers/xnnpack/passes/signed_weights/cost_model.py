@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
-from nnapi.drivers.xnnpack.operators import facts
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.operators import facts
 
 
 class Dense(NamedTuple):
