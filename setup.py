@@ -20,20 +20,18 @@ LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "gl
 
 DEPENDENCIES = [
     "numpy>=2,<3",
-    "scipy>=1.11",
     "blake3>=1,<2",
     "cffi>=1.17,<3",
     "typer>=0.16,<0.29",  # from 0.29 on it imports pydantic, half the time of a short command
     "rich>=13",
-    "pillow>=10",
     "jinja2>=3.1",
     "threadpoolctl>=3.5",
 ]
 # Below the next release, as we use what it does not promise: the interpreter below its wrapper, and the structs of its
 # profiler. Only where it publishes wheels; elsewhere the device is unavailable and everything else works.
 LITERT = [
-    "ai-edge-litert>=2,<2.4; python_version < '3.14' and sys_platform == 'linux' and (platform_machine == 'x86_64' or platform_machine == 'aarch64')",
-    "ai-edge-litert>=2,<2.4; python_version < '3.14' and sys_platform == 'darwin' and platform_machine == 'arm64'",
+    "ai-edge-litert>=2,<2.4; python_version < '3.15' and sys_platform == 'linux' and (platform_machine == 'x86_64' or platform_machine == 'aarch64')",
+    "ai-edge-litert>=2,<2.4; python_version < '3.15' and sys_platform == 'darwin' and platform_machine == 'arm64'",
 ]
 # To markers a Python of 32 bits on a kernel of 64, and one on musl, look like those that it has wheels for. A wheel of
 # this package is for one kind of Python, so what is said when it is built holds where it is installed.

@@ -33,6 +33,14 @@ def command(error: BaseException) -> typer.Typer:
         (BadDataError("filter has depth 3, input has 4").at("CONV_2D (#17)"), "CONV_2D (#17): filter has depth 3"),
         (FileNotFoundError(2, "No such file or directory", "model.tflite"), "model.tflite: No such file or directory"),
         (OSError("cannot read"), "cannot read"),
+        (
+            ModuleNotFoundError("No module named 'PIL'", name="PIL"),
+            "pictures need Pillow: pip install 'nnapi[images]'",
+        ),
+        (
+            ModuleNotFoundError("No module named 'scipy.stats'", name="scipy.stats"),
+            "comparing benchmark runs needs SciPy: pip install 'nnapi[report]'",
+        ),
     ],
 )
 def test_one_line(error: Exception, words: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 import nnapi
 from nnapi.cli.failure import Mistake
-from nnapi.cli.sounds import read_sound
+from nnapi.cli.sounds import _resample, read_sound
+from nnapi.model.operand import Array
 
 
 def recorded(folder: Path, data: bytes, width: int = 2, channels: int = 1, rate: int = 16000) -> Path:
@@ -110,3 +111,20 @@ def test_a_header_that_promises_more_than_the_file_has(tmp_path: Path) -> None:
     array, words = read_sound(file, nnapi.tensor("float32", (500,)))
     assert array.shape == (500,)
     assert "0.0312 s" in words
+
+
+@pytest.mark.parametrize(("before", "after"), [(44100, 16000), (8000, 16000), (48000, 16000), (22050, 16000)])
+def test_resampled_tones_stay_what_they_are(before: int, after: int) -> None:
+    def tone(rate: int) -> Array:
+        seconds = np.arange(rate) / rate
+        return (np.sin(880 * np.pi * seconds) + np.sin(3000 * np.pi * seconds)).astype(np.float32)
+
+    resampled = _resample(tone(before), before, after)
+    inner = slice(200, -200)  # the filter meets silence at both ends
+    np.testing.assert_allclose(resampled[inner], tone(after)[inner], atol=5e-4)
+    assert len(resampled) == after
+
+
+def test_tones_that_the_new_rate_cannot_hold_are_removed() -> None:
+    tone = np.sin(2 * np.pi * 12000 / 48000 * np.arange(48000)).astype(np.float32)
+    assert abs(_resample(tone, 48000, 16000)[200:-200]).max() < 1e-3

@@ -13,6 +13,12 @@ from typer.core import TyperGroup
 
 from nnapi.errors import NnapiError
 
+EXTRAS = {
+    "PIL": ("pictures need Pillow", "images"),
+    "scipy": ("comparing benchmark runs needs SciPy", "report"),
+}
+"""Libraries that only some subcommands need: why, and the extra of the package that installs them."""
+
 
 class Mistake(Exception):
     """Something the user can put right; the message says what."""
@@ -78,6 +84,8 @@ def message(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, Mistake | NnapiError | OSError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name and (extra := EXTRAS.get(error.name.partition(".")[0])):
+        return f"{extra[0]}: pip install 'nnapi[{extra[1]}]'"
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
     return f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"

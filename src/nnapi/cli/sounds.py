@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import wave
-from math import gcd
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,11 +60,22 @@ def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
     return Windows(inputs, step / rate, count / rate, words)
 
 
-def _resample(samples: Array, before: int, after: int) -> Array:
-    from scipy.signal import resample_poly
+LOBES = 16
+"""Zero crossings of the resampling filter on either side of a sample."""
 
-    divisor = gcd(before, after)
-    resampled: Array = resample_poly(samples, after // divisor, before // divisor).astype(np.float32)
+
+def _resample(samples: Array, before: int, after: int) -> Array:
+    """Resample by a Hann-windowed sinc; frequencies that the lower of both rates cannot hold are removed."""
+    cutoff = min(1.0, after / before)
+    reach = math.ceil(LOBES / cutoff)
+    padded = np.pad(samples.astype(np.float32), reach)
+    resampled = np.empty(-(-len(samples) * after // before), np.float32)
+    for start in range(0, len(resampled), after):  # one second at a time
+        times = np.arange(start, min(start + after, len(resampled))) * before / after
+        taps = times.astype(np.int64)[:, None] + np.arange(1 - reach, reach + 1)
+        distance = times[:, None] - taps
+        weights = np.sinc(distance * cutoff) * (1 + np.cos(np.pi * np.clip(distance / reach, -1, 1)))
+        resampled[start : start + after] = (padded[taps + reach] * weights).sum(axis=1) / weights.sum(axis=1)
     return resampled
 
 
