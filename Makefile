@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint docs mutants lock size bench wheel aarch64 clean
+.PHONY: demo test quick lint docs mutants lock size bench wheel release aarch64 clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
@@ -62,6 +62,10 @@ PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3),$(PYT
 
 wheel: $(READY)
 	$(BIN)/python -m tools.wheels $(PYTHONS)
+
+# Everything that a release uploads, checked, in dist/. Nothing is uploaded.
+release: $(READY)
+	$(BIN)/python -m tools.release $(PYTHONS)
 
 aarch64: $(READY)
 	$(BIN)/python -m tools.aarch64

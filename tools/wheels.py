@@ -15,6 +15,7 @@ import shutil
 import sys
 import tarfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools import proofs
@@ -33,15 +34,21 @@ def main() -> int:
     parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
     options = parser.parse_args()
     try:
-        tools = Environment.new(WORK / "tools", Path(sys.executable))
-        tools.pip(*TOOLS)
-        sdist = build_sdist(tools)
-        wheels = {python: build_wheel(tools, sdist, python) for python in options.python}
-        proofs.prove(sdist, wheels)
+        build_and_prove(options.python)
     except FailedError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def build_and_prove(pythons: Sequence[Path]) -> list[Path]:
+    """Return the source distribution and a wheel for each Python, all proved; raise FailedError where one is not."""
+    tools = Environment.new(WORK / "tools", Path(sys.executable))
+    tools.pip(*TOOLS)
+    sdist = build_sdist(tools)
+    wheels = {python: build_wheel(tools, sdist, python) for python in pythons}
+    proofs.prove(sdist, wheels)
+    return [sdist, *wheels.values()]
 
 
 def build_sdist(tools: Environment) -> Path:
