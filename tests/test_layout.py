@@ -15,7 +15,7 @@ MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 # Concrete drivers are each a layer of their own in the row of the wrappers, and nobody else may import them.
 ROWS = [
     {"operation_codes"},
-    {"codes", "collecting", "notebook_display"},
+    {"codes", "collecting", "locks", "notebook_display"},
     {"errors"},
     {"trace"},
     {"model"},

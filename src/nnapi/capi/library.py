@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -32,6 +31,7 @@ from nnapi.capi.support_answers import (
 )
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, ResultCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
+from nnapi.locks import make_lock
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -53,7 +53,7 @@ ANSWERS: dict[str, Callable[..., Any]] = {}
 """The Python function behind each exported one, by its name."""
 DIAGNOSTICS = Diagnostics(HANDLES_OF)
 
-_registering = threading.Lock()
+_registering = make_lock()
 _texts: dict[str, Any] = {}
 _holders: dict[int, int] = {}
 

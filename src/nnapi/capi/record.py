@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import atexit
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from nnapi.capi.handles import Handles
 from nnapi.codes import ResultCode
 from nnapi.errors import NnapiError
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.binding import Argument
@@ -43,7 +43,7 @@ class Recorder:
         self._models: list[Model] = []
         self._runs: list[Run] = []
         self._pending: dict[int, Run] = {}
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._next_write = 0.0
         atexit.register(self.write)
 

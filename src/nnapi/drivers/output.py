@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
+
+from nnapi.locks import make_lock
 
 LEVEL = re.compile(r"^(ERROR|WARNING|INFO|VERBOSE|[EWIF]\d{4} \S+ +\d+ \S+\]|[EWID] ?\[[^]]*\]):? *")
 """What lines of LiteRT's log and of glog's begin with."""
@@ -59,7 +60,7 @@ def collect_output(output: Output) -> Iterator[None]:
             held.truncate()
 
 
-_turn = threading.Lock()
+_turn = make_lock()
 _shared: int | None = None
 
 

@@ -6,7 +6,6 @@ in flight go on to their ends.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.locks import make_lock
 from nnapi.model.operand import Shape
 
 Shapes: TypeAlias = tuple[Shape | None, ...]
@@ -63,7 +63,7 @@ class PerShapes(Generic[T]):
         self._make, self._most = make, most
         self._made: OrderedDict[Shapes, T] = OrderedDict()
         self._closed = False
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def add(self, shapes: Shapes, made: T) -> None:
         """Keep what there is already for those shapes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from nnapi.codes import OEM_OPERATION
 from nnapi.errors import BadDataError, UnexpectedNullError, need, need_value
+from nnapi.locks import make_lock
 
 MAX_PREFIX = 0xFFFF
 
@@ -55,7 +55,7 @@ class Extensions:
 
     def __init__(self) -> None:
         self._names: list[str] = []
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._described: dict[str, tuple[str, Extension]] = {}
         self._disputed: dict[str, str] = {}
         self.discover: Callable[[], object] = lambda: None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
+from nnapi.locks import make_lock
 from nnapi.model.model import Model, Operand
 
 
@@ -23,7 +23,7 @@ class LazyModel(Model):
         self.outputs = tuple(operand.index for operand in outputs)
         self.operands = Ends((*inputs, *outputs), self._describe_whole)
         self.state.value = "finished"
-        self._describe, self._lock = describe, threading.Lock()
+        self._describe, self._lock = describe, make_lock()
         for attribute in DESCRIBED:
             del self.__dict__[attribute]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.errors import NnapiError
+from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
@@ -47,7 +48,7 @@ class InferenceSession:
         self._cache = cache
         self._file = SessionFile(path_or_bytes, self._options)
         self._compiled: dict[tuple[Shape, ...], Compilation] = {}
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         if all(is_fixed(end) for end in self._file.inputs):
             self._compile(tuple(tuple(end.shape) for end in self._file.inputs))  # type: ignore[arg-type]  # all numbers
         if self._options.optimized_model_filepath:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import numpy as np
 
 from nnapi.drivers.base import Bound, Prepared, Request
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.executors import execute, find_bound, find_direct, open_session
@@ -51,7 +51,7 @@ class Burst:
         self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._is_open = is_open(self._model)
         self._shortcut = shortcut(self._model, self._prepared, borrow)
         log.debug("burst of %r", compilation)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import NamedTuple, Self
@@ -19,6 +18,7 @@ from nnapi.collecting import pause_collecting
 from nnapi.drivers.base import Breakable, Caches, Driver, Measures
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
+from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.costs.figures import find_figures
@@ -152,7 +152,7 @@ class Unavailable(NamedTuple):
     reason: str
 
 
-_lock = threading.Lock()
+_lock = make_lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
 _profiled: dict[str, Device] = {}
 """The devices of profiles that were asked for, by their files."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, need
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.burst import Burst, Runnable
@@ -159,7 +159,7 @@ class _Lot:
         self.results: list[list[Array] | Exception] = []
         self.pace = 0.0
         """Seconds that one input took, once all have run."""
-        self._running = threading.Lock()
+        self._running = make_lock()
         self._running.acquire()
 
     def run(self, run: RunOne) -> None:

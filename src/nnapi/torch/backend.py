@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from nnapi.locks import make_lock
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
 from nnapi.torch.checks import Unfit, need_inference
@@ -51,7 +51,7 @@ class CompiledGraph:
         self._runs: dict[Any, Run] = {}
         self._for_any: tuple[Any, InferenceSession] | None = None
         """The session of open dimensions, and the state of the weights that it was made of."""
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         key = tuple(map(_identify, inputs, self._weights))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Generic, TypeVar
 
+from nnapi.locks import make_lock
 from nnapi.trace.log import Log
 from nnapi.trace.recorder import Part
 from nnapi.trace.spans import Section
@@ -35,7 +35,7 @@ class Profile(Generic[T]):
         self._section, self._measure = section, measure
         self._subject: T | None = None
         self._parts: Sequence[Part] | None = None
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         section.parts = self._measure_parts
 
     def of(self, subject: T) -> Section:

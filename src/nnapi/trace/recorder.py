@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
+from nnapi.locks import make_lock
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace.ended_sections import EndedSections
 from nnapi.trace.labels import Label
@@ -72,7 +73,7 @@ class Recorder(NotebookDisplay):
     """Collects what all threads of this process do."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._threads: list[tuple[int, str, list[tuple[Recorded, int]], EndedSections[Recorded]]] = []
         self._asynchronous: dict[tuple[str, int], tuple[Recorded, int, int, str]] = {}
         self._more: list[Span] = []

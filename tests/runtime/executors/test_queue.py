@@ -1,5 +1,7 @@
 """Whose turn it is: priorities, room, deadlines, and threads that share a compilation."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -209,3 +211,35 @@ def test_models_are_compiled_by_many_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert results == [chained().tolist()] * 8
+
+
+FORK = """
+import os, signal, sys, threading
+import numpy as np
+from nnapi import compile
+from tests.runtime.device_cases import chain
+from tests.runtime.executors.test_queue import Gate, MEDIUM
+
+gate, x = Gate(), np.ones((2, 2), np.float32)
+shared = compile(chain(1), gate.device)
+gate.start(1.0, MEDIUM)
+gate.entered.wait()
+threading.Thread(target=shared.run, args=(x,), daemon=True).start()
+gate.waits(1)
+gate.device.queue._lock.acquire()
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    gate.opened.set()
+    assert shared.run(x)[0].shape == compile(chain(1), gate.device).run(x)[0].shape
+    os._exit(0)
+print(os.waitpid(child, 0)[1], flush=True)
+os._exit(0)
+"""
+"""One execution holds the only place, one waits for it, and somebody has the lock: none of them is in the child."""
+
+
+def test_a_forked_child_finds_every_place_free() -> None:
+    words = [sys.executable, "-W", "ignore", "-c", "import tests.conftest\n" + FORK]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

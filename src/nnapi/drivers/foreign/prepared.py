@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from nnapi.drivers.foreign.library import Library
 from nnapi.drivers.foreign.rebuilding import Rebuilt
 from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.locks import make_lock
 from nnapi.model.c_structures import OperandTypeStruct, uint32s
 from nnapi.model.call import check_declared
 from nnapi.model.model import Model
@@ -37,7 +37,7 @@ class PreparedForeign:
         self._library, self._level = library, library.level
         self._inputs = [model.operands[index].type for index in model.inputs]
         self._outputs = [model.operands[index].type for index in model.outputs]
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._runs, self._is_closed = 0, False
         self._rebuilt = Rebuilt(library, model)
         try:

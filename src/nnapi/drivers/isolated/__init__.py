@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +26,7 @@ from nnapi.drivers.isolated.process import Process
 from nnapi.drivers.isolated.protocol import memory_file
 from nnapi.drivers.isolated.service import Peer
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
@@ -79,7 +79,7 @@ class Isolated:
         self._connection: Connection | None = None
         self._greeting: plain_values.Greeting | None = None
         self._changed = ""
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     is_remote = True
     """Whether what it does here is only to wait for another process."""

@@ -18,6 +18,7 @@ from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import BadDataError, OpFailedError
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, combine
 
@@ -43,7 +44,7 @@ class RemotePrepared:
         self._model, self._connect, self._make = model, connect, make
         self._inputs = [model.operands[index].type for index in model.inputs]
         self._outputs = [model.operands[index].type for index in model.outputs]
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._thread = threading.local()
         """What a thread's last run by the direct way met, to be raised by the general one that it takes next."""
         self._is_closed = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import DeviceInfo
 from nnapi.drivers.isolated.protocol import Body
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section, Span, spans
 
@@ -37,7 +37,7 @@ class Recording:
         self._is_allowed = is_allowed
         self._number = 0
         self._kept: list[Span] = []
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def follow(self, wish: Sequence[Any] | None) -> None:
         """Record from now on where a question says so; the number tells a new recording from the one before."""

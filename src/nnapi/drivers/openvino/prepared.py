@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import make_shareable
 from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
 from nnapi.errors import OpFailedError
+from nnapi.locks import make_lock
 from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
@@ -74,7 +74,7 @@ class PreparedOpenVino:
         self._copy, self._most = copy, most
         self._models = [compiled]
         self._requests = 0
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._pool = Pool(self._make_run)
 
     def execute(self, request: Request) -> Outcome:

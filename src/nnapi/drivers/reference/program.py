@@ -7,7 +7,6 @@ data or on inputs of open shape, when their inputs have been computed.
 from __future__ import annotations
 
 import copy
-import threading
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from nnapi.drivers.lowering import KnownTypes, check_results, normalise_call
 from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Limits, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
+from nnapi.locks import make_lock
 from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared
 from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
@@ -205,7 +205,7 @@ class PreparedReference:
     def __init__(self, model: Model) -> None:
         _keep_freed_memory()
         self.model = model
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._programs = PerShapes(self._make, PROGRAMS_KEPT)
         self._references: dict[int, PreparedReference] = {}
         declared = [model.operands[index].type for index in model.inputs]

@@ -5,7 +5,6 @@ The accelerator takes one thread at a time: whatever is asked of it waits for it
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
 from nnapi.drivers.output import Output, collect_output
 from nnapi.errors import OpFailedError
+from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 
 FLIP = np.uint8(128)
@@ -25,7 +25,7 @@ FLIP = np.uint8(128)
 NOT_ACCELERATED = "the accelerator does not take the whole model"
 INVALID = "Validation error"
 
-_turn = threading.Lock()
+_turn = make_lock()
 
 
 @cache

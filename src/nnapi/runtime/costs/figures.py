@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from nnapi.drivers.base import Driver, Measures
+from nnapi.locks import make_lock
 from nnapi.runtime.costs.processor import name_processor
 from nnapi.runtime.settings import tunes
 from nnapi.runtime.store.directories import RecordKind, directory_of
@@ -14,7 +14,7 @@ from nnapi.runtime.store.records import keep_record, recall_record
 
 _found: dict[tuple[str, str], Mapping[str, Any]] = {}
 """What is known in this process, by the folder of the records and the key."""
-_measuring = threading.Lock()
+_measuring = make_lock()
 
 
 def find_figures(driver: Driver, measures: bool = True) -> Mapping[str, Any] | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from operator import add
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import PrepareOptions
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.costs.calibration import BUDGET, Class, calibrate
@@ -37,7 +37,7 @@ TINY = 2e-5
 """Seconds of a run on the nominal processor below which there is nothing to be gained by finding out: asking one more
 engine takes longer than that many runs."""
 
-_measuring = threading.Lock()
+_measuring = make_lock()
 """Compilations at the same time would disturb each other's measurements, and repeat them."""
 
 

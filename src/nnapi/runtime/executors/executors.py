@@ -5,7 +5,6 @@ Each is a Prepared like a driver's.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 from nnapi.codes import PriorityCode
@@ -26,6 +25,7 @@ from nnapi.errors import (
     OutOfMemoryError,
     OutputInsufficientSizeError,
 )
+from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
@@ -46,7 +46,7 @@ class Fallback:
     def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
         self._what, self._first, self._make_second = what, first, make_second
         self._second: Prepared | None = None
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def execute(self, request: Request) -> Outcome:
         try:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
+from weakref import WeakSet
 
 from nnapi.codes import PriorityCode
 from nnapi.errors import MissedDeadlinePersistentError
+from nnapi.locks import make_lock
 
 T = TypeVar("T")
 
@@ -23,9 +26,11 @@ class Turnstile:
 
     def __init__(self, room: int) -> None:
         self._free: list[None] = [None] * room
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._waiting: list[tuple[int, int, threading.Event]] = []
         self._arrivals = itertools.count()
+        self._room = room
+        _turnstiles.add(self)
 
     @contextmanager
     def turn(self, priority: PriorityCode, deadline: int | None = None) -> Iterator[None]:
@@ -99,3 +104,19 @@ class Turnstile:
                 return
             self._waiting.remove(ticket)
         raise MissedDeadlinePersistentError("the time limit passed while others were computing")
+
+    def reset(self) -> None:
+        """Let everybody in again: those who held a place or waited for one do not exist in a forked child."""
+        self._free[:] = [None] * self._room
+        self._waiting.clear()
+
+
+_turnstiles: WeakSet[Turnstile] = WeakSet()
+
+
+def _reset_all() -> None:
+    for turnstile in list(_turnstiles):
+        turnstile.reset()
+
+
+os.register_at_fork(after_in_child=_reset_all)

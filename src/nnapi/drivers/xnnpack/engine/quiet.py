@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from nnapi.locks import make_lock
+
 GREETING = b"INFO: Created TensorFlow Lite XNNPACK delegate"
-_lock = threading.Lock()
+_lock = make_lock()
 
 
 @contextmanager

@@ -1,0 +1,25 @@
+"""Locks that a forked child finds free."""
+
+from __future__ import annotations
+
+import os
+import threading
+from weakref import WeakSet
+
+_locks: WeakSet[threading.Lock] = WeakSet()
+
+
+def make_lock() -> threading.Lock:
+    """Make a lock that is free in a child of this process, even if another thread held it at the fork: that thread does
+    not exist in the child, and nobody else would release it."""
+    lock = threading.Lock()
+    _locks.add(lock)
+    return lock
+
+
+def _release_all() -> None:
+    for lock in list(_locks):
+        lock._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+os.register_at_fork(after_in_child=_release_all)
