@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "NeuralNetworks.h"
@@ -40,6 +41,8 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int state = NEW;
 static int (*is_initialized)(void);
 static int (*is_finalizing)(void);
+static int hosts_python; /* this library started it, and ends it */
+extern void *__dso_handle;
 static void *entries[NNAPI_ENTRIES];
 static const struct nnapi_bridge *bridge;
 static _Thread_local char message[2048];
@@ -87,6 +90,24 @@ static void at_end(void) {
     if (state == READY && is_initialized()) end();
 }
 
+static void at_end_of_main(void *unused) {
+    (void)unused;
+    at_end();
+}
+
+/* Has Python's exit handlers run before any destructor of an engine's library. Engines are loaded after this library, and
+ * some of their objects are made while they compile, so exit() would run their destructors before at_end, while a thread
+ * of ours may be inside. exit() first ends what belongs to the calling thread: if that is the main one, this. */
+static void watch_main(void) {
+    static _Thread_local int is_watched;
+    int (*at_thread_end)(void (*)(void *), void *, void *);
+    if (is_watched) return;
+    is_watched = 1;
+    if (!hosts_python || (pid_t)syscall(SYS_gettid) != getpid()) return;
+    at_thread_end = (int (*)(void (*)(void *), void *, void *))dlsym(RTLD_DEFAULT, "__cxa_thread_atexit_impl");
+    if (at_thread_end) at_thread_end(at_end_of_main, NULL, &__dso_handle);
+}
+
 /* Opens the bridge, starts an interpreter if there is none, and connects. Returns 0, with a message, on failure. */
 static int start(const char *function) {
     char path[PATH_MAX], python[PATH_MAX];
@@ -118,7 +139,11 @@ static int start(const char *function) {
     if (!reason) reason = bridge->join(entries, this_message, revive);
     if (reason) return complain(function, "%s", reason);
     if (atomic_exchange(&state, READY) == NEW) pthread_atfork(NULL, NULL, in_child);
-    if (started) atexit(at_end);
+    if (started) {
+        hosts_python = 1;
+        atexit(at_end); /* for programs that exit() on another thread than the main one */
+        watch_main();
+    }
     return 1;
 
 wrong_version:
@@ -131,6 +156,7 @@ failed:
 static int enter(const char *function) {
     switch (state) {
     case READY:
+        watch_main();
         if (is_initialized()) return 1;
         return complain(function, "Python has ended in this process");
     case FORKED:
