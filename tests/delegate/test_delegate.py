@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
+from nnapi.model.borrowed import hold
+from nnapi.model.model import Model, constants
+from nnapi.runtime.compilation import Compilation
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
@@ -242,3 +245,26 @@ def test_forks_and_exits(tmp_path: Path) -> None:
     model.write_bytes(cases.convolution())
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(model)], capture_output=True, text=True, env=os.environ)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_nothing_reads_constants_once_the_interpreter_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that prepares the model for other devices has copied them, or does not begin."""
+    compiled: list[Model] = []
+    compile = Settings.compile
+
+    def note(self: Settings, model: Model, threads: int | None) -> Compilation:
+        compiled.append(model)
+        return compile(self, model, threads)
+
+    monkeypatch.setattr(Settings, "compile", note)
+    pair = cases.both(cases.convolution())
+    cases.run(pair)
+    (model,) = compiled
+    held = hold(model)
+    assert held is not None
+    for mine, theirs in zip(constants(held), constants(model), strict=True):
+        assert np.array_equal(mine, theirs)
+        assert not np.shares_memory(mine, theirs)
+    del pair
+    gc.collect()
+    assert hold(model) is None

@@ -32,3 +32,25 @@ def test_a_busy_process_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Background, "sleep", lambda self, seconds: slept.append(seconds))
     Background(Background.sleep_until_idle, "some-work").wait(60)
     assert slept == [background.LOOK, 2 * background.LOOK, 4 * background.LOOK]
+
+
+def test_work_that_never_looks_is_interrupted() -> None:
+    """As a driver that handles whatever its operators raise, and takes long."""
+    begun, cleaned = threading.Event(), threading.Event()
+
+    def work(own: Background) -> None:
+        try:
+            while True:
+                begun.set()
+                try:
+                    sum(range(1000))
+                except Exception:
+                    continue
+        finally:
+            cleaned.set()
+
+    task = Background(work, "some-work")
+    assert begun.wait(60)
+    task.interrupt()
+    assert not task.is_alive
+    assert cleaned.is_set()

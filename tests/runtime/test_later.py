@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ import pytest
 import nnapi
 from nnapi import Device, Model, compile
 from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.model.borrowed import BorrowedMemory
 from nnapi.runtime import background, later
 from nnapi.runtime.autotune.measurements import PREDICTED, UNKNOWN, Measurements, make_key, recall_measurements
+from nnapi.runtime.background import Background
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan
 from nnapi.runtime.store.directories import RecordKind
@@ -170,3 +174,54 @@ print(compile(doubled(), [Device(Slow("one")), Device(Slow("two"))]).run(np.ones
 """
     done = subprocess.run([sys.executable, "-c", "import tests.conftest\n" + code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[2.0, 2.0]\n"), done.stderr
+
+
+def test_a_process_ends_though_the_background_has_much_to_do() -> None:
+    """A driver whose preparation takes for ever there: the process ends at once, as if nothing had been going on."""
+    code = """
+import os, threading
+import numpy as np
+import nnapi
+from nnapi import Device, compile
+from nnapi.runtime import background
+from nnapi.runtime.costs import thread_choice
+from tests.runtime.cache_cases import Slow, doubled
+
+class Endless(Slow):
+    def prepare(self, model, options):
+        while threading.current_thread() is not threading.main_thread():
+            begun.set()
+            try:
+                sum(range(1000))
+            except Exception:
+                pass
+        return super().prepare(model, options)
+
+del os.environ["NNAPI_TUNING"]
+background.LOOK, background.IDLE = 1e-3, 1e9
+thread_choice.is_tiny = lambda model: False
+begun = threading.Event()
+print(compile(doubled(), [Device(Endless("one")), Device(Endless("two"))]).run(np.ones(2, np.float32))[0].tolist())
+assert begun.wait(60)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", "import tests.conftest\n" + code], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[2.0, 2.0]\n", "")
+
+
+def test_constants_of_a_client_are_copied_before_the_thread_sees_them(
+    devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Model] = []
+    monkeypatch.setattr("nnapi.runtime.choice.choose_and_prepare", lambda model, *rest, **names: seen.append(model))
+    model = doubled()
+    model.borrowed = BorrowedMemory()
+    task = later._Task(weakref.ref(model), devices, PrepareOptions(), "key")
+    with suppress(AttributeError):  # nothing was prepared
+        later._choose(Background(lambda own: None, "idle"), task)
+    assert len(seen) == 1
+    assert seen[0] is not model
+    model.borrowed.give_back()
+    later._choose(Background(lambda own: None, "idle"), task)
+    assert len(seen) == 1

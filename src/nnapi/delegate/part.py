@@ -17,6 +17,7 @@ from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.tflite.convert import Import, list_variables
 from nnapi.importers.tflite.reader import Tensor
 from nnapi.importers.tflite.tensors import DTYPES
+from nnapi.model.borrowed import BorrowedMemory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
@@ -86,14 +87,19 @@ class Part:
         self._outputs = [graph.tensors[index] for index in nodes.outputs]
         self._states = [graph.tensors[index] for index in variables]
         self._ready: Compiled | Restarting
+        self._memory = BorrowedMemory()
+        model.borrowed = self._memory
         try:
             if variables and not graph.uses_outside(variables, share.nodes):
-                fresh = Compiled(settings.compile(convert(graph, share, keeps_state=False), threads))
+                stateless = convert(graph, share, keeps_state=False)
+                stateless.borrowed = self._memory
+                fresh = Compiled(settings.compile(stateless, threads))
                 zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
                 self._ready = Restarting(fresh, lambda: Compiled(settings.compile(model, threads)), zero_points)
             else:
                 self._ready = Compiled(settings.compile(model, threads))
         except NnapiError as error:
+            self._memory.give_back()
             raise NotOurs(dict.fromkeys(share.nodes, str(error))) from error
 
     def has_engines_alone(self, engines: Sequence[Device]) -> bool:
@@ -121,6 +127,8 @@ class Part:
         return self._ready.bind([*inputs, *states], [*outputs, *states])
 
     def close(self) -> None:
+        """Read LiteRT's memory no more: the interpreter is about to be freed."""
+        self._memory.give_back()
         self._ready.close()
 
 

@@ -25,6 +25,7 @@ from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
+    from nnapi.model.borrowed import BorrowedMemory
     from nnapi.model.matching import Facet, KnownMatch
 
 __all__ = [
@@ -94,6 +95,8 @@ class Model(NotebookDisplay):
         self.signature: Signature | None = None
         """What the file that it was imported from calls it and its ends."""
         self.origin: Origin | None = None
+        self.borrowed: BorrowedMemory | None = None
+        """The memory of a client in which constants lie; None where the model owns them or keeps their owner alive."""
         self.state = State("the model is", "building")
         self.known_matches: list[KnownMatch | None] = []
         """While it is described: of each operation, by its number."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
+import sys
 import threading
 import time
 import weakref
@@ -16,10 +18,12 @@ LOOK, LONGEST = 0.25, 4.0
 """Seconds in which the process is watched, and for how long at most where it was busy again and again."""
 IDLE = 0.1
 """Share of a processor's time that a process takes at most that counts as idle."""
+INTERVAL = 0.02
+"""Seconds between attempts to interrupt a thread: one that is cleaning up is not interrupted again at once."""
 
 
-class StoppedError(Exception):
-    """Nobody wants the work any more."""
+class StoppedError(BaseException):
+    """Nobody wants the work any more. Not an Exception: who handles what a driver raises must let it pass."""
 
 
 class Background:
@@ -48,6 +52,15 @@ class Background:
         """Whether it has ended, after that many seconds at most."""
         self._thread.join(timeout)
         return not self.is_alive
+
+    def interrupt(self) -> None:
+        """End it wherever it is: StoppedError is raised in its thread. A call of an engine is waited for, because the
+        engine's library is unloaded when the process ends."""
+        self.stop()
+        while not self.wait(INTERVAL):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(StoppedError)
+            )
 
     def sleep(self, seconds: float) -> None:
         """Let time go by; StoppedError where the work is stopped."""
@@ -84,10 +97,19 @@ running: weakref.WeakSet[Background] = weakref.WeakSet()
 
 def _end() -> None:
     """Leave no thread in an engine while the process ends."""
-    for each in list(running):
+    threads = list(running)
+    if threads:
+        sys.unraisablehook = _report_unraisable
+    for each in threads:
         each.stop()
-    for each in list(running):
-        each.wait()
+    for each in threads:
+        each.interrupt()
+
+
+def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
+    """Report what a finalizer raised, but for an interruption that met the thread in one."""
+    if not isinstance(unraisable.exc_value, StoppedError):
+        sys.__unraisablehook__(unraisable)
 
 
 atexit.register(_end)

@@ -6,16 +6,17 @@ One model at a time, each while the process is idle, so that neither its runs no
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from nnapi.drivers.base import PrepareOptions
+from nnapi.locks import make_lock
+from nnapi.model.borrowed import hold
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.measurements import ATTEMPTS, recall_measurements
-from nnapi.runtime.background import Background, StoppedError
+from nnapi.runtime.background import Background
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import settings
 from nnapi.trace.log import Log
@@ -35,7 +36,7 @@ class _Task(NamedTuple):
 _tasks: deque[_Task] = deque()
 _begun: set[str] = set()
 """The keys of all that were ever waiting: what was tried in vain is not tried again and again."""
-_lock = threading.Lock()
+_lock = make_lock()
 _background: Background | None = None
 
 
@@ -61,8 +62,6 @@ def _work(background: Background) -> None:
             task = _tasks.popleft()
         try:
             _choose(background, task)
-        except StoppedError:
-            raise
         except Exception as error:
             log.warning("what is fastest was not found out in the background: %s", error)
 
@@ -75,6 +74,7 @@ def _choose(background: Background, task: _Task) -> None:
         if attempt:
             background.sleep_until_idle()
         model = task.model()
+        model = model and hold(model)
         if model is None:
             return
         with settings(tuning=True):

@@ -10,7 +10,7 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.measurements import make_key, recall_measurements
-from nnapi.runtime.background import Background, StoppedError
+from nnapi.runtime.background import Background
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepare_plan
 from nnapi.runtime.preparation import make_guard
@@ -105,8 +105,6 @@ class ChangeOver:
         try:
             with settings(tuning=True):
                 ready = self._prepare(guard=background.guard)
-        except StoppedError:
-            raise
         except Exception as error:
             log.warning("the plan that was ready first stays: %s", error)
             return
