@@ -13,7 +13,7 @@ from nnapi.importers import import_cache
 from nnapi.importers.source_files import Identity
 from nnapi.runtime.costs.cost_tables import Costs, Table
 from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, remove_abandoned, replace_file
+from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, make_directory, remove_abandoned, replace_file
 from nnapi.runtime.store.records import keep_record
 from tests.disk_cases import full_disk
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
@@ -103,3 +103,17 @@ def test_what_killed_writers_left_goes_after_a_while(tmp_path: Path) -> None:
     os.utime(fresh, (time.time() - 2 * ABANDONED,) * 2)
     compile(doubled(), Device(Slow()), cache=(tmp_path, TOKEN))
     assert not fresh.exists()
+
+
+def test_a_directory_is_made_with_its_parents_and_kept_as_it_is(tmp_path: Path) -> None:
+    made = tmp_path / "a" / "b"
+    make_directory(made)
+    assert [path.stat().st_mode & 0o777 for path in (made.parent, made)] == [0o700, 0o700]
+    made.chmod(0o755)
+    make_directory(made)
+    assert made.stat().st_mode & 0o777 == 0o755
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_directory(tmp_path / "file")
+    with pytest.raises(NotADirectoryError):
+        make_directory(tmp_path / "file" / "inside")

@@ -1,13 +1,14 @@
 """Records: kept under keys, validated like every entry, and never more of them than there is room for."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from nnapi.runtime.store import records
 from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.entry import list_entries
+from nnapi.runtime.store.entry import list_entries, read_entry
 from nnapi.runtime.store.records import keep_record, path_of, recall_record
 
 KIND = RecordKind.PLANS
@@ -17,6 +18,33 @@ KIND = RecordKind.PLANS
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "deep"))
     return tmp_path / "deep" / KIND
+
+
+def test_directories_are_private(directory: Path) -> None:
+    keep_record(KIND, "one", {"value": 1})
+    assert [stat.S_IMODE(os.stat(each).st_mode) for each in (directory.parent, directory)] == [0o700, 0o700]
+
+
+def test_entries_that_others_can_write_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an engine reads what is in them without checking it."""
+    keep_record(KIND, "one", {"value": 1})
+    path = path_of(KIND, "one")
+    for mode, found in [(0o644, 1), (0o620, None), (0o602, None), (0o600, 1)]:
+        os.chmod(path, mode)
+        assert recalled("one") == found
+        content = read_entry(path)
+        assert (content is None) is (found is None)
+    user = os.stat(path).st_uid
+    monkeypatch.setattr("os.geteuid", lambda: user + 1)
+    assert recalled("one") == (1 if user == 0 else None), "root may write to everything anyway"
+    real = os.fstat
+    monkeypatch.setattr("os.fstat", lambda file: _owned_by(real(file), user + 2))
+    assert recalled("one") is None
+    assert read_entry(path) is None
+
+
+def _owned_by(stat: os.stat_result, user: int) -> os.stat_result:
+    return os.stat_result((*stat[:4], user, *stat[5:10]))
 
 
 def recalled(key: str) -> object:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from nnapi.errors import NnapiError
 from nnapi.model.memory import Memory, give_back
 from nnapi.runtime.store.digest import digest
-from nnapi.runtime.store.files import remove_abandoned, replace_file
+from nnapi.runtime.store.files import find_foreign_writer, remove_abandoned, replace_file
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -76,9 +76,11 @@ def read_entry(path: str | os.PathLike[str], *, mapped: bool = True) -> Content 
     try:
         if mapped:
             memory = Memory.from_file(path)
+            reason = find_foreign_writer(memory.stat() or os.stat(path))
             data = _map(memory)
         else:
             with open(path, "rb", buffering=0) as file:
+                reason = find_foreign_writer(os.fstat(file.fileno()))
                 data = memoryview(file.read())
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -86,7 +88,7 @@ def read_entry(path: str | os.PathLike[str], *, mapped: bool = True) -> Content 
         log.warning("%s ignored: %s", path, error)
         return None
     meta = _read_header(data)
-    reason = _find_fault(path, meta, data)
+    reason = reason or _find_fault(path, meta, data)
     if reason is not None or meta is None:
         log.warning("%s ignored: %s", path, reason)
         return None

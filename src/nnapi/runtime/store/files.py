@@ -14,6 +14,32 @@ ABANDONED = 3600
 """Seconds after which an unfinished file is one that its writer did not live to finish."""
 PRIVATE, PUBLIC = 0o600, 0o666
 """Who may read a file, as far as the process's umask allows it."""
+PRIVATE_DIRECTORY = 0o700
+FOREIGN_WRITERS = 0o022
+
+
+def make_directory(path: str | os.PathLike[str]) -> None:
+    """Create a directory and its missing parents, open to this user alone; OSError where that cannot be done.
+
+    A directory that exists keeps its permissions.
+    """
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.exists(parent):
+        make_directory(parent)
+    try:
+        os.mkdir(path, PRIVATE_DIRECTORY)
+    except FileExistsError:
+        if not os.path.isdir(path):  # else another process was faster
+            raise
+
+
+def find_foreign_writer(stat: os.stat_result) -> str | None:
+    """Return who else can have written a file, in words; None where only this user or root can."""
+    if stat.st_uid not in (0, os.geteuid()):
+        return f"it belongs to user {stat.st_uid}"
+    return "other users may write to it" if stat.st_mode & FOREIGN_WRITERS else None
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from nnapi.runtime.settings import tunes
 from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.runtime.store.digest import digest, hash_content
 from nnapi.runtime.store.directories import RecordKind, directory_of
+from nnapi.runtime.store.files import make_directory
 
 LIMIT = 1 << 28
 """Bytes of all its entries."""
@@ -33,7 +34,7 @@ def open_cache(model: Model, given: Place | None) -> Cache | None:
     if given is None or isinstance(given, bool):
         wanted = given or (given is None and model.origin is not None)
         return open_own_cache(model) if wanted and tunes() else None
-    os.makedirs(given, exist_ok=True)
+    make_directory(given)
     return Cache(given, hash_content(model))
 
 
@@ -41,7 +42,7 @@ def open_own_cache(model: Model) -> Cache | None:
     """The cache for a model; None where nothing can be kept."""
     directory = directory_of(RecordKind.PREPARED)
     try:
-        os.makedirs(directory, exist_ok=True)
+        make_directory(directory)
     except OSError:
         return None
     return Cache(directory, digest(hash_content(model), _find_last_change()), LIMIT, is_own=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from nnapi.runtime.store.digest import digest
 from nnapi.runtime.store.directories import HOLDS, RecordKind, directory_of
 from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.runtime.store.files import make_directory
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -59,7 +60,7 @@ def keep_record(
     directory = os.path.dirname(path)
     label = Label(model, device, version, time.time())
     try:
-        os.makedirs(directory, exist_ok=True)
+        make_directory(directory)
         write_entry(path, label, Content(key, b"", json.dumps(content).encode()))
         make_room(directory, LIMIT)
     except OSError as error:
