@@ -1,4 +1,4 @@
-"""Behind every number of README.md is a benchmark that exists and takes the options that it is given."""
+"""Behind every number of docs/performance.md is a benchmark that exists and takes the options that it is given."""
 
 import re
 import subprocess
@@ -13,8 +13,8 @@ REPOSITORY = Path(__file__).parents[2]
 DIGITS = REPOSITORY / "examples" / "digits"
 
 
-def test_every_benchmark_that_the_readme_names_is_run() -> None:
-    named = set(re.findall(r"`benchmarks/(\w+\.py)", (REPOSITORY / "README.md").read_text()))
+def test_every_benchmark_that_the_page_names_is_run() -> None:
+    named = set(re.findall(r"`benchmarks/(\w+\.py)", (REPOSITORY / "docs" / "performance.md").read_text()))
     assert named
     assert named <= {*(part.command[0] for part in readme.parts(DIGITS, 1.0)), *readme.NEED_LITERT}
 
