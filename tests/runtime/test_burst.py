@@ -1,13 +1,14 @@
-"""What closing a burst leaves of its compilation."""
+"""The end of a burst, and its compilation after it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor
-from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
-from nnapi.errors import BadDataError, BadStateError, OpFailedError, need
+from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
+from nnapi.errors import BadDataError, BadStateError, DeadObjectError, OpFailedError, need
+from nnapi.model.operand import Shape
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 from nnapi.trace import spans
@@ -50,6 +51,37 @@ class _WithSessions(_Closed):
         return _Closed(self._driver, self._inner)
 
 
+class Dying(Scripted):
+    """A driver with a fast path, which after its first run is asked in vain for anything."""
+
+    def __init__(self) -> None:
+        super().__init__(as_it_is, "dying")
+        self.is_dead = False
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return _Dying(self, super().prepare(model, options))
+
+    def need_alive(self) -> None:
+        need(not self.is_dead, "the driver has died", DeadObjectError)
+
+
+class _Dying:
+    def __init__(self, driver: Dying, inner: Prepared) -> None:
+        self._driver, self._inner = driver, inner
+
+    def execute(self, request: Request) -> Outcome:
+        self._driver.need_alive()
+        self._driver.is_dead = True
+        return self._inner.execute(request)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        self._driver.need_alive()
+        return lambda inputs: list(self.execute(Request(inputs)).outputs)
+
+    def close(self) -> None:
+        pass
+
+
 def run_in(compilation: Compilation) -> None:
     compilation.burst().run(GIVEN)
 
@@ -85,6 +117,15 @@ def test_the_session_of_a_device_is_closed_with_the_burst() -> None:
     burst.close()
     assert driver.closed == 1
     np.testing.assert_array_equal(burst.run(GIVEN)[0], chained())
+
+
+def test_leaving_a_burst_raises_nothing_when_the_driver_has_died() -> None:
+    with compile(chain(), Device(Dying())).burst() as burst:
+        burst.run(GIVEN)
+        with pytest.raises(DeadObjectError):
+            burst.run(GIVEN)
+    with pytest.raises(DeadObjectError):
+        burst.run(GIVEN)
 
 
 def test_open_dimensions_on_the_engine() -> None:

@@ -123,7 +123,7 @@ class Burst:
             self._is_closed = True
             self._prepared.close()
             self._prepared = self._shared
-            self._shortcut = shortcut(self._model, self._prepared, self._borrow)
+            self._shortcut = None  # to look for one would ask the device, whose driver may have died
 
     def __enter__(self) -> Burst:
         return self
