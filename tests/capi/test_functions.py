@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import subprocess
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +121,7 @@ def test_handles_are_never_given_twice() -> None:
     first, second = handles.add("a"), others.add("b")
     assert handles[first] == "a"
     assert first != second
-    with pytest.raises(BadDataError, match="no handle of a Model"):
+    with pytest.raises(BadDataError, match="not a handle of a Model"):
         handles[second]
     handles.free(first)
     with pytest.raises(BadDataError, match="has been freed"):
@@ -133,3 +135,25 @@ def test_device_handle_is_lasting() -> None:
     handles, device = Handles("Device"), object()
     assert handles.add_once(device) == handles.add_once(device)
     assert len(handles) == 1
+
+
+def test_threads_that_ask_for_a_device_at_the_same_time_get_one_handle(monkeypatch: pytest.MonkeyPatch) -> None:
+    handles, device, found = Handles("Device"), object(), list[int]()
+    gate, add = threading.Barrier(4), handles.add
+
+    def add_late(value: object) -> int:
+        time.sleep(0.05)  # time for the others to look too
+        return add(value)
+
+    def ask() -> None:
+        gate.wait()
+        found.append(handles.add_once(device))
+
+    monkeypatch.setattr(handles, "add", add_late)
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(found)) == 1

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from nnapi.errors import BadDataError
+from nnapi.locks import make_lock
 
 FIRST, STEP = 0x1000, 0x10
 """The numbers look like aligned addresses, but lie in memory that no process has."""
@@ -24,6 +25,7 @@ class Handles:
         self.kind = kind
         self._objects: dict[int, Any] = {}
         self._constant: dict[int, int] = {}
+        self._lock = make_lock()
 
     def add(self, value: Any) -> int:
         """A new handle of an object."""
@@ -32,13 +34,14 @@ class Handles:
         return handle
 
     def add_once(self, value: Any) -> int:
-        """The one handle of an object that is never freed."""
-        if id(value) not in self._constant:
-            self._constant[id(value)] = self.add(value)
-        return self._constant[id(value)]
+        """The one handle of an object that is never freed, whichever thread asks for it first."""
+        with self._lock:
+            if id(value) not in self._constant:
+                self._constant[id(value)] = self.add(value)
+            return self._constant[id(value)]
 
     def __getitem__(self, handle: int) -> Any:
-        """The object; BadDataError for a handle that was freed or is none of this kind."""
+        """The object; BadDataError for a handle that was freed or belongs to another kind."""
         try:
             return self._objects[handle]
         except KeyError:
@@ -49,7 +52,7 @@ class Handles:
             raise self._refuse(handle)
 
     def _refuse(self, handle: int) -> BadDataError:
-        return BadDataError(f"{handle:#x} is no handle of a {self.kind}, or has been freed")
+        return BadDataError(f"{handle:#x} is not a handle of a {self.kind}, or has been freed")
 
     def __len__(self) -> int:
         return len(self._objects)
