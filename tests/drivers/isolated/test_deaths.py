@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -243,6 +244,31 @@ def test_nothing_is_excluded_for_what_somebody_else_does(kept: Path) -> None:
             with pytest.raises(DeadObjectError, match="ended by SIGKILL"):
                 compiled.run(X)
         assert compile(model(), found).is_ready
+    assert not (kept / "exclusions").exists()
+
+
+def test_nothing_is_excluded_for_an_abort_that_another_process_asks_for(
+    kept: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An engine's own abort() ends the process by the same signal, and is the operation's fault."""
+    with Device(Isolated(Misbehaving("hang", "execute"))) as found:
+        compiled = compile(model(), found)
+        for _ in range(exclusions.ENOUGH + 1):
+            errors: list[str] = []
+
+            def run(errors: list[str] = errors) -> None:
+                with pytest.raises(DeadObjectError) as caught:
+                    compiled.run(X)
+                errors.append(str(caught.value))
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            assert comes_true(lambda: found.driver._connection._active != [])  # type: ignore[attr-defined]
+            os.kill(found.driver.pid, signal.SIGABRT)  # type: ignore[attr-defined]
+            thread.join(60)
+            assert len(errors) == 1
+            assert "ended by SIGTERM" in errors[0]
+            assert capfd.readouterr().err == f"SIGABRT came from process {os.getpid()}\n"
     assert not (kept / "exclusions").exists()
 
 

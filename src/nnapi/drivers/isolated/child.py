@@ -11,6 +11,7 @@ import pickle
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the application decides
     end_with(parent)
     share_output(output)
+    watch_abort()
     Session(socket.socket(fileno=connection), find).run()
     sys.stdout.flush()
     os._exit(0)  # threads of the engine may be computing
@@ -42,6 +44,23 @@ def end_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
+
+
+def watch_abort() -> None:
+    """End by SIGTERM, which nobody blames on an operation, if another process sends SIGABRT.
+
+    This process was started with the signal blocked, in every thread, so one that comes from outside waits for the
+    thread that asks where it is from. abort() unblocks it in the thread that calls it and ends the process by it.
+    """
+    threading.Thread(target=_await_abort, name="nnapi-abort", daemon=True).start()
+
+
+def _await_abort() -> None:
+    sender = signal.sigwaitinfo({signal.SIGABRT}).si_pid
+    if sender == os.getpid():
+        os.abort()
+    os.write(2, f"SIGABRT came from process {sender}\n".encode())
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def find(body: Body) -> Driver:

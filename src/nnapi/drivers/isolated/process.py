@@ -113,9 +113,13 @@ def describe_end(status: int) -> tuple[str, bool]:
 def _start(connection: socket.socket, output: int) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in OURS} | NONE
     command = [sys.executable, "-m", MODULE, *map(str, (connection.fileno(), output, os.getpid()))]
-    return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno(), output], env=environment, close_fds=True
-    )
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGABRT})  # as child.watch_abort needs it
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno(), output], env=environment, close_fds=True
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Background:
