@@ -21,6 +21,7 @@ ROWS = [
     {"model"},
     {"formats", "ops"},
     {"drivers.base"},
+    {"drivers.litert"},
     {"drivers.wrappers"},
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing"},

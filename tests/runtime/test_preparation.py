@@ -91,7 +91,7 @@ print(*sys.modules)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=kept)
         assert not done.returncode, done.stderr
     loaded = set(done.stdout.split())
-    assert "nnapi.drivers.xnnpack.engine.interpreter" in loaded
+    assert "nnapi.drivers.litert.interpreter" in loaded
     needless = {"logging", "pathlib", "hashlib", "queue", "nnapi.drivers.isolated"}
     needless |= {f"nnapi.model.{name}" for name in ("adding", "matching", "operation", "parameter", "validation")}
     needless |= {

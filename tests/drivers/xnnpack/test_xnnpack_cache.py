@@ -13,8 +13,8 @@ import pytest
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
+from nnapi.drivers.litert import artifact as entries
 from nnapi.drivers.xnnpack import XnnpackDriver
-from nnapi.drivers.xnnpack.engine import artifact as entries
 from nnapi.model.operand import tensor
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device
@@ -105,7 +105,7 @@ def test_an_entry_is_the_content_so_that_the_engine_can_map_it_and_nobody_copies
 
 
 def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.interpreter.WORTH_MAPPING", 1)
+    monkeypatch.setattr("nnapi.drivers.litert.interpreter.WORTH_MAPPING", 1)
     cold, warm = (compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN)) for _ in range(2))
     (entry,) = tmp_path.iterdir()
     mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(entry) in line]

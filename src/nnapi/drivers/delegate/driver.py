@@ -21,9 +21,9 @@ from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.delegate.prepared import OpenDelegated, PreparedDelegated
 from nnapi.drivers.delegate.probing import PASSES, judge
 from nnapi.drivers.installed import version
+from nnapi.drivers.litert.artifact import unpack
 from nnapi.drivers.lowering import need_supported
 from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_closed, lower_model
-from nnapi.drivers.xnnpack.engine.artifact import unpack
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 

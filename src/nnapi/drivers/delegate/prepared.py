@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from nnapi.drivers.base import Inference, Outcome, Request
 from nnapi.drivers.delegate.plugin import Plugin
+from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.prepared import CLOSED, PreparedPerShapes, check_deadline
-from nnapi.drivers.xnnpack.engine.artifact import Compiled
-from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, Shape
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.delegate.plugin import Plugin
-from nnapi.drivers.xnnpack.engine.interpreter import Program
+from nnapi.drivers.litert.interpreter import Program
 from nnapi.drivers.xnnpack.lowering import Lowered
 from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators

@@ -20,7 +20,7 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
-from nnapi.drivers.xnnpack.engine.artifact import unpack
+from nnapi.drivers.litert.artifact import unpack
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
 from nnapi.model.memory import give_back
 from nnapi.model.model import Model

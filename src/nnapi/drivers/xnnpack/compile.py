@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from nnapi.drivers.litert.artifact import Compiled, write_tail
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.engine.artifact import Compiled, write_tail
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers

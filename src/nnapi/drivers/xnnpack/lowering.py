@@ -9,9 +9,9 @@ from typing import Any
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers import lowering
 from nnapi.drivers.base import Verdict
+from nnapi.drivers.litert.limits import find_violation
 from nnapi.drivers.lowering import Lowering, Unsupported, find_omissible, name_of, require
 from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
-from nnapi.drivers.xnnpack.engine.limits import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.model.call import Call

@@ -7,15 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Request
+from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
-from nnapi.drivers.xnnpack.engine.artifact import Compiled
-from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 if TYPE_CHECKING:
-    from nnapi.drivers.xnnpack.engine.profiler import Engine
+    from nnapi.drivers.litert.profiler import Engine
     from nnapi.trace.profile import Profile
 
 
@@ -98,7 +98,7 @@ class Session:
 
 
 def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    from nnapi.drivers.xnnpack.engine.profiler.profile import profile  # for who records a trace
+    from nnapi.drivers.litert.profiler.profile import profile  # for who records a trace
 
     return profile(model, origins)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
+from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.errors import need_value
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.options import convolution_options

@@ -17,10 +17,10 @@ from tests.stacks import convolutions
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
+from nnapi.drivers.litert.profiler import litert
+from nnapi.drivers.litert.profiler.align import Node, align, find_owners, fits
+from nnapi.drivers.litert.profiler.litert import Event, Profiled
 from nnapi.drivers.xnnpack.compile import find_origins, lower_model
-from nnapi.drivers.xnnpack.engine.profiler import litert
-from nnapi.drivers.xnnpack.engine.profiler.align import Node, align, find_owners, fits
-from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine
 
@@ -204,6 +204,6 @@ def test_what_is_not_traced_is_not_profiled(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: Any) -> None:
         raise AssertionError("profiled")
 
-    monkeypatch.setattr("nnapi.drivers.xnnpack.engine.profiler.measure._measure", fail)
+    monkeypatch.setattr("nnapi.drivers.litert.profiler.measure._measure", fail)
     prepared = engine().driver.prepare(convolutions(IMAGE, 1), PrepareOptions())
     prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))

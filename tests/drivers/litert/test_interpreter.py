@@ -10,8 +10,8 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
+from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.xnnpack import XnnpackDriver
-from nnapi.drivers.xnnpack.engine.interpreter import Instance, Program
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import OperandType, tensor
 from tests.drivers.xnnpack.engine_cases import Net, engine

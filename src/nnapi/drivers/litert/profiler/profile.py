@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nnapi.drivers.litert.profiler import Engine
 from nnapi.drivers.profiling import profile_engine
-from nnapi.drivers.xnnpack.engine.profiler import Engine
 from nnapi.model.model import Model
 from nnapi.trace.profile import Costs, Profile
 
@@ -14,7 +14,7 @@ def profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
     """What a trace says of the engine's calls; ``origins`` are the calls of the model behind the graph's operators."""
 
     def measure(engine: Engine) -> Costs:
-        from nnapi.drivers.xnnpack.engine.profiler.measure import (
+        from nnapi.drivers.litert.profiler.measure import (
             measure_operators,  # LiteRT's C API, for who reads a trace
         )
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nnapi.drivers.litert.profiler import Engine
+from nnapi.drivers.litert.profiler.align import Node, find_owners
+from nnapi.drivers.litert.profiler.litert import Event, Profiled
 from nnapi.drivers.profiling import correct_seconds, operation_section
-from nnapi.drivers.xnnpack.engine.profiler import Engine
-from nnapi.drivers.xnnpack.engine.profiler.align import Node, find_owners
-from nnapi.drivers.xnnpack.engine.profiler.litert import Event, Profiled
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.profile import Costs, typical

@@ -15,8 +15,8 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Bound, Inference
-from nnapi.drivers.xnnpack.engine.profiler import Engine
-from nnapi.drivers.xnnpack.engine.quiet import hide_greeting
+from nnapi.drivers.litert.profiler import Engine
+from nnapi.drivers.litert.quiet import hide_greeting
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.engine.quiet import hide_greeting
+from nnapi.drivers.litert.quiet import hide_greeting
 from nnapi.model.operand import Array
 
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from nnapi.drivers.xnnpack.engine.profiler.litert import Event
+from nnapi.drivers.litert.profiler.litert import Event
 from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
 
 
