@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import Rules, require
+from nnapi.lowering.lower import Rules, require
 from nnapi.model.operand import Shape
 from nnapi.ops.lstm_cell import EPSILON, Options
 from nnapi.ops.lstm_parameters import Cell, cell_of

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.lowering import Context, Lowering, require
+from nnapi.lowering.lower import Context, Lowering, require
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_called
 from nnapi.model.operand import OperandType

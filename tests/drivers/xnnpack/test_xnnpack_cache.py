@@ -161,6 +161,6 @@ def test_a_warm_start_imports_nothing_that_lowers(tmp_path: Path) -> None:
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
     cold, warm = (set(run.stdout.split()) for run in runs)
     lowers = {f"nnapi.drivers.xnnpack.{name}" for name in ("compile", "lowering", "rules", "passes.signed_weights")}
-    lowers |= {"nnapi.drivers.lowering", "nnapi.formats.tflite.writer"}
+    lowers |= {"nnapi.lowering.lower", "nnapi.formats.tflite.writer"}
     assert lowers <= cold
     assert lowers.isdisjoint(warm)

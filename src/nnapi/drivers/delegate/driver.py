@@ -22,8 +22,8 @@ from nnapi.drivers.delegate.prepared import OpenDelegated, PreparedDelegated
 from nnapi.drivers.delegate.probing import PASSES, judge
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
-from nnapi.drivers.lowering import need_supported
 from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_closed, lower_model
+from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 

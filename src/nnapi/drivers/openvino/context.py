@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers import lowering
-from nnapi.drivers.lowering import NHWC_TO_NCHW, Rules, Unsupported, require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.value import Node, Value, encode, number
+from nnapi.lowering import lower as lowering
+from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, Unsupported, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, code_bounds

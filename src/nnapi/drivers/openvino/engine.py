@@ -11,7 +11,6 @@ from typing import Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
-from nnapi.drivers.lowering import assume_shapes, need_supported
 from nnapi.drivers.openvino import byte_sums, rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import LOST, engine_threads
@@ -20,6 +19,7 @@ from nnapi.drivers.openvino.prepared import Bounds, OpenModel, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
 from nnapi.drivers.openvino.value import SHARED
 from nnapi.errors import OpFailedError, need
+from nnapi.lowering.lower import assume_shapes, need_supported
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.lowering import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
+from nnapi.lowering.lower import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape

@@ -16,11 +16,11 @@ import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.drivers.base import Outcome, Request
-from nnapi.drivers.lowering import KnownTypes, check_results, normalise_call
 from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Limits, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.locks import make_lock
+from nnapi.lowering.lower import KnownTypes, check_results, normalise_call
 from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared
 from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall

@@ -20,10 +20,10 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
-from nnapi.drivers.lowering import need_supported
 from nnapi.drivers.prepared import CLOSED, PreparedPerShapes, check_deadline
 from nnapi.drivers.webgpu.artifact import Compiled, pack, unpack
 from nnapi.errors import OpFailedError
+from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.drivers.lowering import Unsupported
 from nnapi.drivers.webgpu.forms import describe_form, proven_forms
 from nnapi.drivers.webgpu.rules import RULES
 from nnapi.drivers.webgpu.suiting import suit
@@ -15,6 +14,7 @@ from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.named_tensors import write_named_tensors
 from nnapi.formats.tflite.writer import serialise
+from nnapi.lowering.lower import Unsupported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import Rules, require
 from nnapi.drivers.xnnpack import rules as xnnpack
 from nnapi.drivers.xnnpack.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.lower import Rules, require
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 

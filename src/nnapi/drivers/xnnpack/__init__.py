@@ -145,7 +145,6 @@ class XnnpackDriver(HostMemory):
     def _prepare_graph(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
-        from nnapi.drivers.lowering import need_supported
         from nnapi.drivers.xnnpack.compile import (
             FLOAT_PASSES,
             PASSES,
@@ -154,6 +153,7 @@ class XnnpackDriver(HostMemory):
             find_large_constants,
             lower_model,
         )
+        from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
         asked, self._asked = self._asked, None

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers import lowering
-from nnapi.drivers.lowering import Rules, Unsupported, require
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.formats.tflite.operators import facts
+from nnapi.lowering import lower as lowering
+from nnapi.lowering.lower import Rules, Unsupported, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantization import dequantize, requantizer, same_quantization

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers import lowering
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.litert.limits import find_violation
-from nnapi.drivers.lowering import Lowering, Unsupported, find_omissible, name_of, require
 from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering import lower as lowering
+from nnapi.lowering.lower import Lowering, Unsupported, find_omissible, name_of, require
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Shape

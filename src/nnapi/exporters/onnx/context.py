@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers import lowering
-from nnapi.drivers.lowering import Rules
 from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
+from nnapi.lowering import lower as lowering
+from nnapi.lowering.lower import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import OperandType, Shape
 

@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 
-from nnapi.drivers.lowering import Unsupported, assume_shapes, name_of
 from nnapi.exporters.nested import NestingLowering, need_alike
 from nnapi.exporters.onnx import rules
 from nnapi.exporters.onnx.context import RULES, Context
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
+from nnapi.lowering.lower import Unsupported, assume_shapes, name_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape

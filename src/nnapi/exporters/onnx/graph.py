@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.lowering import Unsupported
 from nnapi.errors import need_value
+from nnapi.lowering.lower import Unsupported
 from nnapi.model.operand import Array, OperandType, Shape
 
 ELEMENTS: Mapping[int, np.dtype[Any]] = {

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers import lowering
-from nnapi.drivers.lowering import Rules, Unsupported, require
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
+from nnapi.lowering import lower as lowering
+from nnapi.lowering.lower import Rules, Unsupported, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType, Shape
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.lowering import Unsupported, assume_shapes, name_of
 from nnapi.exporters.nested import NestingLowering, need_alike
 from nnapi.exporters.tflite import rules
 from nnapi.exporters.tflite.context import RULES, Context, tensor_of
@@ -13,6 +12,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.formats.tflite.state_variables import make_state_variables
+from nnapi.lowering.lower import Unsupported, assume_shapes, name_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape

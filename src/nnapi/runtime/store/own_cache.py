@@ -22,7 +22,7 @@ LIMIT = 1 << 28
 """Bytes of all its entries."""
 Place = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | bool
 """A directory, or one and the token of the model; True for the runtime's own, False for none."""
-MAKERS = "drivers", "formats", "importers", "model", "ops"
+MAKERS = "drivers", "formats", "importers", "lowering", "model", "ops"
 """The packages that decide what an entry holds."""
 
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, number
 from nnapi.drivers.windows import limit_steps, too_wide
+from nnapi.lowering.lower import require
 from nnapi.model.operand import Shape
 from nnapi.ops.batch_matmul import BATCH_MATMUL
 from nnapi.ops.conv_2d import CONV_2D

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, decode_exactly, number
+from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, cast, elementwise, logical_not, quantize
 from nnapi.ops.quantization import code_bounds, same_quantization

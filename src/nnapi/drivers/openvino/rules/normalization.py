@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, number
+from nnapi.lowering.lower import require
 from nnapi.ops import normalization, softmax
 from nnapi.ops.shapes import axis_of
 

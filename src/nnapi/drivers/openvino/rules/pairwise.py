@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, computes_first, integers, lower
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
+from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
 from nnapi.ops import broadcast, comparisons, pairwise, prelu, select
 from nnapi.ops.quantization import dequantize, same_quantization

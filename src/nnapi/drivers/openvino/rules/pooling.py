@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.drivers.windows import limit_steps, too_wide
+from nnapi.lowering.lower import require
 from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
 from nnapi.ops.shapes import Padding, Pair
 

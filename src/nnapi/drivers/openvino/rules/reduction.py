@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.lowering import require
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
+from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
 from nnapi.ops import argmax, reduce, topk_v2

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.lower import require
 
 KINDS = {"RELU1": "RELU_N1_TO_1"}
 

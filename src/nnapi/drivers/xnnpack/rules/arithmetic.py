@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.lower import require
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """What a scale may be, relative to the result's, for the engine to add codes; it aborts outside."""

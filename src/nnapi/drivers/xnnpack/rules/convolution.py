@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.filters import find_code_filter, make_constant_filter, read_computed_filter
@@ -14,6 +13,7 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
+from nnapi.lowering.lower import require
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 

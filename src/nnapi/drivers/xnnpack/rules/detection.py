@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.detection import detect, find_obstacle
 from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.lower import require
 
 
 @lower(Op.DETECTION_POSTPROCESSING)

@@ -8,11 +8,11 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.litert.limits import LARGEST_SCALE, SMALLEST_SCALE
-from nnapi.drivers.lowering import Unsupported, require
 from nnapi.drivers.xnnpack.context import SHIFT, Context
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import find_outliers, found
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering.lower import Unsupported, require
 from nnapi.model.operand import Array, OperandType
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import Unsupported, require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.passes.lstm_unroll import is_plain
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
 from nnapi.drivers.xnnpack.rules.filters import find_code_filter
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
+from nnapi.lowering.lower import Unsupported, require
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, list_norms, list_operands, operand_name
 from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales

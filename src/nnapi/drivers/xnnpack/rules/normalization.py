@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.lower import require
 from nnapi.ops.shapes import axis_of
 
 SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)

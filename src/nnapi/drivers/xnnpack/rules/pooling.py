@@ -8,7 +8,6 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.windows import limit_steps
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules import whole_range
@@ -16,6 +15,7 @@ from nnapi.drivers.xnnpack.rules.convolution import same
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import SAME, VALID
+from nnapi.lowering.lower import require
 from nnapi.ops.shapes import Padding, Pair
 
 FAR = 256

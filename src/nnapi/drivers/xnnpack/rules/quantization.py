@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.drivers.xnnpack.context import SHIFT, Context, lower
 from nnapi.drivers.xnnpack.rules.filters import along, times
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering.lower import require
 
 
 @lower(Op.QUANTIZE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Padding, Pair, axis_of
 

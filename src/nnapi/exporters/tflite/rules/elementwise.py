@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering.lower import require
 from nnapi.ops.shapes import axis_of
 
 RENAMED = {"RELU1": "RELU_N1_TO_1"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters import cells
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.exporters.tflite.rules.images import in_scheme, pad
@@ -13,6 +12,7 @@ from nnapi.exporters.transposed_convolution import surround
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import VALID
+from nnapi.lowering.lower import require
 from nnapi.ops.shapes import Padding, Pair
 
 

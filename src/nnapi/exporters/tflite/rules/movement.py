@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
+from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 

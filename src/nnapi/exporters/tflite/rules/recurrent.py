@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.lowering import require
 from nnapi.exporters import cells
 from nnapi.exporters.tflite.context import RULES, Context, lower
 from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
+from nnapi.lowering.lower import require
 from nnapi.ops.lstm_parameters import list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales
 

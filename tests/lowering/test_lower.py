@@ -15,9 +15,9 @@ from nnapi import Builder, Device, NnapiError, OperandCode, OperationCode, compi
 from nnapi.codes import DeviceTypeCode, FuseCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Performance, PrepareOptions, Request, Verdict
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.lowering import Context, Lowering, Rules, assume_shapes, need_supported, require
 from nnapi.drivers.prepared import SHAPES_KEPT, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+from nnapi.lowering.lower import Context, Lowering, Rules, assume_shapes, need_supported, require
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
