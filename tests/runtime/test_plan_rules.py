@@ -24,7 +24,7 @@ from nnapi import (
     settings,
     tensor,
 )
-from nnapi.drivers.base import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request
+from nnapi.drivers.base import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request, Verdict
 from nnapi.drivers.installed import Entry
 from nnapi.errors import (
     BadDataError,
@@ -317,7 +317,7 @@ def only(driver: Scripted, code: int) -> Device:
 
     def verdicts(model: Model) -> Sequence[Any]:
         return [
-            verdict if call.code == code else nnapi.drivers.base.Verdict(False, f"{call}: no")
+            verdict if call.code == code else Verdict(False, f"{call}: no")
             for call, verdict in zip(model.operations, inner(model), strict=True)
         ]
 
