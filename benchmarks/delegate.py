@@ -26,8 +26,8 @@ from ai_edge_litert.interpreter import Interpreter, load_delegate
 
 import nnapi
 from nnapi.errors import NnapiError
+from nnapi.formats.tflite.reader import File
 from nnapi.importers.tflite.convert import list_variables
-from nnapi.importers.tflite.reader import File
 from nnapi.litert import delegate_path
 
 Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]

@@ -57,7 +57,7 @@ TESTED_BY = {
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
-    "importers/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
+    "formats/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "runtime/result.py": "runtime/test_execution_rules.py",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nnapi.formats.tflite.operators import OPERATORS, options_table
-from nnapi.importers.tflite.reader import File
+from nnapi.formats.tflite.reader import File
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
 from nnapi.delegate import delegate as room  # noqa: E402  # it needs the bridge, as the cases do

@@ -12,7 +12,7 @@ from typing import Any
 
 from nnapi.errors import need_value
 from nnapi.formats.tflite.operators import options_table
-from nnapi.importers.tflite.reader import Options
+from nnapi.formats.tflite.reader import Options
 
 FROM_ONE = "padding", "mode"
 """Options that LiteRT numbers from one, with zero for an unknown value, and the schema from zero."""

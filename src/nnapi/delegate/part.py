@@ -14,8 +14,8 @@ from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.restarting import Restarting
 from nnapi.delegate.settings import Settings
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import, list_variables
-from nnapi.importers.tflite.reader import Tensor
 from nnapi.importers.tflite.tensors import DTYPES
 from nnapi.model.borrowed import BorrowedMemory
 from nnapi.model.model import Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from nnapi.importers.tflite.reader import Subgraph
+from nnapi.formats.tflite.reader import Subgraph
 from nnapi.litert.subgraph_file import Part, has_type
 
 SHARED_STATE = "RESOURCE", "VARIANT"

@@ -12,10 +12,10 @@ from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.errors import NnapiError
 from nnapi.formats.tflite.cutting import cut
+from nnapi.formats.tflite.reader import Subgraph
+from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import list_variables
-from nnapi.importers.tflite.reader import Subgraph
-from nnapi.importers.tflite.reader import Tensor as FileTensor
 from nnapi.litert.parted_graph import OurPart, PartedGraph, TheirPart
 from nnapi.litert.partition import find_foreign, partition
 from nnapi.litert.ready_graph import Graph, ReadyGraph, Tensor

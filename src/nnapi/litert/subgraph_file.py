@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.errors import NnapiError
+from nnapi.formats.tflite.reader import File, Subgraph
+from nnapi.formats.tflite.references import list_subgraphs
 from nnapi.importers import load
 from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused
 from nnapi.importers.tflite.convert import Import, list_variables
-from nnapi.importers.tflite.reader import File, Subgraph
-from nnapi.importers.tflite.references import list_subgraphs
 from nnapi.importers.tflite.tensors import operand_type
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model

@@ -10,7 +10,7 @@ from nnapi.drivers.webgpu.rules import RULES
 from nnapi.drivers.xnnpack.context import RULES as XNNPACK
 from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.importers.tflite.reader import File
+from nnapi.formats.tflite.reader import File
 from nnapi.model.operation import REGISTRY
 
 

@@ -10,7 +10,7 @@ import pytest
 import tflite
 
 import nnapi
-from nnapi.importers.tflite.reader import File
+from nnapi.formats.tflite.reader import File
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Signature
 from tests.tflite_writer import Graph, T, f32, write

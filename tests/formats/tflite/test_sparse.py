@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import BadDataError
-from nnapi.importers.tflite.sparse import Level, Sparsity, dense
+from nnapi.formats.tflite.sparse import Level, Sparsity, dense
 from tests.importers.tflite.against_litert import litert, loaded, run
 from tests.tflite_writer import Graph, T, f32, single, write
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import nnapi
 from nnapi.errors import BadDataError
+from nnapi.formats.tflite.reader import File
 from nnapi.importers import load
 from nnapi.importers.tflite import read
-from nnapi.importers.tflite.reader import File
 from nnapi.model.memory import Memory
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 

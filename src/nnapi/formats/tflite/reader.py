@@ -14,8 +14,8 @@ from typing import NamedTuple
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite import IDENTIFIER, schema
 from nnapi.formats.tflite.operators import OPERATORS, options_table
+from nnapi.formats.tflite.sparse import Sparsity, sparsity
 from nnapi.formats.tflite.table import Record, Source
-from nnapi.importers.tflite.sparse import Sparsity, sparsity
 from nnapi.model.operand import Shape
 from nnapi.model.parts import Names, Signature
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnapi.importers.tflite.reader import Operator
+from nnapi.formats.tflite.reader import Operator
 
 FIELDS = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from nnapi.formats.tflite.reader import File
 from nnapi.importers.tflite.convert import Import
-from nnapi.importers.tflite.reader import File
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 

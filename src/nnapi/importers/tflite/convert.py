@@ -11,12 +11,12 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.formats.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
+from nnapi.formats.tflite.references import CONTROL_FLOW, list_subgraphs
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
-from nnapi.importers.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
-from nnapi.importers.tflite.references import CONTROL_FLOW, list_subgraphs
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_codes, read_constant
 from nnapi.model.model import Model

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nnapi.codes import OperationCode
+from nnapi.formats.tflite.reader import OMITTED, Operator, Options, Subgraph, Tensor
 from nnapi.importers.graph import INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.importers.tflite.reader import OMITTED, Operator, Options, Subgraph, Tensor
 from nnapi.model.model import Model
 
 HIGHEST_RANK = 4

@@ -9,9 +9,9 @@ import numpy as np
 
 from nnapi.codes import OperandCode as O
 from nnapi.errors import BadDataError, need
+from nnapi.formats.tflite.reader import Tensor
+from nnapi.formats.tflite.sparse import dense
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.importers.tflite.reader import Tensor
-from nnapi.importers.tflite.sparse import dense
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 DTYPES: dict[str, np.dtype[Any]] = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.formats.tflite.references import list_subgraphs
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
-from nnapi.importers.tflite.references import list_subgraphs
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
