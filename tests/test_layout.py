@@ -18,6 +18,7 @@ ROWS = [
     {"codes", "collecting", "locks", "notebook_display"},
     {"errors"},
     {"trace"},
+    {"store"},
     {"model"},
     {"formats", "ops"},
     {"drivers.base"},

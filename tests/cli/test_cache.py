@@ -11,8 +11,8 @@ from nnapi import Device, compile
 from nnapi.cli import app
 from nnapi.cli.cache import parse_size
 from nnapi.cli.failure import Mistake
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.records import keep_record, path_of
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import keep_record, path_of
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 

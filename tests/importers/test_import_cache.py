@@ -12,12 +12,12 @@ import nnapi
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
 from nnapi.importers.source_files import SeveralFiles, identify
+from nnapi.model.content_hash import hash_content
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
 from nnapi.runtime.planning.explain import as_text
-from nnapi.runtime.store import records
-from nnapi.runtime.store.digest import hash_content
-from nnapi.runtime.store.directories import RecordKind
+from nnapi.store import records
+from nnapi.store.directories import RecordKind
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TOKEN = bytes(32)

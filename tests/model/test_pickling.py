@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nnapi import BadDataError, BadStateError, Builder, Model, compile, load, tensor
+from nnapi.model.content_hash import hash_content
 from nnapi.model.pickling import build, describe
-from nnapi.runtime.store.digest import hash_content
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 X = np.array([[1, -2], [3, -4]], np.float32)

@@ -17,7 +17,7 @@ from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
-from nnapi.runtime.store.entry import list_entries
+from nnapi.store.entry import list_entries
 from tests.runtime.cache_cases import TOKEN, Slow
 from tests.tflite_writer import const, f32, single
 

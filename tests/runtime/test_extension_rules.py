@@ -22,8 +22,8 @@ from nnapi.drivers.base import (
 from nnapi.drivers.installed import Entry
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
+from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import Extensions
-from nnapi.runtime.store.digest import hash_content
 
 numbered = itertools.count()
 
@@ -282,6 +282,6 @@ def test_the_digest_of_a_model_does_not_depend_on_prefixes(monkeypatch: pytest.M
     table.describe("vendor", pairs(name))
     for place in ("extension", "model", "operand", "validation"):
         monkeypatch.setattr(f"nnapi.model.{place}.EXTENSIONS", table)
-    monkeypatch.setattr("nnapi.runtime.store.digest.EXTENSIONS", table)
+    monkeypatch.setattr("nnapi.model.content_hash.EXTENSIONS", table)
     assert turning(name).operations[0].code >> 16 == 2
     assert hash_content(turning(name)) == before

@@ -21,8 +21,8 @@ from nnapi.runtime.autotune.measurements import PREDICTED, UNKNOWN, Measurements
 from nnapi.runtime.background import Background
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.records import keep_record
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import keep_record
 from tests.runtime.cache_cases import Slow, doubled
 from tests.runtime.device_cases import ABS, capabilities, chain, limited
 

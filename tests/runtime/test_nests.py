@@ -9,10 +9,10 @@ import nnapi
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.reference import ReferenceDriver
+from nnapi.model.content_hash import hash_content
 from nnapi.runtime.costs.prices import MOST, Prices
 from nnapi.runtime.planning.plan import If, Plan
 from nnapi.runtime.planning.planner import DIVIDED, make_plan
-from nnapi.runtime.store.digest import hash_content
 from nnapi.testing.record import example_of
 from tests.nest_cases import DEEP, nest
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, limited

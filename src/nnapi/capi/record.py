@@ -22,7 +22,7 @@ from nnapi.model.operand import Array
 from nnapi.runtime.binding import Argument
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.execution import Execution
-from nnapi.runtime.store.files import PUBLIC, replace_file
+from nnapi.store.files import PUBLIC, replace_file
 from nnapi.testing.corpus import write_to
 from nnapi.testing.example import Example
 from nnapi.testing.record import example_of

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, print_json, size, table
-from nnapi.runtime.store.compilation_cache import LIMIT
-from nnapi.runtime.store.directories import HOLDS, default_directory, directory_of
-from nnapi.runtime.store.entry import Entry, list_entries
-from nnapi.runtime.store.entry import prune as remove
+from nnapi.runtime.cache.compilation_cache import LIMIT
+from nnapi.store.directories import HOLDS, default_directory, directory_of
+from nnapi.store.entry import Entry, list_entries
+from nnapi.store.entry import prune as remove
 
 app = typer.Typer(help="See and prune what is kept on disk.", rich_markup_mode="markdown")
 

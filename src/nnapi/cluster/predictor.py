@@ -20,12 +20,12 @@ from blake3 import blake3
 from nnapi.codes import PreferenceCode
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.importers import load
+from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation, compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
-from nnapi.runtime.store.digest import hash_content
 
 MOST_READY = 4
 """Models that a process keeps compiled for its predictors: those that were called last."""

@@ -18,13 +18,13 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers import file_formats
 from nnapi.importers.file_formats import NO_OPTIONS, ImportOptions
 from nnapi.importers.source_files import Identity, SeveralFiles, SourceFile, identify
+from nnapi.model.content_hash import hash_content, set_content_hash
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
-from nnapi.runtime.store.digest import hash_content, set_content_hash
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import keep_record, recall_record
 
 SETTLED = 2_000_000_000
 """Nanoseconds after its last change from which a file's next change is certain to have another time."""

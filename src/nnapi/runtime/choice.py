@@ -10,12 +10,12 @@ from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.autotune import choose_fastest, is_worthwhile
 from nnapi.runtime.autotune.measurements import PREDICTED, keep_measurements, keep_prediction
+from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.costs.thread_choice import Pricing, is_tiny, price
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ClaimedError, Guard, ReadyPlan, prepare_plan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
-from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")

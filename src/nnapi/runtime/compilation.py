@@ -24,6 +24,8 @@ from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
+from nnapi.runtime.cache.compilation_cache import Cache
+from nnapi.runtime.cache.own_cache import Place, open_cache
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.executors.deadline import deadline_after
@@ -35,8 +37,6 @@ from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summ
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preparation import prepare
 from nnapi.runtime.settings import Partitioning, partitioning
-from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.own_cache import Place, open_cache
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 

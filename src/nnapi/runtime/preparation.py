@@ -18,6 +18,8 @@ from nnapi.runtime.autotune.measurements import (
     recall_known,
     recall_measurements,
 )
+from nnapi.runtime.cache.compilation_cache import Cache
+from nnapi.runtime.cache.plan_cache import KeptPlans, explain_run
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -31,8 +33,6 @@ from nnapi.runtime.executors.parts import (
 )
 from nnapi.runtime.planning.plan import Decisions, OnlyPlan, Plan, Run
 from nnapi.runtime.settings import Partitioning, tunes, tunes_first
-from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.plan_cache import KeptPlans, explain_run
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")

@@ -7,8 +7,8 @@ from typing import Any
 
 from nnapi.drivers.base import Driver, Probed
 from nnapi.errors import UnavailableDeviceError
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import keep_record, recall_record
 
 RETRY = 3600.0
 """Seconds after which hardware that could not be used is asked for again, though nothing has changed."""

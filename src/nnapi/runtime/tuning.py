@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.runtime.autotune.measurements import ATTEMPTS, make_key, recall_measurements
+from nnapi.runtime.cache.own_cache import open_own_cache
 from nnapi.runtime.choice import choose_and_prepare
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.costs.thread_choice import price
@@ -14,9 +15,8 @@ from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import settings
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.own_cache import open_own_cache
-from nnapi.runtime.store.records import forget_record
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import forget_record
 
 ROUNDS = 20
 """Times at most that the devices' costs are measured further, each for as long as one compilation may."""

@@ -10,9 +10,9 @@ from nnapi import Builder, DeviceTypeCode, Model, OperandCode, OperationCode, Pr
 from nnapi.drivers.base import Capabilities, DeviceInfo, LoopTimeoutError, Performance, PrepareOptions, Verdict
 from nnapi.drivers.isolated import plain_values
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
+from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.operand import ChannelQuantization, OperandType
-from nnapi.runtime.store.digest import hash_content
 
 
 def sent(what: Any) -> Any:

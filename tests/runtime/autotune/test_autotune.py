@@ -21,9 +21,9 @@ from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.explain import as_data, as_text, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_plans
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.entry import list_entries, read_entry
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.entry import list_entries, read_entry
+from nnapi.store.records import keep_record, recall_record
 
 FAST = Capabilities(Performance(0.5, 0.5), launch_seconds=0)
 X = np.ones((2, 2), np.float32)

@@ -8,8 +8,8 @@ import pytest
 from nnapi import Device
 from nnapi.runtime.costs.cost_tables import Cost, Costs, Table, name_table, open_costs
 from nnapi.runtime.costs.workload import Element, Kind
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.records import keep_record
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.records import keep_record
 from tests.runtime.cost_cases import Clock, exact
 
 CLASS = Kind.DEPTHWISE, Element.SIGNED

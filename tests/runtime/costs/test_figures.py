@@ -10,8 +10,8 @@ from nnapi import Device, device, settings
 from nnapi.drivers.base import FindFigures
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.costs import figures
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.entry import list_entries
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.entry import list_entries
 
 
 class Measuring(Limited):

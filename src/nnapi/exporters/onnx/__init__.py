@@ -13,7 +13,7 @@ from nnapi.exporters.onnx.writer import serialise
 from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
-from nnapi.runtime.store.files import PUBLIC, replace_file
+from nnapi.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
 

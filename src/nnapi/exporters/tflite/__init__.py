@@ -15,7 +15,7 @@ from nnapi.formats.tflite.signatures import write_signature
 from nnapi.formats.tflite.writer import serialise
 from nnapi.model.model import Model, Signature
 from nnapi.model.operand import Shape
-from nnapi.runtime.store.files import PUBLIC, replace_file
+from nnapi.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
 

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nnapi.drivers.base import PrepareOptions
+from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import Alternative, Plan
-from nnapi.runtime.store.digest import digest, hash_content
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.digest import digest
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.records import keep_record, recall_record
 
 ATTEMPTS = 5
 """Comparisons of a model, one in each compilation, while other processes disturb them and no two in a row agree."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from nnapi.runtime.costs.processor import name_processor
 from nnapi.runtime.costs.workload import Element, Kind, Work
 from nnapi.runtime.device import Device
-from nnapi.runtime.store.directories import RecordKind, default_directory
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.directories import RecordKind, default_directory
+from nnapi.store.records import keep_record, recall_record
 
 
 class Cost(NamedTuple):

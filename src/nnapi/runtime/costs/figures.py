@@ -9,8 +9,8 @@ from nnapi.drivers.base import Driver, Measures
 from nnapi.locks import make_lock
 from nnapi.runtime.costs.processor import name_processor
 from nnapi.runtime.settings import tunes
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.records import keep_record, recall_record
 
 _found: dict[tuple[str, str], Mapping[str, Any]] = {}
 """What is known in this process, by the folder of the records and the key."""

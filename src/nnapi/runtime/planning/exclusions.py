@@ -15,11 +15,11 @@ import numpy as np
 
 from nnapi.drivers.base import Driver, DriverDiedError, PrepareOptions, Request
 from nnapi.errors import NnapiError
+from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
-from nnapi.runtime.store.digest import hash_content
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.records import keep_record, recall_record
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.records import keep_record, recall_record
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")

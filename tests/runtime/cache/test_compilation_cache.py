@@ -19,11 +19,11 @@ from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityC
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
 from nnapi.errors import DeadObjectError
+from nnapi.model.content_hash import hash_content
+from nnapi.runtime.cache.compilation_cache import LIMIT, Cache
 from nnapi.runtime.planning.plan import Run
-from nnapi.runtime.store.compilation_cache import LIMIT, Cache
-from nnapi.runtime.store.digest import hash_content
-from nnapi.runtime.store.entry import MAGIC, TAIL, list_entries, prune
-from nnapi.runtime.store.files import ABANDONED
+from nnapi.store.entry import MAGIC, TAIL, list_entries, prune
+from nnapi.store.files import ABANDONED
 from tests.graphs import finished_sum
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 from tests.runtime.device_cases import ABS, NEG, chain
@@ -342,7 +342,7 @@ def fill(directory: Path, count: int) -> list[Path]:
 
 
 def test_entries_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.runtime.store.compilation_cache.time", SimpleNamespace(time=lambda: 1234.5))
+    monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.time", SimpleNamespace(time=lambda: 1234.5))
     files = fill(tmp_path, 2)
     found = list_entries(tmp_path)
     assert [entry.path for entry in found] == list(map(str, files))

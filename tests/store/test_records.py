@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.runtime.store import records
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.entry import list_entries, read_entry
-from nnapi.runtime.store.records import keep_record, path_of, recall_record
+from nnapi.store import records
+from nnapi.store.directories import RecordKind
+from nnapi.store.entry import list_entries, read_entry
+from nnapi.store.records import keep_record, path_of, recall_record
 
 KIND = RecordKind.PLANS
 

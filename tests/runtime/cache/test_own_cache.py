@@ -12,10 +12,10 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.autotune.measurements import keep_measurements, make_key
+from nnapi.runtime.cache import own_cache
+from nnapi.runtime.cache.own_cache import open_cache
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.planning.plan import Plan, run_everything_on
-from nnapi.runtime.store import own_cache
-from nnapi.runtime.store.own_cache import open_cache
 from tests.runtime.cache_cases import Slow, doubled
 
 FILE = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.tflite"

@@ -12,9 +12,9 @@ from nnapi import Device, compile
 from nnapi.importers import import_cache
 from nnapi.importers.source_files import Identity
 from nnapi.runtime.costs.cost_tables import Costs, Table
-from nnapi.runtime.store.directories import RecordKind
-from nnapi.runtime.store.files import ABANDONED, PUBLIC, UNFINISHED, make_directory, remove_abandoned, replace_file
-from nnapi.runtime.store.records import keep_record
+from nnapi.store.directories import RecordKind
+from nnapi.store.files import ABANDONED, PUBLIC, UNFINISHED, make_directory, remove_abandoned, replace_file
+from nnapi.store.records import keep_record
 from tests.disk_cases import full_disk
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 

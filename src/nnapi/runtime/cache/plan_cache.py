@@ -15,11 +15,11 @@ from typing import Any
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model
+from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Figures, OnlyPlan, Plan, Run
-from nnapi.runtime.store.compilation_cache import Cache
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")

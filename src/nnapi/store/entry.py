@@ -9,15 +9,16 @@ are replaced, never changed, as others may have mapped them.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import struct
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from nnapi.errors import NnapiError
-from nnapi.model.memory import Memory, give_back
-from nnapi.runtime.store.digest import digest
-from nnapi.runtime.store.files import find_foreign_writer, remove_abandoned, replace_file
+from nnapi.store.digest import digest
+from nnapi.store.files import find_foreign_writer, remove_abandoned, replace_file
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -43,14 +44,24 @@ class Label(NamedTuple):
     created: float
 
 
+class Mapped(Protocol):
+    """A file mapped for reading, as :meth:`nnapi.Memory.from_file` makes it."""
+
+    size: int
+
+    def view(self) -> Any: ...
+
+    def stat(self) -> os.stat_result | None: ...
+
+
 class Content(NamedTuple):
-    """What a sound file holds: what it was made for, the plan (empty where none was kept), the content itself, and the
-    memory that has mapped it."""
+    """A sound file: what it was made for, the plan (empty where none was kept), the content itself, and the memory that
+    has mapped it, if any."""
 
     purpose: str
     plan: bytes
     payload: bytes | memoryview
-    file: Memory | None = None
+    file: Any = None
 
 
 class Entry(NamedTuple):
@@ -67,17 +78,20 @@ def spell(key: bytes) -> str:
     return "".join([PAIRS[byte] for byte in key]) + SUFFIX
 
 
-def read_entry(path: str | os.PathLike[str], *, mapped: bool = True) -> Content | None:
-    """What a file holds; None, with the reason in the log, where there is none or it is not as it was written.
+def read_entry(
+    path: str | os.PathLike[str], open_mapped: Callable[[str | os.PathLike[str]], Mapped] | None = None
+) -> Content | None:
+    """Return what a file holds; None, with the reason in the log, where there is none or it is not as it was written.
 
-    A small one is read sooner than ``mapped``.
+    ``open_mapped`` maps a file whose content is used as it lies; by default the file is read, which is faster for a
+    small one.
     """
     memory = None
     try:
-        if mapped:
-            memory = Memory.from_file(path)
+        if open_mapped is not None:
+            memory = open_mapped(path)
             reason = find_foreign_writer(memory.stat() or os.stat(path))
-            data = _map(memory)
+            data = memory.view().data if memory.size else memoryview(b"")
         else:
             with open(path, "rb", buffering=0) as file:
                 reason = find_foreign_writer(os.fstat(file.fileno()))
@@ -92,8 +106,6 @@ def read_entry(path: str | os.PathLike[str], *, mapped: bool = True) -> Content 
     if reason is not None or meta is None:
         log.warning("%s ignored: %s", path, reason)
         return None
-    if memory is not None:
-        give_back([memory.view()])  # the digest has read all of it, an engine will map it again
     plan, size = meta["plan"], meta["size"]
     return Content(meta["purpose"], bytes(data[size - plan : size]), data[: size - plan], memory)
 
@@ -114,10 +126,6 @@ def mark_used(path: str) -> None:
         os.utime(path)
     except OSError as error:
         log.debug("%s not marked as used: %s", path, error)
-
-
-def _map(memory: Memory) -> memoryview:
-    return memory.view().data if memory.size else memoryview(b"")
 
 
 def _find_fault(path: str | os.PathLike[str], meta: dict[str, Any] | None, data: memoryview) -> str | None:
@@ -181,13 +189,14 @@ def _list_files(directory: str | os.PathLike[str]) -> list[str]:
 
 
 def _describe(path: str) -> Entry:
-    with Memory.from_file(path) as memory:
-        meta = _read_header(_map(memory))
+    with open(path, "rb") as file:
+        stat = os.fstat(file.fileno())
+        content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) if stat.st_size else b""
+    meta = _read_header(memoryview(content))
     try:
         label = Label(**meta["label"]) if meta else None
     except TypeError:
         label = None
-    stat = os.stat(path)
     return Entry(path, stat.st_size, stat.st_mtime, label)
 
 

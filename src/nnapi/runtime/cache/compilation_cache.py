@@ -18,10 +18,12 @@ from typing import Any
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, UnexpectedNullError, need
+from nnapi.model.content_hash import hash_content, is_as_hashed
+from nnapi.model.memory import Memory, give_back
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
-from nnapi.runtime.store.digest import digest, hash_content, is_as_hashed, sha256
-from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.store.digest import digest, sha256
+from nnapi.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -125,7 +127,9 @@ class Cache:
     def _read(self, path: str) -> Content | None:
         """What a file holds, read once."""
         if path not in self._contents:
-            self._contents[path] = read_entry(path)
+            content = self._contents[path] = read_entry(path, Memory.from_file)
+            if content is not None:
+                give_back([content.file.view()])  # the digest has read all of it, an engine will map it again
         return self._contents[path]
 
     def _write(

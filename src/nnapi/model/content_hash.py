@@ -1,20 +1,13 @@
-"""Digests by which the cache and the measurements know a model and their own files again.
-
-They are BLAKE3: cryptographic, and made as fast as the data come from memory, so that nothing needs to be summed up or
-left out. Its module takes half a megabyte, hashlib with OpenSSL six times that.
-"""
+"""The digest of everything that decides what a model computes: by it caches and measurements know the model again."""
 
 from __future__ import annotations
 
 import marshal
-import sys
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from blake3 import blake3
 
 from nnapi.errors import NnapiError
 from nnapi.model.extension import EXTENSIONS
@@ -22,8 +15,8 @@ from nnapi.model.memory import give_back
 from nnapi.model.model import Lifetime, Model, constants
 from nnapi.model.nesting import list_nested, list_references
 from nnapi.model.operand import Array, OperandType
+from nnapi.store.digest import digest_each
 
-WORD = 8
 LARGE = 1 << 16
 """Bytes of a constant whose pages are worth giving back."""
 MARSHAL = 2
@@ -32,33 +25,6 @@ LIFETIMES = {id(lifetime): number for number, lifetime in enumerate(Lifetime)}
 """Numbers by the identity of what they stand for, which an enumeration's own hash is slower than."""
 
 _known: WeakKeyDictionary[Model, bytes] = WeakKeyDictionary()
-
-
-def digest(*parts: Any) -> bytes:
-    """32 bytes that change with any of the parts, which are contiguous bytes, and with the bounds between them."""
-    return _digest_each(parts)
-
-
-def _digest_each(parts: Iterable[Any]) -> bytes:
-    state = blake3()
-    for part in parts:
-        view = memoryview(part).cast("B")
-        state.update(view.nbytes.to_bytes(WORD, "little"))
-        state.update(view)
-    return state.digest()
-
-
-def sha256(data: bytes) -> bytes:
-    """The 32 bytes that the name of an entry of the cache spells, as the reference runtime's does.
-
-    Python's own computes them: hashlib brings OpenSSL with it, 3 MB and as much time as a small model.
-    """
-    try:
-        made = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256(data)
-    except (ImportError, AttributeError):
-        made = import_module("hashlib").sha256(data)
-    found: bytes = made.digest()
-    return found
 
 
 def hash_content(model: Model) -> bytes:
@@ -80,7 +46,7 @@ def _hash(model: Model, known: MutableMapping[Model, bytes], *, gives_back: bool
     if found is None:
         for each in list_nested(model):
             if each not in known:
-                known[each] = _digest_each(_list_parts(each, known, gives_back))
+                known[each] = digest_each(_list_parts(each, known, gives_back))
         found = known[model]
     return found
 

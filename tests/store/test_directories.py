@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnapi.runtime.store.directories import HOLDS, RecordKind, default_directory, directory_of
+from nnapi.store.directories import HOLDS, RecordKind, default_directory, directory_of
 
 
 @pytest.mark.parametrize(

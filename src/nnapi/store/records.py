@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from nnapi.runtime.store.digest import digest
-from nnapi.runtime.store.directories import HOLDS, RecordKind, directory_of
-from nnapi.runtime.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
-from nnapi.runtime.store.files import make_directory
+from nnapi.store.digest import digest
+from nnapi.store.directories import HOLDS, RecordKind, directory_of
+from nnapi.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -30,7 +30,7 @@ def path_of(kind: RecordKind, key: str) -> str:
 def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:
     """What is kept under a key, as ``parse`` reads it; None where there is nothing, or nothing that can be read."""
     path = path_of(kind, key)
-    content = read_entry(path, mapped=False)
+    content = read_entry(path)
     if content is None or content.purpose != key:
         return None
     try:

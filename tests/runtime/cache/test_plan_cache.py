@@ -11,11 +11,11 @@ from nnapi import Compilation, Device, Model, OperationCode, PreferenceCode, com
 from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
 from nnapi.drivers.profiles.driver import make_driver
 from nnapi.drivers.profiles.profile import OperationLimits, Profile
+from nnapi.runtime.cache.compilation_cache import Cache
+from nnapi.runtime.cache.plan_cache import KeptPlans
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.settings import settings
-from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.entry import list_entries, read_entry
-from nnapi.runtime.store.plan_cache import KeptPlans
+from nnapi.store.entry import list_entries, read_entry
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 
 REFERENCE = device("nnapi-reference")

@@ -11,12 +11,13 @@ import os
 from contextlib import suppress
 from functools import cache
 
+from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
+from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.settings import tunes
-from nnapi.runtime.store.compilation_cache import Cache
-from nnapi.runtime.store.digest import digest, hash_content
-from nnapi.runtime.store.directories import RecordKind, directory_of
-from nnapi.runtime.store.files import make_directory
+from nnapi.store.digest import digest
+from nnapi.store.directories import RecordKind, directory_of
+from nnapi.store.files import make_directory
 
 LIMIT = 1 << 28
 """Bytes of all its entries."""

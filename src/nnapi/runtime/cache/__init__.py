@@ -1,0 +1,1 @@
+"""The compilation cache: what drivers prepared and plans, as entries of the store."""

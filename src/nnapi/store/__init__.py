@@ -1,0 +1,1 @@
+"""Files that outlive a process: one format, one validation, one pruning."""
