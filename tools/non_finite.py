@@ -97,7 +97,7 @@ def float_operations() -> list[Operation]:
 
 
 def _takes_floats(operation: Operation) -> bool:
-    slots = [slot for form in operation.forms for slot in form.inputs]
+    slots = [slot for form in operation.overloads for slot in form.inputs]
     parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
     if operation.does(Trait.DRAWS) or any(isinstance(parameter, ModelParameter) for parameter in parameters):
         return False

@@ -12,7 +12,7 @@ from fractions import Fraction
 from nnapi.codes import OperandCode, ResultCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import type_name
-from nnapi.model.operation import REGISTRY, Form, Operation
+from nnapi.model.operation import REGISTRY, Operation, Overload
 from nnapi.model.parameter import (
     REQUIRED,
     ActivationParameter,
@@ -74,8 +74,8 @@ def section(operation: Operation) -> str:
     parts = [f"## {operation.name}\n", f"{summary}\n"]
     notes = [function.__doc__ for function in (*operation.checks, *operation.facet_functions) if function.__doc__]
     parts += ["".join(f"- {note.splitlines()[0]}\n" for note in notes)] if notes else []
-    for form in operation.forms:
-        title = "Inputs" if len(operation.forms) == 1 else f"Inputs, {form.name.replace('_', ' ')}"
+    for form in operation.overloads:
+        title = "Inputs" if len(operation.overloads) == 1 else f"Inputs, {form.name.replace('_', ' ')}"
         parts += [f"**{title}**{_numbers(form)}\n", _inputs(operation, form)]
     return "\n".join([*parts, f"**Outputs**{_output_numbers(operation)}\n", _outputs(operation)])
 
@@ -84,18 +84,18 @@ def level_of(operation: Operation) -> int:
     """The lowest level of any call."""
     return min(
         max(min(_possible(_parameter(slot), operation).values(), default=1) for slot in form.inputs if _is_needed(slot))
-        for form in operation.forms
+        for form in operation.overloads
     )
 
 
 def find_leader(operation: Operation) -> Parameter:
     """The input that chooses among most types; of equals the first tensor."""
-    inputs = [_parameter(slot) for form in operation.forms for slot in form.inputs]
+    inputs = [_parameter(slot) for form in operation.overloads for slot in form.inputs]
     values = [parameter for parameter in inputs if not isinstance(parameter, ModelParameter)]
     return max(values, key=lambda parameter: (len(_own_types(parameter)), isinstance(parameter, TensorParameter)))
 
 
-def _inputs(operation: Operation, form: Form) -> str:
+def _inputs(operation: Operation, form: Overload) -> str:
     rows = []
     for slot in form.inputs:
         parameter = _parameter(slot)
@@ -196,7 +196,7 @@ def _quantization(parameter: Parameter, operation: Operation) -> str:
     return "free" if any("QUANT" in type_name(code) for code in _possible(parameter, operation)) else ""
 
 
-def _numbers(form: Form) -> str:
+def _numbers(form: Overload) -> str:
     return "" if form.is_variadic else f" ({_join(form.legal_lengths())})"
 
 
@@ -233,7 +233,7 @@ def _parameter(slot: Slot) -> Parameter:
 
 def _leader(parameter: Parameter, operation: Operation) -> Parameter:
     """The parameter that another one's types follow."""
-    slots = [slot for form in operation.forms for slot in form.inputs] + list(operation.outputs)
+    slots = [slot for form in operation.overloads for slot in form.inputs] + list(operation.outputs)
     return next(_parameter(slot) for slot in slots if slot.name == parameter.like)
 
 

@@ -33,7 +33,10 @@ T = TypeVar("T")
 
 
 class NnapiError(Exception):
-    """Any refusal or failure. `code` is what the C API returns for it, `where` the place once `at` has set it."""
+    """Any refusal or failure.
+
+    `code` is the C API's result code for it, `where` the location once `at` has set it.
+    """
 
     # The classes that are only caught carry the most general code, so that `error.code` exists whatever was caught.
     code: ClassVar[ResultCode] = ResultCode.OP_FAILED
@@ -44,7 +47,7 @@ class NnapiError(Exception):
 
     @property
     def message(self) -> str:
-        """The message without the place."""
+        """The message without the location."""
         return str(self.args[0])
 
     def __str__(self) -> str:

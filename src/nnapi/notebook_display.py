@@ -1,4 +1,4 @@
-"""What shows itself in notebooks: the drawing is fetched when one asks for it, so that nothing else pays for it."""
+"""Display in notebooks; the drawing code is imported when a notebook asks for it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class OperationCode(IntEnum):
-    """What an operation computes: the `type` argument of `ANeuralNetworksModel_addOperation`.
+    """Codes of operations: the `type` argument of `ANeuralNetworksModel_addOperation`.
 
     Numbers from 65536 on, read as unsigned, name operations of vendor extensions and are not members.
     """

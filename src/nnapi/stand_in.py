@@ -1,4 +1,4 @@
-"""Running a program with this library's modules in the place of those that it imports."""
+"""Run a program with this library's modules instead of those that it imports."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def put_in_place(name: str, ours: Mapping[str, object]) -> None:
 
 
 class AfterImport(MetaPathFinder):
-    """Changes a module as soon as a program has imported it."""
+    """Patch a module as soon as a program has imported it."""
 
     def __init__(self, name: str, change: Callable[[ModuleType], None]) -> None:
         self._name, self._change = name, change

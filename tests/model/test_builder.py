@@ -132,7 +132,7 @@ def test_the_form_follows_from_number_names_and_types(b: Builder) -> None:
         ),
     ):
         b.conv_2d(*given, **named)
-        forms.append((b.model.operations[-1].match.form.name, len(b.model.operations[-1].inputs)))
+        forms.append((b.model.operations[-1].match.overload.name, len(b.model.operations[-1].inputs)))
     assert forms == [
         ("explicit_padding", 10),
         ("implicit_padding", 10),

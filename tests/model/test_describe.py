@@ -27,7 +27,7 @@ def test_there_is_a_method_for_every_operation(b: Builder) -> None:
 def test_every_method_shows_its_declaration(b: Builder) -> None:
     for operation in REGISTRY.values():
         method = getattr(b, method_name(operation))
-        slots = {slot.name for form in operation.forms for slot in form.inputs}
+        slots = {slot.name for form in operation.overloads for slot in form.inputs}
         assert slots | {"out", "scale", "zero_point", "name"} == set(inspect.signature(method).parameters)
         assert len(slots) + 4 == len(inspect.signature(method).parameters)
         for slot in (*slots, *(output.name for output in operation.outputs)):
@@ -38,7 +38,7 @@ def test_help(b: Builder) -> None:
     page = pydoc.plain(pydoc.render_doc(b.softmax))
     assert "softmax(input, beta, axis=-1, *, out=None, scale=None, zero_point=0, name='')" in page
     assert "beta: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16" in page
-    assert "Form implicit_padding: input, filter, bias, padding_scheme" in b.conv_2d.__doc__
+    assert "Overload implicit_padding: input, filter, bias, padding_scheme" in b.conv_2d.__doc__
     assert str(inspect.signature(b.concatenation)).startswith("(*inputs, axis, ")
 
 

@@ -24,7 +24,7 @@ TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}, "float16": {"rtol": 1e-2, 
 
 def run_named(code: Any, values: Any, outputs: int, dtype: str = "float32", length: int | None = None) -> list[Any]:
     """Run a float operation on inputs by name, in the order the operation lists them; None omits one."""
-    slots = REGISTRY[code].forms[0].inputs[:length]
+    slots = REGISTRY[code].overloads[0].inputs[:length]
     assert {slot.name for slot in slots} >= set(values)
     inputs = [_given(slot, values.get(slot.name), dtype) for slot in slots]
     return run_single(code, inputs, [OperandType(FLOATS[dtype])] * outputs)

@@ -82,7 +82,7 @@ def prefixed(prefix: Any, names: Any) -> Any:
     ],
 )
 def test_order(code: Any, names: list[str]) -> None:
-    assert [slot.name for slot in REGISTRY[code].forms[0].inputs] == names
+    assert [slot.name for slot in REGISTRY[code].overloads[0].inputs] == names
 
 
 PLAIN = dict.fromkeys(("coupled", "peephole", "norm", "projection", "projection_bias"), False) | {

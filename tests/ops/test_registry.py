@@ -27,7 +27,7 @@ def test_shape_function_and_kernel(code: OperationCode) -> None:
 
 @pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
 def test_names_of_one_argument_list_differ(code: OperationCode) -> None:
-    for form in REGISTRY[code].forms:
+    for form in REGISTRY[code].overloads:
         names = [slot.name for slot in (*form.inputs, *REGISTRY[code].outputs)]
         assert len(set(names)) == len(names)
 

@@ -127,8 +127,8 @@ def test_every_argument_list_is_taken_at_its_level(code: OperationCode, facts: A
             continue
         if match.level != case.level:
             wrong.append(f"{case} has level {match.level}, not {case.level}: {match.facets}")
-        if len(facts[code.name]["signatures"]) > 1 and match.form.name != signature["id"]:
-            wrong.append(f"{case} is taken as {match.form.name}, not {signature['id']}")
+        if len(facts[code.name]["signatures"]) > 1 and match.overload.name != signature["id"]:
+            wrong.append(f"{case} is taken as {match.overload.name}, not {signature['id']}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -298,7 +298,7 @@ def test_quantisation_of_outputs(code: OperationCode, facts: Any) -> None:
     output = operation.outputs[0].parameter if isinstance(operation.outputs[0], Several) else operation.outputs[0]
     for rule in facts[code.name]["output_rules"]:
         if found := re.match(r"quantized output (?:must have exactly|has) the scale and zeroPoint of input (\d)", rule):
-            assert output.quant == operation.forms[0].inputs[int(found[1])].name  # type: ignore[attr-defined]
+            assert output.quant == operation.overloads[0].inputs[int(found[1])].name  # type: ignore[attr-defined]
         elif found := re.match(r"output scale must be 1/(\d+); zeroPoint (-?\d+) \(q8\) or (-?\d+) \(q8s\)", rule):
             divisor, *zero_points = map(int, found.groups())
             codes = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
@@ -323,14 +323,14 @@ def test_quantisation_that_is_refused_when_added(name: str, facts: Any) -> None:
 
 
 def slots(operation: Operation, signature: Any) -> list[Any]:
-    (form,) = (form for form in operation.forms if len(operation.forms) == 1 or form.name == signature["id"])
+    (form,) = (form for form in operation.overloads if len(operation.overloads) == 1 or form.name == signature["id"])
     return [slot.parameter if isinstance(slot, Several) else slot for slot in form.inputs]
 
 
 @pytest.mark.parametrize("code", OPERATIONS)
 def test_names(code: OperationCode, facts: Any) -> None:
     operation, fact = REGISTRY[code], facts[code.name]
-    assert len(operation.forms) == len(fact["signatures"])
+    assert len(operation.overloads) == len(fact["signatures"])
     for signature in fact["signatures"]:
         names = [slot.name for slot in slots(operation, signature)]
         assert names == [parameter["name"] for parameter in signature["inputs"]]

@@ -173,7 +173,7 @@ def test_rule_174_levels_compare_as_numbers() -> None:
 def lowest_level(operation: Operation) -> int:
     """The level from which some call of the operation is legal."""
     levels = []
-    for form in operation.forms:
+    for form in operation.overloads:
         needed = [1]
         for slot in form.inputs:
             parameter = slot.parameter if isinstance(slot, Several) else slot

@@ -26,7 +26,7 @@ VALUE = r"\d|omitted|given|true|false|none|nan|inf"
 
 def names_an_operand(operation: Operation, message: str) -> bool:
     """Whether a word of the message is an operand as the declaration calls it, or an output of the model."""
-    slots = [slot for form in operation.forms for slot in form.inputs] + list(operation.outputs)
+    slots = [slot for form in operation.overloads for slot in form.inputs] + list(operation.outputs)
     names = {slot.name for slot in slots} | {"the model output"}
     return re.search(rf"\b({'|'.join(map(re.escape, names))})\b", message) is not None
 

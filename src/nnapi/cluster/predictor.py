@@ -112,7 +112,7 @@ class Predictor:
 
     @property
     def compilation(self) -> Compilation:
-        """What runs in this process, compiled now where it has not been."""
+        """Return the compilation of this process, compiled at first use."""
         return _compile_once(self.source, self.settings)
 
     def __call__(self, *inputs: Any) -> Any:
@@ -167,7 +167,7 @@ class Predictor:
 
 
 def name_outputs(model: Model) -> list[str]:
-    """What a batch calls the model's outputs: by their names where each has one of its own."""
+    """Return the names of the model's outputs in a batch: their own where each has one."""
     names = [model.operands[index].name for index in model.outputs]
     is_told_apart = all(names) and len(set(names)) == len(names)
     return names if is_told_apart else [f"output{number}" for number in range(len(names))]

@@ -19,7 +19,7 @@ from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.runtime.run_many import Progress, RunMany, count_inputs
 
 Work: TypeAlias = Callable[[Any], Any]
-"""What is done with each input on a worker: it travels there, and what it keeps in its process stays warm."""
+"""The work on each input of a shard: it travels to the worker, and what it caches there stays in memory."""
 
 RAY = "ray"
 SHARD = 16
@@ -32,7 +32,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Failure(NamedTuple):
-    """What an input raised on its worker."""
+    """The exception that an input raised on its worker."""
 
     error: Exception
 
@@ -49,7 +49,7 @@ class Cluster:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def map(self, work: Work, inputs: Iterable[Any], progress: Progress | None = None) -> RunMany:
-        """What ``work`` gives for each input, in order, as :meth:`Compilation.run_many` gives results."""
+        """Yield the result of ``work`` for each input, in order, as :meth:`Compilation.run_many` does."""
         return RunMany(self._run_all(work, inputs), count_inputs(inputs), progress)
 
     def _run_all(self, work: Work, inputs: Iterable[Any]) -> Generator[Any, None, None]:
@@ -86,7 +86,7 @@ class Cluster:
 
 
 def run_shard(work: Work, shard: Iterable[Any]) -> list[Any]:
-    """What a worker does: one input after the other, and what each gave or raised."""
+    """Run one input after the other on a worker; return each result or exception."""
     return [_run_one(work, given) for given in shard]
 
 

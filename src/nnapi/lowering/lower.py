@@ -318,7 +318,7 @@ def find_omissible(model: Model) -> frozenset[int]:
     for call in model.operations:
         if inputs.isdisjoint(call.inputs) or call.match is None:
             continue
-        for slot in call.match.form.inputs:
+        for slot in call.match.overload.inputs:
             places = call.match.inputs.get(slot.name, ())
             loose = not isinstance(slot, Several | ValuesParameter) and slot.optional
             (optional if loose else needed).update(call.inputs[place] for place in places)

@@ -1,1 +1,1 @@
-"""What the client describes: operands, operations, constants, models."""
+"""Models as a client describes them: operands, operations, constants."""

@@ -1,4 +1,4 @@
-"""From what a Python caller writes as arguments of an operation to the operands of a form."""
+"""Convert the arguments of a Python call to the operands of an overload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.codes import FuseCode, OperandCode, PaddingCode
 from nnapi.errors import BadDataError, need, need_value
 from nnapi.model.model import Model
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, OperandType, tensor
-from nnapi.model.operation import Form, Operation
+from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import (
     REQUIRED,
     ActivationParameter,
@@ -41,7 +41,7 @@ CONVERTED = {
     "i": (OperandCode.TENSOR_INT32, OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16),
     "b": (OperandCode.TENSOR_BOOL8,),
 }
-"""What Python's own numbers, and arrays of 64 bits, become: the first of these that an operation takes."""
+"""The operand types to try, in this order, for Python numbers and 64-bit arrays."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ Arranged = list[tuple[Slot, list[Argument]]]
 
 
 def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]) -> Arranged:
-    """Fit arguments to the first form that takes their number, names and types.
+    """Fit arguments to the first overload that takes their number, names and types.
 
-    Raises BadDataError with the message of the form that came furthest.
+    Raises BadDataError with the message of the overload that came furthest.
     """
     furthest, failure = -1, BadDataError("takes no arguments")
-    for form in operation.forms:
+    for overload in operation.overloads:
         arranged: Arranged = []
         codes: dict[str, int] = {}
         try:
-            for slot, values in _list_values(form, _assign_names(form, given, named)):
+            for slot, values in _list_values(overload, _assign_names(overload, given, named)):
                 parameter = slot.parameter if isinstance(slot, Several) else slot
-                row = [_argument(parameter, value, codes, exact=len(operation.forms) > 1) for value in values]
+                row = [_argument(parameter, value, codes, exact=len(operation.overloads) > 1) for value in values]
                 if row:
                     codes[slot.name] = row[0].type.code
                 arranged.append((slot, row))
@@ -85,7 +85,7 @@ def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]
 
 
 def default_of(slot: Slot) -> Any:
-    """What stands for an argument that is left out; REQUIRED where nothing may."""
+    """Return the default of an omitted argument; REQUIRED where the argument may not be omitted."""
     if isinstance(slot, ActivationParameter):
         return FuseCode.FUSED_NONE
     if isinstance(slot, Several) or slot.default is not REQUIRED:
@@ -95,13 +95,13 @@ def default_of(slot: Slot) -> Any:
     return None if slot.optional else REQUIRED
 
 
-def _assign_names(form: Form, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _assign_names(overload: Overload, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by name: those without one go, in order, to the parameters that are not named."""
-    names = [slot.name for slot in form.inputs]
+    names = [slot.name for slot in overload.inputs]
     unknown = next((name for name in named if name not in names), None)
     need(unknown is None, f"has no operand {unknown}; it has {', '.join(names)}", BadDataError)
     left, bound = list(given), dict(named)
-    slots = [slot for slot in form.inputs if slot.name not in named]
+    slots = [slot for slot in overload.inputs if slot.name not in named]
     for position, slot in enumerate(slots):
         if isinstance(slot, Several):
             after = sum(default_of(other) is REQUIRED for other in slots[position + 1 :])
@@ -112,19 +112,19 @@ def _assign_names(form: Form, given: Sequence[Any], named: Mapping[str, Any]) ->
         elif left:
             bound[slot.name] = left.pop(0)
     need(not left, f"takes {len(names)} operands, got {len(given) + len(named)}", BadDataError)
-    missing = next((s.name for s in form.inputs if s.name not in bound and default_of(s) is REQUIRED), None)
+    missing = next((s.name for s in overload.inputs if s.name not in bound and default_of(s) is REQUIRED), None)
     need(missing is None, f"{missing} is missing", BadDataError)
     return bound
 
 
-def _list_values(form: Form, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
+def _list_values(overload: Overload, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
     """The values of each parameter, defaults filled in up to the last one given or needed."""
-    count = len(form.inputs)
-    if not form.is_variadic:
-        last = max((i for i, slot in enumerate(form.inputs, 1) if slot.name in bound), default=0)
-        count = min(length for length in form.legal_lengths() if length >= last)
+    count = len(overload.inputs)
+    if not overload.is_variadic:
+        last = max((i for i, slot in enumerate(overload.inputs, 1) if slot.name in bound), default=0)
+        count = min(length for length in overload.legal_lengths() if length >= last)
     listed = []
-    for slot in form.inputs[:count]:
+    for slot in overload.inputs[:count]:
         value = bound.get(slot.name, default_of(slot))
         if isinstance(slot, Several):
             need(isinstance(value, list | tuple), f"{slot.name} must be a list of operands", BadDataError)
@@ -187,7 +187,7 @@ def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exac
 
 
 def _read_word(slot: ScalarParameter, word: str) -> int:
-    """The code behind "same", "valid", "relu6"."""
+    """Return the enum value for "same", "valid", "relu6"."""
     codes: dict[str, int] = {}
     if isinstance(slot, ActivationParameter):
         codes = {code.name.removeprefix("FUSED_").lower(): code for code in FuseCode}

@@ -1,4 +1,4 @@
-"""Building a model by calling operations as methods, on arrays, numbers and what other operations gave."""
+"""Build a model by calling operations as methods, on arrays, numbers and results of other operations."""
 
 from __future__ import annotations
 

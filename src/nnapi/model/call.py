@@ -1,7 +1,7 @@
-"""The normal call: one operation of a model with everything filled in that its argument list left open.
+"""The normalized call: one operation of a model with defaults filled in.
 
-Shape functions, kernels, drivers and importers' folding see only this: arguments by name, explicit padding, strides
-and dilations as pairs, images as NHWC, defaults in place. Nothing downstream counts arguments.
+Shape functions, kernels, drivers and constant folding see only this: arguments by name, explicit padding, strides and
+dilations as pairs, images as NHWC. Nothing downstream counts arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
-from nnapi.model.operation import Arguments, Form, Match, Operation
+from nnapi.model.operation import Arguments, Match, Operation, Overload
 from nnapi.model.parameter import (
     ActivationParameter,
     AnyParameter,
@@ -65,7 +65,9 @@ class Call:
 
     def images(self) -> frozenset[str]:
         """Names of the tensors, inputs and outputs, that follow the layout flag."""
-        slots = [slot for form in self.operation.forms for slot in form.inputs] + list(self.operation.outputs)
+        slots = [slot for overload in self.operation.overloads for slot in overload.inputs] + list(
+            self.operation.outputs
+        )
         return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
 
     def stored_results(self) -> tuple[OperandType, ...]:
@@ -79,8 +81,8 @@ class Call:
         )
 
     def kept_results(self) -> tuple[OperandType, ...]:
-        """The results as their operands keep them: stored, and in the declared scale and zero point, to which they are
-        requantised, where the operation would only hand on those of an input."""
+        """Return the results as their operands store them, requantized where an operation would only pass through an
+        input."""
         types = self.stored_results()
         if not self.declared or all(map(is_, types, self.declared)):
             return types
@@ -159,10 +161,10 @@ def _normal_arguments(
         arguments[name] = _READERS[slot.__class__](operation, slot, index, type_of, value_of)
     if nchw := bool(arguments.get("layout", False)):
         _describe_as_nhwc(match, arguments)
-    if match.form.normal:
-        arguments = match.form.normal(arguments)
+    if match.overload.normal:
+        arguments = match.overload.normal(arguments)
     arguments.pop("layout", None)
-    activation = _fuse_code(arguments.pop("activation", 0)) if match.form.fuses else FuseCode.FUSED_NONE
+    activation = _fuse_code(arguments.pop("activation", 0)) if match.overload.fuses else FuseCode.FUSED_NONE
     return arguments, operands, activation, nchw
 
 
@@ -175,9 +177,9 @@ the legal ranks of a tensor, or the check of a scalar's value (None where everyt
 
 
 class _Reading(NamedTuple):
-    """How the arguments of every call of a form with so many operands are read."""
+    """How the arguments of every call of an overload with so many operands are read."""
 
-    form: Form
+    overload: Overload
     steps: list[Step]
 
 
@@ -185,12 +187,11 @@ _readings: dict[tuple[int, int], _Reading] = {}
 
 
 def _plan_steps(match: Match, count: int) -> list[Step]:
-    """What can be said of a call's arguments before their types and values are looked at, which is most."""
-    form = match.form
-    found = _readings.get((id(form), count))
-    if found is None:
-        found = _Reading(form, [_step(slot, match.inputs.get(slot.name, ())) for slot in form.inputs])
-        _readings[id(form), count] = found  # which keeps the form, so that no other has its number
+    """The facts about a call's arguments that do not depend on their types and values."""
+    overload = match.overload
+    if (found := _readings.get((id(overload), count))) is None:
+        found = _Reading(overload, [_step(slot, match.inputs.get(slot.name, ())) for slot in overload.inputs])
+        _readings[id(overload), count] = found  # which keeps the overload, so that no other has its number
     return found.steps
 
 
@@ -293,11 +294,11 @@ _READERS: dict[type[Slot], Callable[..., Any]] = {
     LayoutParameter: _scalar,
     ModelParameter: _find_model,
 }
-"""What makes an argument of an operand, by the class of its parameter."""
+"""Return the function that converts an operand to an argument, by the class of its parameter."""
 
 
 def _describe_as_nhwc(match: Match, arguments: Arguments) -> None:
-    for slot in match.form.inputs:
+    for slot in match.overload.inputs:
         type = arguments.get(slot.name)
         if isinstance(slot, TensorParameter) and slot.image and isinstance(type, OperandType):
             arguments[slot.name] = type.with_dimensions(nchw_to_nhwc(type.dimensions))

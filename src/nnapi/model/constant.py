@@ -80,7 +80,7 @@ def bind(operand: Operand) -> None:
 
 
 def map_value(operand: Operand) -> None:
-    """Turn a constant's place in a memory into an array; UnmappableError, naming the operand, where that cannot be."""
+    """Return a constant in a memory as an array; raise UnmappableError, naming the operand, if it cannot be mapped."""
     if isinstance(operand.value, tuple):
         memory, offset, length = operand.value
         try:

@@ -36,11 +36,11 @@ def method_name(operation: Operation) -> str:
 
 @cache
 def signature(operation: Operation) -> Signature:
-    """The parameters, those that only some forms have as ``name=...``."""
-    forms = [list(form.inputs) for form in operation.forms]
-    slots = {slot.name: slot for form in forms for slot in form}
-    common = [name for name in slots if all(name in [slot.name for slot in form] for form in forms)]
-    leading = len(common) if len(forms) == 1 else next(i for i, name in enumerate(slots) if name not in common)
+    """The parameters, those that only some overloads have as ``name=...``."""
+    overloads = [list(overload.inputs) for overload in operation.overloads]
+    slots = {slot.name: slot for overload in overloads for slot in overload}
+    common = [name for name in slots if all(name in [slot.name for slot in overload] for overload in overloads)]
+    leading = len(common) if len(overloads) == 1 else next(i for i, name in enumerate(slots) if name not in common)
     shown: list[Shown] = []
     for position, (name, slot) in enumerate(slots.items()):
         if isinstance(slot, Several):
@@ -59,12 +59,15 @@ def signature(operation: Operation) -> Signature:
 
 @cache
 def documentation(operation: Operation) -> str:
-    """Forms, operands with types, ranks and levels, outputs; from the declaration alone."""
+    """Overloads, operands with types, ranks and levels, outputs; from the declaration alone."""
     lines = [f"{operation.name}: {operation.doc}" if operation.doc else f"Add {operation.name}.", ""]
-    if len(operation.forms) > 1:
-        lines += [f"Form {form.name}: {', '.join(slot.name for slot in form.inputs)}" for form in operation.forms]
+    if len(operation.overloads) > 1:
+        lines += [
+            f"Overload {overload.name}: {', '.join(slot.name for slot in overload.inputs)}"
+            for overload in operation.overloads
+        ]
         lines.append("")
-    slots = {slot.name: slot for form in operation.forms for slot in form.inputs}
+    slots = {slot.name: slot for overload in operation.overloads for slot in overload.inputs}
     lines += ["Operands:", *(f"    {_describe(slot, slots)}" for slot in slots.values()), ""]
     lines += ["Outputs:", *(f"    {_describe(slot, slots)}" for slot in operation.outputs)]
     return "\n".join(lines)

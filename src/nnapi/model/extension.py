@@ -28,10 +28,10 @@ class ExtensionType(NamedTuple):
 
 
 class Extension(NamedTuple):
-    """What a driver says of an extension: its name, and its operand types by their codes (0 to 65535) within it.
+    """An extension as a driver describes it: its name, and its operand types by number (0 to 65535).
 
     A name has lower-case letters, digits, dots and underscores, and at least one dot. Operations need no description:
-    the driver takes them or refuses them.
+    the driver accepts or refuses them.
     """
 
     name: str
@@ -89,12 +89,12 @@ class Extensions:
                 self._disputed[extension.name] = f"{first} and {device} describe it differently"
 
     def find(self, name: str) -> Extension | None:
-        """What was said of the extension first; None where nobody describes it."""
+        """Return the first description of the extension; None if no driver describes it."""
         found = self._described.get(name)
         return None if found is None else found[1]
 
     def operand_type(self, type: int) -> ExtensionType:
-        """What a driver says of an operand type's number; BadDataError, with the reason, where no type is meant."""
+        """Return the description of an operand type; raise BadDataError, with the reason, if there is none."""
         name, code = self.name(type), type & 0xFFFF
         if name is None:
             raise BadDataError(f"operand type {type} is not one of NeuralNetworks.h and no driver defines it")

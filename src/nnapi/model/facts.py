@@ -1,4 +1,4 @@
-"""What is true of an operation on any device besides its signature: what it costs like, what it does with numbers."""
+"""Facts about an operation besides its signature, true on any device: its cost class and numeric traits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 class Trait(Flag):
-    """What an operation does with numbers. Those that are not said of an operation do not hold."""
+    """Numeric traits of an operation. A trait that is not listed does not hold."""
 
     NONE = 0
     FOLDS = auto()
@@ -31,17 +31,17 @@ class Trait(Flag):
     MOVES = auto()
     """Each element of the result is one of the first tensor's, unchanged, or a filler."""
     RESTATES = auto()
-    """The result is the numbers of the first tensor, in the same order, stored in another way."""
+    """The result has the values of the first tensor, in the same order."""
     CHOOSES = auto()
     """The result is among the operands, or follows from comparing them: nothing is rounded, or once."""
     REQUANTIZES = auto()
-    """It chooses, but may round codes to those of another scale."""
+    """It selects values, but may round quantized values to another scale."""
     PAIRS = auto()
     """It computes element by element, and rounds."""
     STEPS = auto()
     """A small difference of an operand may make a large one of the result, element by element."""
     COMPARES = auto()
-    """It compares two numbers, and says the same of a NaN on any device."""
+    """It compares two values; a NaN gives the same result on any device."""
     ORDERS = auto()
     """A small difference of an operand may make another result altogether."""
     FEEDS_BACK = auto()

@@ -74,4 +74,4 @@ class Ends(Sequence[Operand]):
 
 
 DESCRIBED = ("operations", "notes", "relaxed", "signature")
-"""What a description adds to the operands; nobody asked anything of the file, so that nothing else is permitted."""
+"""Return the operands that a description adds; valid only while the rest of the file has not been read."""

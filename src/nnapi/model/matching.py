@@ -1,7 +1,7 @@
-"""Which argument list of an operation takes a call's operands, as far as their codes, ranks and channels decide.
+"""Match a call's operands with the overloads of an operation, as far as types, ranks and channels decide.
 
-A :class:`Form` is matched once to each combination of those that occurs; what else a call must fulfil is tested by the
-operation's own checks, call by call.
+An :class:`Overload` is matched once to each combination of these that occurs. The operation's own checks test
+everything else, call by call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nnapi.model.parameter import (
 Arguments = dict[str, Any]
 """Named arguments: tensors as OperandType (or lists of them), scalars and Values as numbers, None where omitted."""
 OperandKind = tuple[int, int, int]
-"""Of an operand: code, rank, and the dimension of the scales per channel, NO_CHANNEL where it has none."""
+"""Type, rank and channel dimension of an operand; NO_CHANNEL where it has no scales per channel."""
 NO_CHANNEL = -1
 
 
@@ -40,8 +40,8 @@ class Facet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Form:
-    """One argument list of an operation. ``normal`` turns its arguments into the form every kernel sees.
+class Overload:
+    """One argument list of an operation. ``normal`` turns its arguments into the form that every kernel sees.
 
     ``lengths`` are the legal numbers of inputs where the defaults do not already say them.
     """
@@ -90,9 +90,9 @@ class Form:
 
 
 class Match(NamedTuple):
-    """A call that fits a form: which positions each parameter takes, and what the call asks of a device."""
+    """A call that fits an overload: the positions of each parameter, and the feature levels the call needs."""
 
-    form: Form
+    overload: Overload
     inputs: Mapping[str, tuple[int, ...]]
     codes: Mapping[str, int]
     facets: tuple[Facet, ...]
@@ -116,9 +116,11 @@ class KnownMatch(NamedTuple):
         return (code, inputs, outputs, references) == self[1:]
 
 
-class MatchedForm(NamedTuple):
-    """What is the same for all calls of the same kinds of operands: a form that takes them, and where each parameter
-    finds its types: in the inputs (0), the outputs (1) or the models referred to (2), at a position or a slice."""
+class MatchedOverload(NamedTuple):
+    """The match of all calls with the same kinds of operands: an overload, and where each parameter finds its types.
+
+    A location is the inputs (0), the outputs (1) or the referenced models (2), and a position or slice there.
+    """
 
     match: Match
     places: dict[str, tuple[int, int | slice]]
@@ -140,24 +142,27 @@ class MatchedForm(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """Why a form does not take operands of such kinds, and how many steps it came: a wrong type says more than a
-    number that another form takes."""
+    """The reason why an overload does not fit, and how many steps matched: the furthest mismatch explains most."""
 
     message: str
     progress: int
 
 
 def kinds(types: Sequence[OperandType]) -> tuple[OperandKind, ...]:
-    """What decides whether parameters take operands of those types."""
+    """The function that tests whether parameters accept operands of these types."""
     return tuple(
         [(type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL) for type in types]
     )
 
 
-def match_form(
-    form: Form, inputs: Sequence[OperandKind], outputs: Sequence[OperandKind], slots: tuple[Slot, ...], lengths: Levels
-) -> MatchedForm | Mismatch:
-    """Try a form on the kinds of a call's operands.
+def match_overload(
+    overload: Overload,
+    inputs: Sequence[OperandKind],
+    outputs: Sequence[OperandKind],
+    slots: tuple[Slot, ...],
+    lengths: Levels,
+) -> MatchedOverload | Mismatch:
+    """Try an overload on the kinds of a call's operands.
 
     ``slots`` are the operation's outputs, ``lengths`` the legal numbers of them with their levels.
     """
@@ -165,7 +170,7 @@ def match_form(
     facets: list[Facet] = []
     progress = 0
     try:
-        spread = form.spread(len(inputs))
+        spread = overload.spread(len(inputs))
         progress = 1
         for slot, where in spread:
             facets += _match_slot(slot, inputs[where], codes)
@@ -178,11 +183,11 @@ def match_form(
     positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
     places = {slot.name: _place(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread}
     places |= {slot.name: _place(1, slot, where) for slot, where in spread_outputs}
-    return MatchedForm(Match(form, positions, codes, tuple(facets)), places, progress)
+    return MatchedOverload(Match(overload, positions, codes, tuple(facets)), places, progress)
 
 
 def say_count(legal: Sequence[int], noun: str) -> str:
-    """The legal numbers of something, in words."""
+    """Return the legal counts in words."""
     return f"{' or '.join(map(str, sorted(legal)))} {noun}{'' if tuple(legal) == (1,) else 's'}"
 
 

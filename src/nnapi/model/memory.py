@@ -58,12 +58,12 @@ class Mapping(mmap.mmap):
     end = 0
     """Bytes that the file must have."""
     start = 0
-    """Where in the file the mapping begins."""
+    """Offset in the file where the mapping begins."""
     file: FileName | None = None
     """How others can open the file."""
 
     def place_of(self, array: Array) -> int:
-        """Where in the file an array begins that is a view of the mapping."""
+        """Return the file offset of an array that is a view of the mapping."""
         base: int = np.frombuffer(self, np.uint8).__array_interface__["data"][0]
         address: int = array.__array_interface__["data"][0]
         return self.start + address - base
@@ -82,9 +82,9 @@ def mappings(arrays: Iterable[Array]) -> list[Mapping]:
 
 
 def give_back(arrays: Iterable[Array]) -> None:
-    """Let the system have the pages of the files that arrays are views of, where a :class:`Memory` has mapped them.
+    """Release the pages of files that arrays are views of, where a :class:`Memory` has mapped them.
 
-    The arrays stay what they are, only that their bytes are no part of the process's memory until they are read again.
+    The arrays stay valid: the system reads the pages again at the next access.
     """
     for mapping in mappings(arrays):
         mapping.madvise(mmap.MADV_DONTNEED)
@@ -173,12 +173,12 @@ class Memory:
             )
 
     def stat(self) -> os.stat_result | None:
-        """What the system says of the file now; None where there is none."""
+        """Return the file's current status; None if it no longer exists."""
         return None if self._fd is None else os.fstat(self._fd)
 
     @property
     def path(self) -> str | None:
-        """A name under which others can open the file that the memory is all of; None where there is no such name."""
+        """Return a path by which other processes can open the mapped file; None if there is no such path."""
         if self._fd is None or self._offset or not self._finalizer.alive:
             return None
         name = f"/proc/self/fd/{self._fd}"

@@ -46,21 +46,21 @@ DYNAMIC_RANGE = (
     "float operations may be computed with the codes of their weights (dynamic range): their inputs are then rounded "
     "to 8 bits over the range of each row, or of each image of a convolution, a number by at most 1/250 of that range"
 )
-"""What :meth:`Model.permit_dynamic_range` means for results, in a message."""
+"""The effect of :meth:`Model.permit_dynamic_range` on results, as a message."""
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
 class Supports(Protocol):
-    """What a device answers about a model."""
+    """A device's answer about a model."""
 
     def supports(self, model: Model) -> Sequence[bool]: ...
 
 
 class Origin(Protocol):
-    """Where a model was imported from."""
+    """The file that a model was imported from."""
 
     def need_unchanged(self) -> None:
-        """Raise BadDataError where the model is no longer what it was imported from."""
+        """Raise BadDataError if the file has changed since the model was imported."""
 
     def keep(self, model: Model) -> None:
         """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
@@ -88,12 +88,11 @@ class Model(NotebookDisplay):
         self.outputs: tuple[int, ...] = ()
         self.relaxed = False
         self.dynamic_range = False
-        """Whether float operations may be computed with the codes of their weights, by inputs that are quantised at
-        each run: a permission only."""
+        """Whether float operations may use the quantized values of their weights, with inputs quantized at each run."""
         self.notes: tuple[str, ...] = ()
-        """What an importer assumed or changed, in messages."""
+        """Messages about what an importer assumed or changed."""
         self.signature: Signature | None = None
-        """What the file that it was imported from calls it and its ends."""
+        """The names of the model, its inputs and its outputs in the file it was imported from."""
         self.origin: Origin | None = None
         self.borrowed: BorrowedMemory | None = None
         """The memory of a client in which constants lie; None where the model owns them or keeps their owner alive."""
@@ -235,9 +234,11 @@ class Model(NotebookDisplay):
         self.relaxed = bool(allow)
 
     def permit_dynamic_range(self, allow: bool) -> None:
-        """Permit float sums of products with weights that DEQUANTIZE makes of constant codes to be computed with the
-        codes, as TensorFlow Lite computes models of dynamic range: the input is quantised at each run, and
-        :data:`DYNAMIC_RANGE` says what that means for results. A permission only; the C API has nothing like it."""
+        """Permit devices to compute with the quantized values of constant weights behind DEQUANTIZE.
+
+        The input is then quantized at each run, as TensorFlow Lite does for dynamic-range models; :data:`DYNAMIC_RANGE`
+        describes the effect on results. A permission only; the C API has no counterpart.
+        """
         self.state.need("building", to="change precision")
         self.dynamic_range = bool(allow)
 

@@ -19,19 +19,19 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.matching import (
     Arguments,
     Facet,
-    Form,
     Match,
-    MatchedForm,
+    MatchedOverload,
     Mismatch,
     OperandKind,
+    Overload,
     kinds,
-    match_form,
+    match_overload,
     say_count,
 )
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot
 
-__all__ = ["REGISTRY", "Arguments", "Facet", "Form", "Kernel", "Match", "Operation", "Registry"]
+__all__ = ["REGISTRY", "Arguments", "Facet", "Kernel", "Match", "Operation", "Overload", "Registry"]
 
 MOST_REMEMBERED = 256
 """Combinations of operands whose match an operation remembers, and operands of one that it does remember."""
@@ -40,13 +40,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Kernel(NamedTuple):
-    """How a result is computed.
+    """The kernel of an operation, and the representation it computes on.
 
-    kind ``real``: arrays of real numbers in and out, quantised operands are converted around it. ``pointwise``: real,
-    and each number of the only result depends on the same place of the only tensor. ``raw``: the stored codes
-    themselves. ``linear``: linear in each tensor of ``scaled``, which are given as codes less zero point, so
-    that sums are exact; the result is in units of the product of their scales. ``exact``: raw, and called with the
-    Call first, because integer arithmetic needs its scales.
+    ``real``: float arrays; quantized operands are dequantized before it, results quantized after it. ``pointwise``:
+    real, and each element of the only result depends on the same element of the only tensor. ``raw``: the stored values
+    themselves. ``linear``: linear in each tensor of ``scaled``, which are given as quantized values less zero point, so
+    that sums are exact; the result is in units of the product of their scales. ``exact``: raw, and called with the Call
+    first, because integer arithmetic needs its scales.
     """
 
     function: Callable[..., Any]
@@ -69,7 +69,7 @@ class Operation:
     facts: Facts = NO_FACTS
     inputs: tuple[Slot, ...] = ()
     outputs: tuple[Slot, ...] = ()
-    forms: tuple[Form, ...] = ()
+    overloads: tuple[Overload, ...] = ()
     zero_sized: bool = False
     failure: type[NnapiError] | None = None
     output_lengths: Levels = field(default_factory=dict)
@@ -79,13 +79,13 @@ class Operation:
     shape_function: Callable[..., Any] | None = None
     checks: list[Callable[..., None]] = field(default_factory=list)
     facet_functions: list[Callable[..., Iterable[Facet]]] = field(default_factory=list)
-    _matches: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[MatchedForm | Mismatch]] = field(
+    _matches: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[MatchedOverload | Mismatch]] = field(
         default_factory=dict, init=False
     )
 
     def __post_init__(self) -> None:
-        if not self.forms:
-            self.forms = (Form("default", self.inputs),)
+        if not self.overloads:
+            self.overloads = (Overload("default", self.inputs),)
         REGISTRY.add(self)
 
     @property
@@ -149,14 +149,14 @@ class Operation:
     def match(
         self, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any] = ()
     ) -> Match:
-        """Match operand types with a form; BadDataError with the message of the form that came closest.
+        """Match operand types with an overload; BadDataError with the message of the overload that came closest.
 
         ``references`` are the models behind MODEL operands, position by position.
         """
         best, cause = Mismatch("", -1), None
-        for matched in self._match_forms(kinds(inputs), kinds(outputs)):
+        for matched in self._match_overloads(kinds(inputs), kinds(outputs)):
             try:
-                if isinstance(matched, MatchedForm):
+                if isinstance(matched, MatchedOverload):
                     return self._check(matched, inputs, outputs, references or [None] * len(inputs))
                 mismatch, error = matched, None
             except BadDataError as caught:
@@ -165,17 +165,20 @@ class Operation:
                 best, cause = mismatch, error
         raise cause or BadDataError(best.message)
 
-    def _match_forms(
+    def _match_overloads(
         self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]
-    ) -> list[MatchedForm | Mismatch]:
-        """What each form says to operands of these kinds; remembered, because real models have few combinations."""
+    ) -> list[MatchedOverload | Mismatch]:
+        """Match every overload with operands of these kinds; cached, because models have few combinations."""
         key = (inputs, outputs)
         found = self._matches.get(key)
         if found is None:
-            legal = {length for form in self.forms for length in form.legal_lengths()}
-            if not (len(inputs) in legal or any(form.is_variadic for form in self.forms)):
+            legal = {length for overload in self.overloads for length in overload.legal_lengths()}
+            if not (len(inputs) in legal or any(overload.is_variadic for overload in self.overloads)):
                 raise BadDataError(f"takes {say_count(tuple(legal), 'input')}, got {len(inputs)}")
-            found = [match_form(form, inputs, outputs, self.outputs, self.output_lengths) for form in self.forms]
+            found = [
+                match_overload(overload, inputs, outputs, self.outputs, self.output_lengths)
+                for overload in self.overloads
+            ]
             if len(inputs) + len(outputs) <= MOST_REMEMBERED:
                 if len(self._matches) >= MOST_REMEMBERED:
                     self._matches.clear()
@@ -184,24 +187,23 @@ class Operation:
 
     def _check(
         self,
-        matched: MatchedForm,
+        matched: MatchedOverload,
         inputs: Sequence[OperandType],
         outputs: Sequence[OperandType],
         references: Sequence[Any],
     ) -> Match:
-        """The match of a call that fits a form, once the operation's own checks have passed."""
+        """The match of a call that fits an overload, once the operation's own checks have passed."""
         match = matched.match
         facets: list[Facet] = []
         for check in self.checks:
             check(**matched.name_types(_argument_names(check), inputs, outputs, references))
         for function in self.facet_functions:
             facets += function(**matched.name_types(_argument_names(function), inputs, outputs, references))
-        return Match(match.form, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
+        return Match(match.overload, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
 
 
 class Registry(Mapping[int, Operation]):
-    """Operations by code. They are declared above this layer, in a package whose modules are imported when one of
-    their operations is first asked for: a program pays for those that its models hold."""
+    """Operations by code, each declared in a module of ``nnapi.ops`` that is imported at first use."""
 
     def __init__(self, package: str) -> None:
         self._package = package

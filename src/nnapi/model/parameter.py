@@ -1,8 +1,8 @@
-"""What an operation may be given: the vocabulary in which signatures are declared.
+"""The parameters of operations: the vocabulary in which signatures are declared.
 
-A signature is a list of parameters. Each says which operand types it takes and from which feature level on, either
-by itself (``types={TENSOR_FLOAT32: 1}``) or following another parameter (``like="input"``, translated by ``via``
-where the types differ).
+A signature is a list of parameters. Each names the operand types it accepts and the feature level of each, either by
+itself (``types={TENSOR_FLOAT32: 1}``) or following another parameter (``like="input"``, translated by ``via`` where the
+types differ).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class TensorParameter(Parameter):
 
 @dataclass(frozen=True)
 class ValuesParameter(TensorParameter):
-    """A TENSOR_INT32 whose numbers decide the result's shape: shape functions and kernels see the numbers."""
+    """A TENSOR_INT32 whose values decide the result's shape: shape functions and kernels receive the values."""
 
     declared: Levels | int | None = OperandCode.TENSOR_INT32
     rank: Ranks = field(default=1, kw_only=True)

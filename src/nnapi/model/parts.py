@@ -1,4 +1,4 @@
-"""What a model consists of: operands, each with the role that it has there, and calls of operations."""
+"""The elements of a model: operands with their roles, and calls of operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lifetime(Enum):
-    """Where an operand's value comes from."""
+    """The source of an operand's value."""
 
     TEMPORARY = "temporary"
     INPUT = "input"
@@ -55,7 +55,7 @@ Names: TypeAlias = "tuple[tuple[str, int], ...]"
 
 
 class Signature(NamedTuple):
-    """What a file calls a model and its ends, besides the names of operands."""
+    """Names in the file: of the model, its inputs and its outputs."""
 
     key: str
     inputs: Names

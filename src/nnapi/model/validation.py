@@ -1,4 +1,4 @@
-"""What finishing a model tests: the graph as a whole, the order in which it runs, the level it needs."""
+"""Validate a finished model: the graph as a whole, the order of operations, the feature level."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def run_order(model: Graph) -> list[OperationCall]:
 def count_needed(model: Graph, call: OperationCall) -> int:
     """How many inputs of a call are left without the last ones that are small constants equal to their default: devices
     of a lower level can then take it."""
-    if call.match is None or call.match.form.is_variadic:
+    if call.match is None or call.match.overload.is_variadic:
         return len(call.inputs)
-    form = call.match.form
+    overload = call.match.overload
     count = len(call.inputs)
-    while count and _is_default(model, call.inputs[count - 1], form.inputs[count - 1]):
+    while count and _is_default(model, call.inputs[count - 1], overload.inputs[count - 1]):
         count -= 1
-    while count < len(call.inputs) and count not in form.legal_lengths():
+    while count < len(call.inputs) and count not in overload.legal_lengths():
         count += 1
     return count
 

@@ -1,4 +1,4 @@
-"""What an operation means: one module for each operation or small family, imported when it is first asked for."""
+"""The meaning of each operation: one module per operation or small family, imported at first use."""
 
 FAMILIES = {
     "activation": ("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),

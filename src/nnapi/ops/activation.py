@@ -1,4 +1,4 @@
-"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, HARD_SWISH: functions of single numbers."""
+"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, HARD_SWISH: element-wise functions."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from nnapi.model.parameter import Levels, Scalar, ScalarParameter
 from nnapi.ops.types import FLOAT16, FLOAT32, FLOAT_SCALAR, QUANT8, QUANT8_SIGNED, QUANT16
 
 BESIDE: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: QUANT16, QUANT8_SIGNED: QUANT16}
-"""Boxes beside scores or a feature map: 16-bit codes beside 8-bit ones."""
+"""Types of boxes by the type of the scores or feature map: 16-bit boxes for 8-bit tensors."""
 
 EIGHTHS: dict[int, tuple[float, int]] = {QUANT16: (0.125, 0)}
 """Quantised coordinates count eighths of a pixel."""

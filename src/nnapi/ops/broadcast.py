@@ -16,7 +16,7 @@ from nnapi.ops.shapes import broadcast
 from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats, numbers
 
 SPARE = 2**20
-"""What codes are multiplied by before they are rescaled and added."""
+"""The multiplier of quantized values before they are rescaled and added."""
 
 
 def _binary(code: OperationCode, types: dict[int, int], level: int = 1) -> Operation:
@@ -66,7 +66,7 @@ def sub_codes(call: Call, lhs: Array, rhs: Array) -> Array:
 
 
 def _sum_of_codes(call: Call, lhs: Array, rhs: Array, sign: int) -> Array:
-    """Both operands in units of twice the larger scale, with 20 bits to spare; then their sum in codes."""
+    """Add both operands in units of twice the larger scale, with 20 bits to spare, and requantize the sum."""
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
     x, y = (
@@ -79,7 +79,7 @@ def _sum_of_codes(call: Call, lhs: Array, rhs: Array, sign: int) -> Array:
 
 
 def _table(type: OperandType, multiply: Convert) -> Array:
-    """Each code of an operand in units of the sum."""
+    """Return each quantized value of an operand in units of the sum."""
     return multiply(offset(type, np.arange(256, dtype=np.uint8).view(type.dtype), np.float64) * SPARE)
 
 

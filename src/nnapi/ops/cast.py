@@ -1,4 +1,4 @@
-"""CAST: stored numbers as another type; scales and zero points play no part."""
+"""CAST: stored values as another type; scales and zero points are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL: compare real numbers, sizes of 1 stretched."""
+"""EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL: compare dequantized values, with broadcasting."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from nnapi.ops.convolution import (
     DILATION,
     check_bias,
     declare_filter,
-    declare_forms,
+    declare_overloads,
     pad_image,
     patches,
     scale_facet,
@@ -29,7 +29,7 @@ TAIL = (*strides(), Activation(), Layout(), *DILATION)
 CONV_2D = Operation(
     OperationCode.CONV_2D,
     facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
-    forms=declare_forms(declare_filter(channel=0, late_rank=False), TAIL, lengths=((10, 11, 13), (7, 8, 10))),
+    overloads=declare_overloads(declare_filter(channel=0, late_rank=False), TAIL, lengths=((10, 11, 13), (7, 8, 10))),
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )

@@ -1,4 +1,4 @@
-"""What the convolutions share: their parameters, their normal form, the patches of an image."""
+"""Shared by the convolutions: parameters, the normal form, the patches of an image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from nnapi.codes import OperandCode
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, OperandType, as_float32
-from nnapi.model.operation import Arguments, Facet, Form
+from nnapi.model.operation import Arguments, Facet, Overload
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
 from nnapi.ops.shapes import Padding, Pair, describe_padding, spatial
 from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
@@ -54,13 +54,13 @@ def normal_convolution(arguments: Arguments) -> Arguments:
     return arguments
 
 
-def declare_forms(
+def declare_overloads(
     operands: Sequence[Slot], tail: Sequence[Slot], level: int = 1, lengths: Sequence[tuple[int, ...]] = ((), ())
-) -> tuple[Form, ...]:
+) -> tuple[Overload, ...]:
     """The argument lists with explicit and with implicit padding; ``tail`` begins with the strides."""
     paddings = {"explicit_padding": explicit_padding(level), "implicit_padding": implicit_padding(level)}
     return tuple(
-        Form(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)
+        Overload(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)
         for (name, padding), legal in zip(paddings.items(), lengths, strict=True)
     )
 
@@ -68,7 +68,7 @@ def declare_forms(
 def check_bias(
     bias: OperandType, channels: int, input: OperandType, filter: OperandType, filter_name: str = "filter"
 ) -> None:
-    """Raise OpFailedError unless the bias has ``channels`` numbers in units of the product of the other scales."""
+    """Raise OpFailedError unless the bias has ``channels`` elements in units of the product of the other scales."""
     if bias.dimensions != (channels,):
         raise OpFailedError(f"bias has shape {list(bias.shape)}, must be [{channels}]")
     if input.is_quantized and not filter.channel:

@@ -14,7 +14,7 @@ from nnapi.ops.convolution import (
     DILATION,
     check_bias,
     declare_filter,
-    declare_forms,
+    declare_overloads,
     pad_image,
     patches,
     scale_facet,
@@ -27,7 +27,7 @@ TAIL = (*strides(), Scalar("multiplier", OperandCode.INT32, check=positive), Act
 DEPTHWISE_CONV_2D = Operation(
     OperationCode.DEPTHWISE_CONV_2D,
     facts=Facts(Kind.DEPTHWISE, summed=slice(1, 3)),
-    forms=declare_forms(declare_filter(channel=3), TAIL, lengths=((11, 12, 14), (8, 9, 11))),
+    overloads=declare_overloads(declare_filter(channel=3), TAIL, lengths=((11, 12, 14), (8, 9, 11))),
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )

@@ -1,7 +1,7 @@
-"""Computing a normal call: the framework around the kernels.
+"""Compute a normalized call: the framework around the kernels.
 
 :func:`specialise` resolves, once, everything about a call that does not change between runs (conversions, constants,
-bounds, layouts) and leaves a function from stored arrays to stored arrays.
+bounds, layouts) and returns a function from stored arrays to stored arrays.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _is_eight_bit(type: OperandType) -> bool:
 
 
 def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
-    """A function of one 8-bit tensor, place by place, as a table of its 256 results."""
+    """Return the function of one 8-bit tensor, element by element, as a table of its 256 results."""
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
     return lambda codes: (table.take(codes),)  # negative codes count from the end, where their results lie
@@ -179,9 +179,9 @@ def _loader(type: OperandType, kernel: Kernel, name: str, dtype: Any) -> Convert
 
 
 def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Any:
-    """float32 where no sum of products can leave its exact integers, else float64.
+    """Return float32 if no sum of products can leave its exact integers, else float64.
 
-    The largest possible sum is the largest input code times the sum of the filter's magnitudes for one output
+    The largest possible sum is the largest quantized input times the sum of the filter's magnitudes for one output
     channel, plus the bias.
     """
     types = {name: call.arguments[name] for name in kernel.scaled if isinstance(call.arguments[name], OperandType)}
@@ -215,7 +215,7 @@ def _reach(type: OperandType) -> float:
 
 
 def _channel_axis(call: Call, name: str) -> int | None:
-    slots = [slot for form in call.operation.forms for slot in form.inputs if slot.name == name]
+    slots = [slot for overload in call.operation.overloads for slot in overload.inputs if slot.name == name]
     return getattr(slots[0], "channel", None) if slots else None
 
 
@@ -266,9 +266,9 @@ def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType)
 
 
 def _unit(call: Call, kernel: Kernel) -> Array | float:
-    """What one step of a linear kernel's result is worth: the product of the scales, per channel where they are.
+    """Return the unit of a linear kernel's result: the product of the scales, per channel where they are.
 
-    One product is rounded to float32, as the specification's runtime has it; products per channel are not.
+    One product is rounded to float32, as the specification's runtime does; products per channel are not.
     """
     types = [call.arguments[name] for name in kernel.scaled]
     if any(type.channel for type in types):

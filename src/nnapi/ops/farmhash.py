@@ -61,7 +61,7 @@ def _up_to_16(keys: Array) -> Array:
 
 
 def _ends(keys: Array) -> tuple[Array, Array, Array]:
-    """What the first and last 16 bytes come to, and the first 8 alone."""
+    """Hash the first and last 16 bytes, and the first 8 alone."""
     factor = _factor(keys)
     first = _fetch(keys, 0)
     second, penultimate, last = _fetch(keys, 8), _fetch(keys, -16) * K2, _fetch(keys, -8) * factor

@@ -1,7 +1,8 @@
-"""Fixed-point arithmetic as the integer LSTMs fix it, down to the rounding of every product.
+"""Fixed-point arithmetic of the integer LSTMs, exact to the rounding of every product.
 
-Numbers are integers in int64 arrays that stay within ``bits`` (16 or 32) with sign; one with ``m`` integer bits is
-worth ``code / 2**(bits - 1 - m)``. Products round halves up, divisions round halves away from zero, both saturate.
+Values are integers in int64 arrays that stay within ``bits`` (16 or 32) with sign; one with ``m`` integer bits
+represents ``value / 2**(bits - 1 - m)``. Products round halves up, divisions round halves away from zero, both
+saturate.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ONE = 2**15 - 1
 
 
 class Multiplier(NamedTuple):
-    """Real numbers above 0 as ``mantissa / 2**31 * 2**exponent``, the mantissa a 32-bit code."""
+    """Return positive factors as ``mantissa / 2**31 * 2**exponent``, with a 32-bit mantissa."""
 
     mantissa: Array | int
     exponent: Array | int
@@ -40,7 +41,7 @@ def multiplier(real: float) -> Multiplier:
 
 
 def multiply(x: Array, by: Multiplier) -> Array:
-    """32-bit codes times a real number, rounded twice: after the product and after the shift."""
+    """Multiply 32-bit integers by a factor, rounding twice: after the product and after the shift."""
     product = times(x << np.maximum(by.exponent, 0), by.mantissa, 32)
     return divide(product, np.maximum(-by.exponent, 0))
 
@@ -50,7 +51,7 @@ def saturate(x: Array, bits: int = 16) -> Array:
 
 
 def times(a: Array, b: Array | int, bits: int = 16) -> Array:
-    """Product of two numbers; their integer bits add up."""
+    """Multiply two fixed-point values; their integer bits add up."""
     return np.minimum((a * b + 2 ** (bits - 2)) >> (bits - 1), 2 ** (bits - 1) - 1)
 
 
@@ -65,7 +66,7 @@ def shift_left(x: Array, by: Array | int, bits: int = 16) -> Array:
 
 
 def sums(x: Array, weights: Array) -> Array:
-    """Exact sums of products of codes, ``x @ weights.T``."""
+    """Return exact sums of products of integers, ``x @ weights.T``."""
     product: Array = x.astype(np.float64) @ weights.astype(np.float64).T
     return product.astype(np.int64)
 

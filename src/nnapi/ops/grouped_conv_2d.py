@@ -11,7 +11,7 @@ from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, 
 from nnapi.ops.convolution import (
     check_bias,
     declare_filter,
-    declare_forms,
+    declare_overloads,
     pad_image,
     patches,
     strides,
@@ -28,7 +28,7 @@ TAIL = (
 GROUPED_CONV_2D = Operation(
     OperationCode.GROUPED_CONV_2D,
     facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
-    forms=declare_forms(declare_filter(channel=0, level=3), TAIL, level=3),
+    overloads=declare_overloads(declare_filter(channel=0, level=3), TAIL, level=3),
     outputs=(Tensor("out", like="input", image=True),),
     failure=BadDataError,
 )

@@ -1,4 +1,4 @@
-"""LSH_PROJECTION: bits of a locality-sensitive hash, each the sign of a sum of pseudo-random numbers."""
+"""LSH_PROJECTION: bits of a locality-sensitive hash, each the sign of a sum of pseudo-random values."""
 
 from __future__ import annotations
 

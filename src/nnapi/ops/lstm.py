@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Form, Operation
+from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import Tensor
 from nnapi.ops.lstm_cell import Options, lstm_step
 from nnapi.ops.lstm_parameters import (
@@ -26,8 +26,8 @@ from nnapi.ops.types import floats
 LSTM = Operation(
     OperationCode.LSTM,
     facts=Facts(Kind.RECURRENT),
-    forms=(
-        Form(
+    overloads=(
+        Overload(
             "default",
             (
                 Tensor("input", floats(), rank=2, late_rank=True),

@@ -1,4 +1,4 @@
-"""One step of an LSTM cell in real numbers."""
+"""One step of an LSTM cell on float values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import Cell
 
 EPSILON = 1e-8
-"""What layer normalisation takes for the variance of a constant."""
+"""The variance that layer normalization assumes for a constant."""
 
 
 def sigmoid(x: Array) -> Array:

@@ -49,7 +49,7 @@ class Cell(Generic[T]):
 
 @cache
 def operand_name(role: str, gate: str) -> str:
-    """What the specification calls an operand of a cell: ``operand_name("peephole", "input")``."""
+    """Return the specification's name of an operand of a cell: ``operand_name("peephole", "input")``."""
     if role == "bias":
         return "cell_bias" if gate == "cell" else f"{gate}_gate_bias"
     pattern = {

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION: numbers relative to those around them."""
+"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION: elements relative to their neighborhood."""
 
 from __future__ import annotations
 

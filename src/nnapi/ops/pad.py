@@ -22,7 +22,7 @@ FILL_SCALAR: dict[int, int | Levels] = {
     QUANT8: OperandCode.INT32,
     QUANT8_SIGNED: OperandCode.INT32,
 }
-"""The value to pad with beside the input: a code where that is quantised."""
+"""The value to pad with: a quantized value where the input is quantized."""
 MODES: tuple[Literal["reflect"], Literal["symmetric"]] = ("reflect", "symmetric")
 
 PAD = Operation(

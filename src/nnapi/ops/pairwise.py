@@ -1,4 +1,4 @@
-"""LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, POW: two numbers in, one out, sizes of 1 stretched."""
+"""LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, POW: element-wise functions of two tensors, with broadcasting."""
 
 from __future__ import annotations
 

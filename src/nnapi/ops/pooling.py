@@ -1,6 +1,6 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: one number for each window of an image.
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: one element for each window of an image.
 
-Cells of padding take no part: an average divides by the cells inside the image.
+Padding does not count: an average divides by the elements inside the image.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Arguments, Form, Operation
+from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
 from nnapi.ops.convolution import explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import Padding, Pair, need_image, slide, spatial
@@ -26,9 +26,9 @@ def _pool(code: OperationCode, facts: Facts, types: Levels) -> Operation:
     operation = Operation(
         code,
         facts=facts,
-        forms=(
-            Form("explicit_padding", (image, *explicit_padding(), *tail), _normal),
-            Form("implicit_padding", (image, *implicit_padding(), *tail), _normal),
+        overloads=(
+            Overload("explicit_padding", (image, *explicit_padding(), *tail), _normal),
+            Overload("implicit_padding", (image, *implicit_padding(), *tail), _normal),
         ),
         outputs=(Tensor("out", like="input", image=True, quant="input"),),
         zero_sized=True,
@@ -61,7 +61,7 @@ def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Ar
 
 @AVERAGE_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
 def average_pool_of_codes(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
-    """The nearest code, halves away from code 0."""
+    """Return the nearest quantized value, halves away from 0."""
     inside = np.ones((1, *input.shape[1:3], 1), np.int32)
     sums = _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)
     counts = _reduce(np.add, inside, padding, stride, size, 0)

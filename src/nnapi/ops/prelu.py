@@ -1,4 +1,4 @@
-"""PRELU: negative numbers times a slope."""
+"""PRELU: negative values times a slope."""
 
 from __future__ import annotations
 

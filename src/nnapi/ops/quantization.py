@@ -1,7 +1,7 @@
-"""Between codes and real numbers: ``real = (code - zero_point) * scale``, and the rounding rule.
+"""Convert between quantized and float values: ``real = (value - zero_point) * scale``, and the rounding rule.
 
-Real numbers become the nearest code, halves away from zero. Sums of codes are multiplied in the fixed point that the
-specification describes (:func:`multiplied_by`), to the same last bit as LiteRT's kernels do.
+Floats become the nearest quantized value, halves away from zero. Integer sums are multiplied in the fixed point that
+the specification describes (:func:`multiplied_by`), to the same last bit as LiteRT's kernels.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def round_half_away(x: float) -> int:
 
 
 def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
-    """Lowest and highest code of a quantised type under a fused activation."""
+    """Return the lowest and highest value of a quantized type under a fused activation."""
     limits = np.iinfo(type.dtype)
     low, high = (float(np.float32(bound) / np.float32(type.scale)) for bound in BOUNDS[activation])
     lowest = type.zero_point + round_half_away(low) if low > -np.inf else limits.min
@@ -49,12 +49,12 @@ def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -
 
 
 def same_quantization(a: OperandType, b: OperandType) -> bool:
-    """Whether a code means the same number in both, which are of one type; without codes, it does."""
+    """Whether a stored value means the same in both types, which have one code; true if they are not quantized."""
     return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
 
 
 def dequantize(type: OperandType, codes: Array) -> Array:
-    """Real numbers, float32, behind the codes of a quantised tensor."""
+    """Dequantize a tensor to float32."""
     if type.channel:
         return codes.astype(np.float32) * type.channel.broadcast(codes.ndim)
     real = codes.astype(np.float32)
@@ -73,10 +73,10 @@ def offset(type: OperandType, codes: Array, dtype: Any = np.float32) -> Array:
 
 
 def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) -> Convert:
-    """A function from results in units of ``factor`` to codes of ``type``: scale, round, shift, clamp.
+    """Return a function that quantizes results in units of ``factor`` to ``type``: scale, round, shift, clamp.
 
-    ``factor`` is 1 for real numbers, the product of the input scales for sums of codes (one per channel, along the
-    last axis). The argument may be overwritten.
+    ``factor`` is 1 for floats, the product of the input scales for integer sums (one per channel, along the last axis).
+    The argument may be overwritten.
     """
     low, high = code_bounds(type, activation)
     multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
@@ -95,10 +95,10 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
 
 
 def make_multiplier(factor: Array | float) -> Convert:
-    """A function that multiplies integers by ``factor`` as the specification fixes it for codes: by 31 bits of it, then
-    a shift, each rounded to the nearest integer, halves up.
+    """Return a function that multiplies integers by ``factor`` in the specification's fixed point.
 
-    In float64, which holds either product to far more than the half that matters.
+    It multiplies by 31 bits of the factor, then shifts, and rounds each to the nearest integer, halves up. It computes
+    in float64, which holds either product to far more than the half that matters.
     """
     mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))
@@ -116,7 +116,7 @@ def make_multiplier(factor: Array | float) -> Convert:
 
 
 def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Convert:
-    """A function from sums of products of codes, in units of ``unit``, to codes of ``type``.
+    """Return a function that requantizes sums of products, in units of ``unit``, to ``type``.
 
     ``unit`` is one number, or one for each channel along the last axis.
     """

@@ -1,4 +1,4 @@
-"""QUANTIZE, DEQUANTIZE: between real numbers and codes."""
+"""QUANTIZE, DEQUANTIZE: between float and quantized values."""
 
 from __future__ import annotations
 

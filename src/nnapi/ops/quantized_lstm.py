@@ -84,7 +84,7 @@ def infer_shapes(
 
 
 def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:
-    """Of each gate before it is squashed: declared where there is layer normalisation."""
+    """The scale of each gate before its activation: declared where there is layer normalization."""
     is_normalised = any(each is not None for each in list_norms(operands))
     declared = {gate: operands[f"{gate}_intermediate_scale"] if is_normalised else None for gate in GATES}
     return {gate: float(scale or GATE_SCALE) for gate, scale in declared.items()}
@@ -144,7 +144,7 @@ def _less_zero_point(codes: Array, type: OperandType) -> Array:
 
 
 def _rescale(total: Array, weights_scale: float, scale: float, target: float) -> Array:
-    """Sums in units of weights_scale × scale as codes of scale ``target``; the factor is a float32, as specified."""
+    """Requantize sums in units of weights_scale × scale to scale ``target``; the factor is a float32, as specified."""
     factor = np.float32(weights_scale) * np.float32(scale) / np.float32(target)
     return multiply(total, multiplier(float(factor)))
 
@@ -155,10 +155,10 @@ def _clip(codes: Array, clip: float | None, scale: float) -> Array:
 
 
 def _normalise(z: Array, weights: Array, bias: Array, scale: float) -> Array:
-    """Rows shifted and scaled to mean 0 and variance 1 (with 10 fraction bits), weighted, biased, as gate codes.
+    """Normalize rows to mean 0 and variance 1 (with 10 fraction bits), weight them and add the bias, as gate values.
 
-    The mean is rounded towards 0 and the variance's division by the length is that of 2**20 first, as specified,
-    which is exact for lengths that are powers of two.
+    The mean is rounded towards 0. The variance's division by the length is that of 2**20 first, as specified, which is
+    exact for lengths that are powers of two.
     """
     size = z.shape[-1]
     mean = _quotient(z.sum(-1, keepdims=True) << 10, size)

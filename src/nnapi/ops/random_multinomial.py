@@ -1,4 +1,4 @@
-"""RANDOM_MULTINOMIAL: class numbers drawn at random with probabilities softmax(logits)."""
+"""RANDOM_MULTINOMIAL: class indices drawn at random with probabilities softmax(logits)."""
 
 from __future__ import annotations
 

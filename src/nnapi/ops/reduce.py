@@ -1,4 +1,4 @@
-"""MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_SUM: many numbers to one, along axes."""
+"""MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_SUM: reductions along axes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _axes(rank: int, axes: Array) -> tuple[int, ...]:
 
 
 def _mean_of_codes(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    """The highest code not above the mean, as the conformance examples have it."""
+    """Return the highest quantized value not above the mean, as the conformance examples do."""
     count = math.prod(input.shape[i] for i in axis)
     means = (input.sum(axis, np.int64, keepdims=True) // count).astype(input.dtype)
     return means if keepdims else means.squeeze(axis)

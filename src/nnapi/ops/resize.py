@@ -8,7 +8,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Arguments, Form, Operation
+from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Layout, LayoutParameter, Levels, Scalar, Tensor, positive
 from nnapi.ops.shapes import Pair, need_image
 from nnapi.ops.types import FLOAT_SCALAR, reals
@@ -28,9 +28,9 @@ def _resize(code: OperationCode, facts: Facts, types: Levels, layout: LayoutPara
     operation = Operation(
         code,
         facts=facts,
-        forms=(
-            Form("by_shape", (image, *shape, layout, *SAMPLING), _by_shape),
-            Form("by_scale", (image, *scale, layout, *SAMPLING), _by_scale),
+        overloads=(
+            Overload("by_shape", (image, *shape, layout, *SAMPLING), _by_shape),
+            Overload("by_scale", (image, *scale, layout, *SAMPLING), _by_scale),
         ),
         outputs=(Tensor("out", like="input", image=True, quant="input"),),
         zero_sized=True,
@@ -99,7 +99,7 @@ def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_
 
 
 def _source(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Where each of ``out`` cells, or its centre, lies along an axis of the input, in float32."""
+    """Return the position of each of ``out`` cells, or its center, along an axis of the input, in float32."""
     corners = align_corners and out > 1
     scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     return (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale

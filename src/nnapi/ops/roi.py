@@ -128,9 +128,9 @@ def _locate(
 
 
 def _sample(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
-    """Where along one axis each bin of each region is sampled, [region, bin, sample], and how often, [region].
+    """Return the sample positions of each bin along one axis, [region, bin, sample], and their counts, [region].
 
-    ``samples`` of 0 means one for every cell that a bin touches; the positions beyond a region's number mean nothing.
+    ``samples`` of 0 means one for every cell that a bin touches; positions beyond a region's count are undefined.
     """
     step = np.maximum(end - start, 1) / np.float32(bins)
     counts = np.full(len(step), samples) if samples else np.ceil(step).astype(np.intp)

@@ -1,4 +1,4 @@
-"""What the recurrent operations over time share: the loop, linking of an auxiliary input, results of two directions."""
+"""Shared by the recurrent operations over time: the loop, linking of an auxiliary input, results of two directions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def over_time(
 
 
 def link(input: T, aux: T | None, weighted: bool) -> tuple[T, T | None]:
-    """What the backward cell reads, and what both cells read besides their input.
+    """Return the input of the backward cell, and the auxiliary input of both cells.
 
     An auxiliary input without weights is the backward cell's input (parallel linking); one with weights in both
     directions is read by both cells (cross linking).

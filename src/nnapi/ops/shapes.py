@@ -87,7 +87,7 @@ def _reach(size: int, dilation: int) -> int:
 
 
 def explicit(arguments: Arguments) -> Padding:
-    """Take the scalars of explicit padding out of a form's arguments."""
+    """Take the scalars of explicit padding out of an overload's arguments."""
     (top, bottom), (left, right) = PAD_NAMES
     return (
         (arguments.pop(top), arguments.pop(bottom)),
@@ -105,7 +105,7 @@ def describe_padding(padding: Padding) -> str:
 
 
 def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1)) -> Arguments:
-    """Replace a form's padding and stride scalars by ``padding`` and ``stride`` pairs.
+    """Replace an overload's padding and stride scalars by ``padding`` and ``stride`` pairs.
 
     Explicit padding as large as the window is refused, as that would pool nothing but padding.
     """

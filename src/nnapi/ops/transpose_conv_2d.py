@@ -8,7 +8,7 @@ from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import Arguments, Form, Operation
+from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
 from nnapi.ops.convolution import check_bias, declare_filter, explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, explicit, need_image
@@ -54,9 +54,11 @@ OPERANDS = declare_filter(channel=0, level=3)
 TRANSPOSE_CONV_2D = Operation(
     OperationCode.TRANSPOSE_CONV_2D,
     facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
-    forms=(
-        Form("explicit_padding", (*OPERANDS, *explicit_padding(3), *TAIL), _explicit),
-        Form("implicit_padding", (*OPERANDS, Values("output_shape", since=3), *implicit_padding(3), *TAIL), _implicit),
+    overloads=(
+        Overload("explicit_padding", (*OPERANDS, *explicit_padding(3), *TAIL), _explicit),
+        Overload(
+            "implicit_padding", (*OPERANDS, Values("output_shape", since=3), *implicit_padding(3), *TAIL), _implicit
+        ),
     ),
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,

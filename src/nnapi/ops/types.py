@@ -17,7 +17,7 @@ def floats(level: int = 1) -> dict[int, int]:
 
 
 def reals(level: int = 1, quant8: int = 1) -> dict[int, int]:
-    """Floats, unsigned 8-bit codes from level ``quant8``, signed ones from level 4 on."""
+    """Floats, unsigned 8-bit values from level ``quant8``, signed ones from level 4 on."""
     return floats(level) | {QUANT8: max(level, quant8), QUANT8_SIGNED: max(level, 4)}
 
 

@@ -17,7 +17,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError, need
 from nnapi.model.call import UNKNOWN, normalise
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape, type_name
-from nnapi.model.operation import Form, Operation
+from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
 from nnapi.testing.random.proposal import Draw, Proposal
@@ -82,7 +82,7 @@ def random_attempt(
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
     taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
-    form = pick(rng, operation.forms)
+    form = pick(rng, operation.overloads)
     counts = _counts(form, rng)
     proposal = propose(operation.name, Draw(form.name, [slot for slot, _ in counts], taste, rng))
     draft = _Draft(operation, taste, rng, proposal, given)
@@ -98,10 +98,10 @@ def random_attempt(
 
 def is_control_flow(operation: Operation) -> bool:
     """Whether the operation refers to other models."""
-    return any(isinstance(slot, ModelParameter) for form in operation.forms for slot in form.inputs)
+    return any(isinstance(slot, ModelParameter) for form in operation.overloads for slot in form.inputs)
 
 
-def _counts(form: Form, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
+def _counts(form: Overload, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
     """Which slots an argument list has, and how many operands each takes."""
     if form.is_variadic:
         return [(slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in form.inputs]

@@ -22,10 +22,10 @@ def options(
     *,
     strict: bool = False,
 ) -> dict[str, Any]:
-    """What ``torch.compile(…, options=…)`` takes for this backend.
+    """Options of this backend in ``torch.compile(…, options=…)``.
 
-    ``devices``, ``threads`` and ``cache`` are as :func:`nnapi.compile` takes them. With ``strict`` a graph that cannot
-    run here is an error, else it is PyTorch's and a warning says why.
+    ``devices``, ``threads`` and ``cache`` are those of :func:`nnapi.compile`. With ``strict``, a graph that cannot run
+    here is an error; otherwise PyTorch runs it, and a warning gives the reason.
     """
     named = [devices] if isinstance(devices, str) else devices
     return {"devices": named, "threads": threads, "cache": cache, "strict": strict}

@@ -27,7 +27,7 @@ Run = Callable[[Tensors], tuple[Any, ...]]
 
 
 def compile_graph(graph: Any, examples: Tensors, *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
-    """What PyTorch calls in the place of a graph; it is compiled when it is first called, and for other shapes anew."""
+    """The callable that PyTorch calls instead of a graph; it compiles at the first call, and again for other shapes."""
     weights = [is_weight(each) for each in examples]
     return CompiledGraph(graph, weights, find_open_dimensions(graph), options or {})
 
@@ -104,7 +104,7 @@ class CompiledGraph:
         return InferenceSession(content, self._session_options, self._devices, cache=self._cache)
 
     def _list_live(self, inputs: Tensors) -> list[int]:
-        """The places of tensors that calls give."""
+        """Return the indices of the tensors that calls pass."""
         ends = enumerate(zip(inputs, self._weights, strict=True))
         return [place for place, (each, is_fixed) in ends if isinstance(each, torch.Tensor) and not is_fixed]
 
@@ -120,7 +120,8 @@ class CompiledGraph:
 
 
 def _identify(value: Any, is_fixed: bool) -> Any:
-    """What must be equal for a run to be the same: the state of a weight, the shape and type of a tensor, a number."""
+    """Return the key under which two runs are the same: the state of a weight, the shape and type of a tensor, a
+    number."""
     if not isinstance(value, torch.Tensor):
         return value
     if is_fixed:

@@ -15,7 +15,7 @@ class Unfit(Exception):
 
 
 class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missing when types are checked
-    """Refuses what draws random numbers."""
+    """Refuse operators that draw random numbers."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
         named = named or {}
@@ -34,9 +34,9 @@ def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, 
 
 
 def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
-    """Unfit where a graph is trained, changes its inputs, draws random numbers, or gives what is no tensor.
+    """Raise Unfit if a graph is trained, changes its inputs, draws random numbers, or returns anything but tensors.
 
-    It is walked without computing anything.
+    The graph is walked without computing anything.
     """
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):

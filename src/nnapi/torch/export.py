@@ -17,7 +17,7 @@ NOTHING_OPEN = OpenDimensions({}, {})
 
 
 class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing when types are checked
-    """A graph whose weights and numbers are constants, but for sizes that are open."""
+    """A graph whose weights and numbers are constants, except dynamic sizes."""
 
     def __init__(self, graph: Any, inputs: Sequence[Any], live: Sequence[int], open: OpenDimensions) -> None:
         super().__init__()
@@ -41,9 +41,9 @@ class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing 
 
 
 def export_graph(graph: Any, inputs: Sequence[Any], live: Sequence[int], open: OpenDimensions = NOTHING_OPEN) -> bytes:
-    """The graph for inputs of these shapes, or of any size where ``open`` says so.
+    """Return the graph for inputs of these shapes, or of any size where ``open`` marks a dimension.
 
-    ``live`` are the places of those that calls give, named ``input0`` on.
+    ``live`` are the indices of inputs that calls pass, named ``input0`` on.
     """
     frozen = _Frozen(graph, inputs, live, open).eval()
     samples = tuple(inputs[place].detach().clone() for place in live)
@@ -57,7 +57,7 @@ def export_graph(graph: Any, inputs: Sequence[Any], live: Sequence[int], open: O
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what PyTorch says of its exporter."""
+    """Silence the warnings of PyTorch's exporter."""
     noisy = logging.getLogger("torch.onnx")
     level = noisy.level
     noisy.setLevel(logging.ERROR)

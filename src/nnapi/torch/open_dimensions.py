@@ -1,4 +1,4 @@
-"""What PyTorch leaves open in a graph, which it makes once sizes have changed from call to call."""
+"""Find the dynamic dimensions of a graph, which PyTorch creates after sizes have changed between calls."""
 
 from __future__ import annotations
 

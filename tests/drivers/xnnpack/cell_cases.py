@@ -20,7 +20,7 @@ INTEGER_GATE = 2.0**-9
 
 def inputs_of(code: Any, values: Any, quantised: Any = None) -> list[Any]:
     """The argument list of an operation; None omits an operand, ``quantised`` gives scale and zero point by name."""
-    return [_given(slot, values[slot.name], quantised) for slot in REGISTRY[code].forms[0].inputs]
+    return [_given(slot, values[slot.name], quantised) for slot in REGISTRY[code].overloads[0].inputs]
 
 
 def _given(slot: Any, value: Any, quantised: Any) -> tuple[Any, ...]:

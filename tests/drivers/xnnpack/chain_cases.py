@@ -33,7 +33,7 @@ class Cell:
 
     def __init__(self, net: Any, code: Any, values: Any, quantised: Any = None) -> None:
         self.net, self.code = net, code
-        names = [slot.name for slot in REGISTRY[code].forms[0].inputs]
+        names = [slot.name for slot in REGISTRY[code].overloads[0].inputs]
         given = zip(names, inputs_of(code, values, quantised), strict=True)
         self.fixed = {
             name: self._fixed(type, value)

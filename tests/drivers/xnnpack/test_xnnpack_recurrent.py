@@ -217,7 +217,7 @@ def test_quantized_lstm_refuses_computed_weights() -> None:
 def test_quantized_lstm_refuses_optional_weights_that_a_run_may_give() -> None:
     kind = features("projection")
     values, net = integers(kind, np.random.default_rng(0)), Net()
-    slots = REGISTRY[Op.QUANTIZED_LSTM].forms[0].inputs
+    slots = REGISTRY[Op.QUANTIZED_LSTM].overloads[0].inputs
     given = dict(zip([slot.name for slot in slots], inputs_of(Op.QUANTIZED_LSTM, values, quant_of(kind)), strict=True))
     inputs = []
     for name, (type, value) in given.items():

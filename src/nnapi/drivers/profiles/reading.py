@@ -179,7 +179,9 @@ def _codes(operations: _Table) -> list[OperationCode]:
 def _read_operation(table: _Table, code: OperationCode) -> OperationLimits:
     named = table.take_table("operands")
     declared = REGISTRY[code]
-    known = {slot.name for form in declared.forms for slot in form.inputs} | {slot.name for slot in declared.outputs}
+    known = {slot.name for form in declared.overloads for slot in form.inputs} | {
+        slot.name for slot in declared.outputs
+    }
     operands = {}
     for name in list(named):
         if name not in known:

@@ -61,8 +61,8 @@ def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...])
 
 
 def _weight(operation: Operation) -> float:
-    fused = any(form.fuses for form in operation.forms)
-    return (8.0 + min(13, max(len(form.inputs) for form in operation.forms))) * (3 if fused else 1)
+    fused = any(form.fuses for form in operation.overloads)
+    return (8.0 + min(13, max(len(form.inputs) for form in operation.overloads))) * (3 if fused else 1)
 
 
 def _relax(example: Example, rng: np.random.Generator) -> Example:

@@ -30,7 +30,7 @@ def estimate_losses(
     with np.errstate(all="ignore"):
         if name in CELLS:
             operation = REGISTRY[OperationCode[name]]
-            given = dict(zip((slot.name for slot in operation.forms[0].inputs), inputs, strict=False))
+            given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=False))
             results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
             return by_coupled_gates(given, results, PLACES[precision])
         bound = _find_bound(name, inputs, outputs, precision)

@@ -87,7 +87,7 @@ def with_own_activations(example: Example) -> Example | None:
 
 def _activate_after(text: _Text, operation: OperationSpec) -> bool:
     code = text.constants(operation).get("activation", 0)
-    if not code or not text.match(operation).form.fuses or not _keeps_scale(text, operation):
+    if not code or not text.match(operation).overload.fuses or not _keeps_scale(text, operation):
         return False  # cells have one for each step
     (place,) = text.match(operation).inputs["activation"]
     (result,) = operation.outputs
@@ -118,7 +118,7 @@ def _turn(text: _Text, operation: OperationSpec) -> bool:
         return False  # dimensions that would have to be turned as well
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)
     inputs = _replace_argument(operation.inputs, match.inputs["layout"][0], text.constant("BOOL", not first, np.bool_))
-    for slot in match.form.inputs:
+    for slot in match.overload.inputs:
         if isinstance(slot, TensorParameter) and slot.image and slot.name in match.inputs:
             (place,) = match.inputs[slot.name]
             text.transpose(inputs[place], turned := text.add_between(inputs[place]), to)
