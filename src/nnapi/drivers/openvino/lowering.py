@@ -21,6 +21,9 @@ LARGE = 200
 ELEMENTWISE = (".elementwise", ".pairwise")
 """The modules of the rules of those."""
 
+CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
+"""Types of nodes that the engine may compute in the memory of their input."""
+
 
 def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
     """Lower what can be lowered for inputs of these shapes, by default the assumed ones; what cannot has its reason."""
@@ -43,7 +46,8 @@ class Lowered(Lowering[Value, Context]):
 
     def graph(self) -> ov.Model:
         """The engine's model of what the model's outputs are computed from, stored as NNAPI stores them."""
-        results = [op.result(_make_readable(self.values[index].node("stored"))) for index in self.model.outputs]
+        shown = [self.values[index].node("stored") for index in self.model.outputs]
+        results = [op.result(_make_readable(node)) for node in shown]  # after all that read each other are made
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
 
@@ -112,22 +116,27 @@ class Lowered(Lowering[Value, Context]):
 
 
 def _make_readable(node: Node) -> Node:
-    """A node that the engine gives as it is asked to: an input that is an output too it leaves in memory of its own,
-    and of codes with other dimensions it forgets who else reads them."""
+    """Return a node that the engine may give as a result.
+
+    A model input it leaves in memory of its own. In the memory of a view of what others read (other dimensions of it,
+    or another type) it loses what they read: such a result is a copy, computed so that the engine does not drop it.
+    """
     if isinstance(node, ov.op.Parameter):
         return op.reshape(node, integers(list(node.get_output_shape(0))), False)
     output = node if isinstance(node, ov.Output) else node.output(0)
+    if not _is_view(output):
+        return node
     type = output.get_element_type()
-    if type in (ov.Type.u8, ov.Type.i8) and _is_shared(output):
+    if type in (ov.Type.u8, ov.Type.i8):
         return op.convert(op.convert(node, "i32"), type.get_type_name())
-    return node
+    return op.maximum(node, node)
 
 
-def _is_shared(output: Node) -> bool:
-    """Whether it only gives other dimensions, or another form, to what others read."""
+def _is_view(output: Node) -> bool:
+    """Whether a result is a reshape of a value that others read too, however it is stored."""
     is_reshaped = False
-    while (name := output.get_node().get_type_name()) in ("Convert", "FakeQuantize", "Reshape", "Unsqueeze"):
-        is_reshaped |= name in ("Reshape", "Unsqueeze")
+    while (name := output.get_node().get_type_name()) in (*CONVERSIONS, *RESHAPES):
+        is_reshaped |= name in RESHAPES
         output = output.get_node().input_value(0)
         if is_reshaped and len(output.get_target_inputs()) > 1:
             return True

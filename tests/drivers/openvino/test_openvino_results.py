@@ -1,0 +1,61 @@
+"""Results that are views of what other operations read: the engine's fault, and what the driver makes of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.model.operand import tensor
+from nnapi.runtime.device import Device, device
+
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.api import op, ov
+
+pytestmark = pytest.mark.engine
+
+ENGINE, REFERENCE = Device(OpenVinoDriver(threads=1)), device("nnapi-reference")
+IMAGE = (1, 4, 9, 10)
+TABLE = np.array([36, 10], np.int32)
+VIEWS: dict[str, Callable[[nnapi.Builder, Any], Any]] = {
+    "reshape": lambda b, y: b.reshape(y, TABLE),
+    "squeeze": lambda b, y: b.squeeze(y),
+    "expand_dims": lambda b, y: b.expand_dims(y, 0),
+    "reshape of a reshape": lambda b, y: b.expand_dims(b.reshape(y, TABLE), 1),
+    "float16": lambda b, y: b.reshape(b.cast(y, out=tensor("float16", IMAGE)), TABLE),
+}
+
+
+def draw(*shape: int) -> Any:
+    return np.random.default_rng(0).uniform(0.5, 5, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("before", ["relu", "abs", "log"])
+def test_a_view_of_what_a_convolution_reads(before: str, view: str) -> None:
+    b = nnapi.Builder()
+    y = getattr(b, before)(b.input(tensor("float32", IMAGE)))
+    b.output(VIEWS[view](b, y))
+    b.output(b.conv_2d(y, draw(8, 1, 1, 10), np.zeros(8, np.float32), 0, 0, 0, 0, 1, 1, 0))
+    model, x = b.finish(), draw(*IMAGE)
+    for ours, right in zip(*(nnapi.compile(model, which).run(x) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_allclose(ours, right, rtol=1e-3 if ours.dtype == np.float16 else 1e-5)
+
+
+def test_the_engine_still_loses_what_others_read_of_a_view_that_is_a_result() -> None:
+    """Without the driver. Where this fails the engine is mended: ``_is_view`` need not copy floats any more."""
+    x = op.parameter(list(IMAGE), np.float32)
+    y = op.relu(x)
+    view = op.reshape(y, op.constant(TABLE), False)
+    image = op.transpose(y, op.constant(np.array([0, 3, 1, 2])))
+    filters = op.constant(draw(8, 10, 1, 1))
+    convolved = op.convolution(image, filters, [1, 1], [0, 0], [0, 0], [1, 1])
+    result = op.transpose(convolved, op.constant(np.array([0, 2, 3, 1])))
+    both, alone = (
+        ov.Core().compile_model(ov.Model(results, [x]), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([draw(*IMAGE)])
+        for results in ([view, result], [result])
+    )
+    assert not np.allclose(both[1], alone[0])
