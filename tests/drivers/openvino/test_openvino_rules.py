@@ -273,3 +273,16 @@ def test_an_instance_normalization_behind_an_operation_that_the_engine_gives_sev
     model, given = b.finish(), np.arange(32, dtype=np.uint8).reshape(1, 2, 4, 4)
     ours, right = (nnapi.compile(model, which).run(given)[0] for which in (ENGINE, device("nnapi-reference")))
     np.testing.assert_allclose(ours, right, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("type", "zero_point"), [("int8", 0), ("int8", -3), ("int8", 5), ("uint8", 128), ("uint8", 100)]
+)
+@pytest.mark.parametrize("scale", [1.728292, 0.3])
+@pytest.mark.parametrize("code", [OperationCode.MAX_POOL_2D, OperationCode.RELU1])
+def test_limits_below_the_zero_point(code: OperationCode, scale: float, type: str, zero_point: int) -> None:
+    """-1 is a quantized value below the zero point. The engine took the next one above."""
+    of = tensor(type, (1, 1, 1, 3), scale, zero_point)
+    x = np.array([1, 2, -5]).reshape(1, 1, 1, 3) + zero_point
+    options = [*map(integer, (1, 1, 1, 1, 1, 2))] if code == OperationCode.MAX_POOL_2D else []
+    need_close(both(code, [(of, x.astype(type)), *options], [of]), 0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.value import Node, Value, encode, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, Unsupported, require
@@ -20,7 +20,13 @@ FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
 """Where an axis of an NHWC image lies in NCHW."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
-"""How far limits lie above their codes: rounded down or to the nearest, they are those."""
+"""Quantization steps between a limit and its quantized value, to which the engine rounds it."""
+STEPS = 256
+"""How many quantized values of 8 bits there are."""
+BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
+"""Types of nodes whose results are not −inf."""
+MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""Types of nodes that give −inf only of −inf."""
 RULES = Rules()
 lower = RULES.lower
 
@@ -91,13 +97,20 @@ class Context(lowering.Context):
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
-    """Numbers under a fused activation; nothing where the range of the codes does the same. Limits of codes are
-    codes: the engine may compare codes with them, and rounds down what is between two."""
+    """Return floats under a fused activation, as they are where the range of the quantized values does the same.
+
+    The engine may compare quantized values with the limits, and rounds limits between two of them: down, or towards the
+    zero point where that is in the middle, as it then computes with signed ones.
+    """
     low, high = BOUNDS[activation]
     if type.is_quantized:
         limits = np.iinfo(type.dtype)
         bounds = code_bounds(type, activation)
-        lowest, highest = ((code + MARGIN - type.zero_point) * type.scale for code in bounds)
+        middle = type.zero_point - limits.min == STEPS / 2
+        margins = [-MARGIN if middle and code < type.zero_point else MARGIN for code in bounds]
+        lowest, highest = (
+            (code + margin - type.zero_point) * type.scale for code, margin in zip(bounds, margins, strict=True)
+        )
         low = lowest if bounds[0] > limits.min else -np.inf
         high = highest if bounds[1] < limits.max else np.inf
     if BOUNDS[activation][0] == 0 and low > -np.inf and high == np.inf:
@@ -114,6 +127,32 @@ def clamp(real: Node, low: float, high: float) -> Node:
     if high == np.inf:
         return op.maximum(real, number(low))
     return op.clamp(real, low, high)
+
+
+def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:
+    """Return a maximum of floats as ``compute`` makes it of them.
+
+    The engine's own begin at the lowest float, which of −inf alone they give. So negative floats are halved before and
+    doubled after, unless none can be −inf.
+    """
+    if _is_bounded(x):
+        return compute(x)
+    return op.prelu(
+        compute(op.prelu(x, op.constant(np.array([0.5], np.float32)))), op.constant(np.array([2], np.float32))
+    )
+
+
+def find_minimum(x: Node, compute: Callable[[Node], Node]) -> Node:
+    """Return a minimum of floats, the maximum of their opposites."""
+    return op.negative(find_maximum(op.negative(x), lambda y: op.negative(compute(op.negative(y)))))
+
+
+def _is_bounded(x: Node) -> bool:
+    """Whether floats come from an activation that gives no −inf."""
+    node = x.get_node() if isinstance(x, ov.Output) else x
+    while node.get_type_name() in MOVING:
+        node = node.input_value(0).get_node()
+    return node.get_type_name() in BOUNDED
 
 
 def computes_first(*values: Value) -> bool:

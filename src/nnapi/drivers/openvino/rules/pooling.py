@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import Context, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
@@ -36,7 +36,12 @@ def l2_pool(context: Context, input: Value, padding: Padding, stride: Pair, size
 @lower(MAX_POOL_2D)
 def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     steps, begin, end = _windows(input, padding, stride, size)
-    y = op.max_pool(input.real(first=True), steps, [1, 1], begin, end, list(size)).output(0)
+
+    def pool(x: Node) -> Node:
+        return op.max_pool(x, steps, [1, 1], begin, end, list(size)).output(0)
+
+    x = input.real(first=True)
+    y = pool(x) if input.type.is_quantized else find_maximum(x, pool)
     if context.activation == FuseCode.FUSED_NONE:
         return Value.of(y, context.type(), "real", first=True)
     return context.result(y, first=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
+from nnapi.drivers.openvino.context import Context, axis_in, find_maximum, find_minimum, integers, lower
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
@@ -44,21 +44,27 @@ _reduction(reduce.REDUCE_PROD, op.reduce_prod)
 _reduction(reduce.REDUCE_SUM, op.reduce_sum)
 
 
-def _extreme(operation: Operation, function: Callable[..., Node]) -> None:
-    """Of codes it is that of the codes themselves: of the numbers behind them the engine gets it wrong."""
+def _extreme(
+    operation: Operation, function: Callable[..., Node], find: Callable[[Node, Callable[[Node], Node]], Node]
+) -> None:
+    """Register a maximum or minimum. That of quantized values is found among these: that of the floats that they stand
+    for the engine gets wrong."""
+
+    def reduce_floats(x: Node, axes: Node, keep_dims: bool) -> Node:
+        return find(x, lambda floats: function(floats, axes, keep_dims))
 
     @lower(operation)
     def rule(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
         if not input.type.is_quantized:
-            y, first = _reduce(context, input, axes, function)
+            y, first = _reduce(context, input, axes, reduce_floats)
             return Value.of(y, context.type(), "real", first=first)
         codes = op.convert(input.node("stored"), "f32")
         y = op.reshape(function(codes, integers(_axes(input, axes)), True), integers(context.type().dimensions), False)
         return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), context.type(), "stored")
 
 
-_extreme(reduce.REDUCE_MAX, op.reduce_max)
-_extreme(reduce.REDUCE_MIN, op.reduce_min)
+_extreme(reduce.REDUCE_MAX, op.reduce_max, find_maximum)
+_extreme(reduce.REDUCE_MIN, op.reduce_min, find_minimum)
 
 
 def _axes(input: Value, axes: Array) -> list[int]:
