@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.cli.progress import progress
-from nnapi.testing.corpus import write
+from nnapi.testing.corpus import INDEX, write
 from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 
@@ -132,6 +133,31 @@ def test_mistakes_are_one_line(right: Path, arguments: list[str], message: str) 
     assert result.exit_code == 1, result.output
     assert said.startswith(message.format(right=right))
     assert said.count("\n") == 1
+
+
+def write_index(folder: Path, names: list[str]) -> None:
+    """Write the index of relu.npz, which has relu_one, relu_two and relu_off in this order."""
+    write(folder / "relu.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2), relu("relu_off", 0, 2.5)])
+    kept = {"ops": ["RELU"], "types": [], "min_feature": "UNKNOWN", "relaxed": False, "expect_failure": False}
+    (folder / INDEX).write_text("".join(json.dumps({"file": "relu.npz", "name": name} | kept) + "\n" for name in names))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_index_in_another_order_than_its_files(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_index(tmp_path, ["relu_off", "relu_two", "relu_one"])
+    shown: list[str] = []
+    monkeypatch.setattr("nnapi.cli.check.progress", lambda out, total: nullcontext(shown.append))
+    done = call(tmp_path, "--variants", "plain", "--jobs", jobs)
+    assert done.exit_code == 1
+    assert row(done.output, "plain") == ["3", "2", "1"]
+    assert shown == ["relu_one", "relu_two", "relu_off"]
+
+
+def test_an_index_that_lists_what_its_file_does_not_have(tmp_path: Path) -> None:
+    write_index(tmp_path, ["relu_one", "relu_none"])
+    done = call(tmp_path, "--variants", "plain")
+    assert done.exit_code == 1
+    assert "relu.npz: index.jsonl lists relu_none, which the file does not have" in " ".join(done.output.split())
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:

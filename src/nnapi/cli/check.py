@@ -122,8 +122,7 @@ def _run(
     results = []
     failed = 0
     with progress(console(), len(entries)) as step:
-        ahead = iter(entries)
-        current: Entry | None = None
+        current = None
         for result in run(
             corpus,
             devices,
@@ -133,9 +132,8 @@ def _run(
             strict=strict,
             runtime=runtime,
         ):
-            while current is None or (current.file, current.name) != (result.file, result.example):
-                current = next(ahead)
-                step(f"{current.name}, {failed} failed" if failed else current.name)
+            if current != (current := (result.file, result.example)):
+                step(f"{result.example}, {failed} failed" if failed else result.example)
             results.append(result)
             failed += result.status == Status.FAILED
     return results

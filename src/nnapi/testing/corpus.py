@@ -108,15 +108,22 @@ class Corpus:
             yield from self.load(file, names)
 
     def load(self, file: str, names: Iterable[str] | None = None) -> Iterator[Example]:
-        """The examples of one file, relative to the root; those of the given names, or all."""
+        """Give the examples of one file, relative to the root: those of the names, or all, in the file's order.
+
+        Raises CorpusError for a name that the file does not have.
+        """
         kept = None if names is None else set(names)
+        missing = set(kept or ())
         path = self.root / file
         try:
             with np.load(path) as archive:
                 arrays = _Arrays(archive)
                 for described in json.loads(archive["examples"].tobytes()):
                     if kept is None or described["name"] in kept:
+                        missing.discard(described["name"])
                         yield _example(described, arrays, file)
+            if missing:
+                raise CorpusError(f"{path}: {INDEX} lists {min(missing)}, which the file does not have")
         except CorpusError:
             raise
         except DAMAGED as error:
