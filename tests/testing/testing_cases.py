@@ -1,6 +1,6 @@
 """Small examples and devices that the tests of the test tools share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,10 +70,14 @@ def endless() -> Example:
     return Example("endless", main, {2: yes}, {3: yes}, (same,), expect_failure=True, harness=harness)
 
 
+Spoil = Callable[[Any], Any]
+"""What becomes of an output."""
+
+
 class Borrowed:
     """A driver that leaves the work to the reference, and may spoil the results or refuse everything."""
 
-    def __init__(self, spoil: float = 0, refusal: str = "") -> None:
+    def __init__(self, spoil: Spoil = lambda output: output, refusal: str = "") -> None:
         self.info = DeviceInfo("borrowed", "1", DeviceTypeCode.DEVICE_CPU, 8)
         self.spoil, self.refusal = spoil, refusal
         self._driver = device("nnapi-reference").driver
@@ -89,14 +93,14 @@ class Borrowed:
 
 
 class Spoilt:
-    """A prepared model whose outputs are off by a number."""
+    """A prepared model whose outputs are changed."""
 
-    def __init__(self, prepared: Any, spoil: float) -> None:
+    def __init__(self, prepared: Any, spoil: Spoil) -> None:
         self._prepared, self._spoil = prepared, spoil
 
     def execute(self, request: Request) -> Outcome:
         outputs = self._prepared.execute(request).outputs
-        return Outcome([(output + np.asarray(self._spoil)).astype(output.dtype) for output in outputs])
+        return Outcome([self._spoil(output).astype(output.dtype) for output in outputs])
 
     def close(self) -> None:
         self._prepared.close()
@@ -106,7 +110,11 @@ REFERENCE = device("nnapi-reference")
 
 
 def spoilt(by: float) -> Device:
-    return Device(Borrowed(spoil=by))
+    return changed(lambda output: output + np.asarray(by))
+
+
+def changed(spoil: Spoil) -> Device:
+    return Device(Borrowed(spoil))
 
 
 def refusing(reason: str) -> Device:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from nnapi.testing.example import Example
-from nnapi.testing.random.graphs import random_graph
+from nnapi.testing.fuzz import NoCall
+from nnapi.testing.random.graphs import JOINABLE, READERS, VIEWS, find_readers, random_graph, random_readers
 
 
 def test_codes_that_mean_0_reach_functions_that_end_there() -> None:
@@ -21,3 +22,37 @@ def _takes_roots_of_zero(example: Example) -> bool:
         if any(each.type in ("LOG", "RSQRT", "SQRT") and each.inputs[0] == call.outputs[0] for each in main.operations):
             return True
     return False
+
+
+def test_views_of_values_that_others_read_are_shown() -> None:
+    """An engine that computes such a view in the memory of what a convolution reads was not found without them."""
+    graphs = [random_graph(np.random.default_rng([6, number]), 3) for number in range(200)]
+    assert sum(map(_shows_a_view, graphs)) >= 20
+
+
+def _shows_a_view(example: Example) -> bool:
+    main, views = example.main, {each.name for each in VIEWS}
+    shown = [call for call in main.operations if call.type in views and call.outputs[0] in main.outputs]
+    return any(view.inputs[0] in call.inputs for view in shown for call in main.operations if call is not view) and any(
+        main.operands[view.inputs[0]].name not in main.inputs for view in shown
+    )
+
+
+def test_every_pair_of_operations_takes_its_turn() -> None:
+    turns = len(JOINABLE) * -(-len(JOINABLE) // READERS)
+    found = {(first, reader) for turn in range(turns) for first, readers in [find_readers(turn)] for reader in readers}
+    assert len(found) == len(JOINABLE) ** 2
+
+
+def test_several_operations_read_one_result() -> None:
+    counts = []
+    for turn in range(60):
+        first, readers = find_readers(turn * 37)
+        try:
+            main = random_readers(np.random.default_rng([7, turn]), first, readers).main
+        except NoCall:
+            continue  # types that do not fit each other
+        made = next(call for call in main.operations if call.type == first.name)
+        counts.append(max(sum(index in call.inputs for call in main.operations) for index in made.outputs))
+    assert len(counts) > 40
+    assert sum(count > 2 for count in counts) > 20

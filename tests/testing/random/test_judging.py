@@ -110,7 +110,8 @@ def test_what_a_device_refuses_is_left_out_of_a_graph() -> None:
     operands = (*add().main.operands[:3], sum, given(tensor(F32, 2)))
     graph = Graph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
 
-    judgement = judge(Example("graph", graph, {0: np.array([1, -20], np.float32)}, {}), Device(OnlyRelu(spoil=5)))
+    example = Example("graph", graph, {0: np.array([1, -20], np.float32)}, {})
+    judgement = judge(example, Device(OnlyRelu(lambda output: output + 5)))
     assert judgement.operation == "RELU"
     assert judgement.example.operations == ("RELU",)
     assert judgement.example.inputs[0].tolist() == [11, 0]

@@ -82,6 +82,6 @@ def test_a_failure_that_recurs_is_made_small_only_so_often(monkeypatch: pytest.M
 
 
 def test_special_values() -> None:
-    drawn = [example_of(1, n, "non-finite") for n in range(20)]
+    drawn = [example_of(1, n, "non-finite") for n in range(60)]
     arrays = [a for e in drawn if e is not None for a in e.inputs.values() if a is not None and a.dtype.kind == "f"]
     assert any(np.isnan(array).any() for array in arrays)

@@ -10,8 +10,9 @@ with operands that differ in their last places, and what that changes, times SPA
 - Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
 - A result that the device shows is what it is held to afterwards: the next operation is judged by that.
 - Where a small difference of what is not shown may make a large one, both sides of it are tried.
-- What follows a number that is infinite or none is not judged, nor in the steps of a sequence, nor where the reference
-  gives none (0 / 0), because nobody says what is right. Where such numbers are the point of the example, comparisons of
+- What follows a NaN or an infinity is not judged, nor in the steps of a sequence, nor where the reference gives NaN
+  (0 / 0), because nobody says what is right. Operations that move or choose elements are judged on infinities: a row of
+  −inf has the maximum −inf. Where such numbers are the point of the example, comparisons of
   them are judged, what is made of finite numbers, however large, and denormal ones count as 0 or as what they are.
 - Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
   of the reference keeps only so many bits of very different scales.
@@ -19,7 +20,7 @@ with operands that differ in their last places, and what that changes, times SPA
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +32,16 @@ from nnapi.runtime.device import device
 from nnapi.testing.build import build
 from nnapi.testing.compare import tolerance_for
 from nnapi.testing.example import Example, OperandSpec, Source
-from nnapi.testing.random.kinds import CHOOSING, ORDERING, PAIRWISE, REQUANTISING, SEQUENCES, STEPPING, TWO_COMPARED
+from nnapi.testing.random.kinds import (
+    CHOOSING,
+    KEEPING,
+    ORDERING,
+    PAIRWISE,
+    REQUANTISING,
+    SEQUENCES,
+    STEPPING,
+    TWO_COMPARED,
+)
 from nnapi.testing.random.losses import estimate_losses
 from nnapi.testing.random.parts import CONSTANTS, Part, part_of
 from nnapi.testing.random.real_numbers import as_real, on_real_numbers
@@ -62,6 +72,10 @@ class Expectation:
 
     value: Array
     allowance: Array
+
+
+def _is_not_finite(array: Array) -> Array:
+    return np.asarray(~np.isfinite(array))
 
 
 class Computation:
@@ -149,6 +163,8 @@ class Computation:
             return False
         if self.special and name not in CHOOSING | PAIRWISE and any(self._is_large(index) for index in inputs):
             return True
+        if name in KEEPING:
+            return any(self._is_special(index, np.isnan) for index in inputs)
         return any(self._is_special(index) for index in inputs)
 
     def _is_large(self, index: int) -> bool:
@@ -171,10 +187,10 @@ class Computation:
             for other in self.others
         )
 
-    def _is_special(self, index: int) -> bool:
-        """Whether some of a value's numbers are not finite, in any of the computations."""
+    def _is_special(self, index: int, is_so: Callable[[Array], Array] = _is_not_finite) -> bool:
+        """Whether some of a value's floats are not finite, or NaN, in any of the computations."""
         arrays = [values[index] for values in (self.values, *self.others)]
-        return any(a is not None and a.dtype.kind == "f" and not np.isfinite(a).all() for a in arrays)
+        return any(a is not None and a.dtype.kind == "f" and is_so(a).any() for a in arrays)
 
     def _nudge(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
         """Numbers with other last places, so many times as different as usual, and ``least`` at least."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, with_unknown_dimensions
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 from nnapi.testing.random.kinds import find_operations
+from nnapi.testing.random.masks import MASKED, with_masked_rows
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
@@ -30,16 +32,62 @@ AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
 UNSURE = find_operations(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
+JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each.name not in UNSURE)
+"""Operations that may be part of a graph."""
+VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
+"""Operations that an engine may answer with the memory of their input."""
+VIEWED = 0.2
+"""How many graphs show a view of a value that other operations read, too."""
+PAIRED = 4
+"""Every fourth example is an operation and several that read its result; all pairs of operations take turns."""
+READERS = 5
+"""How many of a turn's operations read the result: as many as fit."""
+READS = 3
+"""Draws for each of them."""
+SHOWN = 0.7
+"""How often a view of the result is shown, too."""
+PAIR_TRIES = 40
+DEQUANTIZED = 0.4
+"""How many of them begin with a DEQUANTIZE: engines treat the floats of a model with quantized values differently."""
 
 
 def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[Operation, ...] = ()) -> Example:
-    """A single operation or a graph; ``only`` narrows the operations. Raises NoCall."""
+    """Draw a single operation or a graph; ``only`` narrows the operations. Raises NoCall."""
     operations = only or CALLABLE
     if rng.random() < GRAPHS:
         example = random_graph(rng, pick(rng, LONGEST), special, operations)
     else:
         example = random_single(rng, special, operations)
+    return _vary(example, rng)
+
+
+def _vary(example: Example, rng: np.random.Generator) -> Example:
+    """Now and then mask rows of the inputs, or leave their dimensions open."""
+    if rng.random() < MASKED:
+        example = with_masked_rows(example, rng)
     return with_unknown_dimensions(example) if rng.random() < OPEN and not example.referenced else example
+
+
+def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
+    """Return an operation and those that are to read its result. Over all turns each pair of operations comes."""
+    count = len(JOINABLE)
+    place = turn % count
+    start = turn // count * READERS + place
+    return JOINABLE[place], tuple(JOINABLE[(start + offset) % count] for offset in range(READERS))
+
+
+def random_readers(
+    rng: np.random.Generator, first: Operation, readers: Sequence[Operation], special: float = 0.0
+) -> Example:
+    """Draw an operation and others that read its result, mostly beside a view of it that is shown.
+
+    Raises NoCall where no draw of the first gives what any of the others takes.
+    """
+    for _ in range(PAIR_TRIES):
+        grown = _Grown(rng)
+        if grown.begin(first, special) and grown.read_last(readers, special):
+            return _vary(_relax(grown.finish(), rng), rng)
+    raise NoCall(f"none of {PAIR_TRIES} results of {first.name} is taken by {', '.join(each.name for each in readers)}")
 
 
 def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
@@ -76,7 +124,7 @@ def random_graph(
     rng: np.random.Generator, count: int, special: float = 0.0, operations: tuple[Operation, ...] = CALLABLE
 ) -> Example:
     """As many calls, of which some may fit nowhere. Raises NoCall where not even the first one fits."""
-    usable = tuple(each for each in operations if not is_control_flow(each) and each.name not in UNSURE)
+    usable = tuple(each for each in operations if each in JOINABLE)
     if not usable:
         raise NoCall("operations that refer to other models are no part of graphs")
     grown = _Grown(rng)
@@ -93,6 +141,8 @@ def random_graph(
                 break
         else:
             break
+    if rng.random() < VIEWED:
+        grown.show_view(special)
     return _relax(grown.finish(), rng)
 
 
@@ -123,13 +173,49 @@ class _Grown:
         values = self._values()
         if not values:
             return False
-        first = values[0] if self.rng.random() < LAST else pick(self.rng, values)
-        others = [value for value in values if value is not first]
+        return self._read(operation, values[0] if self.rng.random() < LAST else pick(self.rng, values), special)
+
+    def _read(self, operation: Operation, first: OperandSpec, special: float) -> bool:
+        """Add a call whose first tensor is that value, if one draw fits."""
+        others = [value for value in self._values() if value is not first]
         try:
             self.add(random_call(operation, self.rng, 1, given=[first, *others], special=special))
         except (NnapiError, NoCall):
             return False
         return True
+
+    def begin(self, operation: Operation, special: float) -> bool:
+        """Add the first call, now and then on dequantized values; whether a draw fits."""
+        try:
+            if self.rng.random() < DEQUANTIZED:
+                (converting,) = (each for each in JOINABLE if each.name == "DEQUANTIZE")
+                self.add(random_call(converting, self.rng, special=special))
+                return self._read(operation, self._values()[0], special)
+            self.add(random_call(operation, self.rng, special=special))
+        except NoCall:
+            return False
+        return True
+
+    def read_last(self, operations: Sequence[Operation], special: float) -> bool:
+        """Add these operations as readers of a result of the last call; whether any of them fits."""
+        results = [value for value in self._values() if int(value.name[1:]) in self.calls[-1].outputs]
+        if not results:
+            return False
+        shared = pick(self.rng, results)
+        fitting = [each for each in operations if any(self._read(each, shared, special) for _ in range(READS))]
+        if fitting and self.rng.random() < SHOWN:
+            self._view(shared, special)
+        return bool(fitting)
+
+    def show_view(self, special: float) -> None:
+        """Add a view of a value that a call reads; nobody reads the view, so it is an output."""
+        read = {i for call in self.calls for i in call.inputs}
+        shared = [value for value in self._values() if int(value.name[1:]) in read]
+        if shared:
+            self._view(pick(self.rng, shared), special)
+
+    def _view(self, shared: OperandSpec, special: float) -> bool:
+        return any(self._read(pick(self.rng, VIEWS), shared, special) for _ in range(TRIES))
 
     def add(self, example: Example) -> None:
         """Take a call over; what it was given is the graph's already."""

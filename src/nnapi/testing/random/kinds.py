@@ -16,3 +16,5 @@ STEPPING = find_operations(Trait.STEPS)
 TWO_COMPARED = find_operations(Trait.COMPARES)
 ORDERING = find_operations(Trait.ORDERS)
 SEQUENCES = find_operations(Trait.FEEDS_BACK)
+KEEPING = CHOOSING - ORDERING - STEPPING
+"""Operations whose results are elements of their operands, infinite ones too."""

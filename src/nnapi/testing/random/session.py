@@ -15,7 +15,7 @@ from nnapi.testing.corpus import write
 from nnapi.testing.example import Example, Harness
 from nnapi.testing.fuzz import NoCall
 from nnapi.testing.random.child import Child
-from nnapi.testing.random.graphs import random_example
+from nnapi.testing.random.graphs import PAIRED, find_readers, random_example, random_readers
 from nnapi.testing.random.judging import Judgement, Outcome
 from nnapi.testing.random.shrinking import LIMIT, shrink
 
@@ -58,10 +58,14 @@ class Report:
 
 
 def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Operation, ...] = ()) -> Example | None:
-    """The example of that number in the session of that seed; None where the draw came to nothing."""
+    """Return the example of that number in the session of that seed; None where the draw came to nothing."""
     rng = np.random.default_rng([seed, number])
     try:
-        example = random_example(rng, VALUES[values], only)
+        turn, rest = divmod(number, PAIRED)
+        if rest == PAIRED - 1 and not only:
+            example = random_readers(rng, *find_readers(seed + turn), VALUES[values])
+        else:
+            example = random_example(rng, VALUES[values], only)
     except NoCall:
         return None
     return replace(example, name=f"random_{seed}_{number}", spec=f"random_{seed}_{number}")
