@@ -1,7 +1,16 @@
-"""What has no drawing is printed."""
+"""What has no drawing is printed, and the package registers what draws."""
 
-from nnapi.notebook_display import NotebookDisplay
+import pytest
+
+from nnapi import notebook_display
+from nnapi.notebook_display import NotebookDisplay, register_drawing
 
 
 def test_an_object_without_a_drawing_is_printed() -> None:
     assert NotebookDisplay()._repr_html_() is None
+
+
+def test_what_is_registered_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notebook_display, "_draw", None)
+    register_drawing(lambda shown: f"<b>{type(shown).__name__}</b>")
+    assert NotebookDisplay()._repr_html_() == "<b>NotebookDisplay</b>"

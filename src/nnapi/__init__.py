@@ -36,6 +36,7 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.errors import translate_errors as _translate_errors
+from nnapi.notebook_display import register_drawing as _register_drawing
 
 if typing.TYPE_CHECKING:
     from nnapi.cluster.predictor import Predictor
@@ -154,6 +155,13 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
         return sorted({*globals(), *__all__, *_ROOMS})
 
 
+def _draw(shown: object) -> str | None:
+    from nnapi.report.notebook import draw  # for notebooks only
+
+    return draw(shown)
+
+
+_register_drawing(_draw)
 if os.environ.get("DEBUG_NN_VLOG") or os.environ.get("ANDROID_LOG_TAGS"):
     from nnapi.trace import vlog as _vlog  # noqa: F401  (shows what they ask for from now on)
 if os.environ.get("NNAPI_TRACE"):

@@ -1,8 +1,21 @@
-"""Display in notebooks; the drawing code is imported when a notebook asks for it."""
+"""Objects that notebooks draw. The package itself registers what draws them: it lies above everything that is drawn."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
+
+
+def _draw_nothing(shown: object) -> str | None:
+    return None
+
+
+_draw: Callable[[object], str | None] = _draw_nothing
+
+
+def register_drawing(draw: Callable[[object], str | None]) -> None:
+    """Let ``draw`` turn objects into HTML; it returns None for an object that is printed instead."""
+    global _draw
+    _draw = draw
 
 
 class NotebookDisplay:
@@ -11,9 +24,5 @@ class NotebookDisplay:
     __slots__ = ()
 
     def _repr_html_(self) -> str | None:
-        """As HTML, which notebooks ask for; None where there is nothing to draw, and they print the object.
-
-        By name, because what draws lies above everything that it draws.
-        """
-        html: str | None = import_module("nnapi.report.notebook").draw(self)
-        return html
+        """Return the object as HTML; None where there is nothing to draw, and notebooks print it."""
+        return _draw(self)

@@ -13,8 +13,8 @@ from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.delegate import find_drivers
 from nnapi.drivers.delegate.settings import DelegateDevice
-from nnapi.drivers.foreign.asking import Unusable
 from nnapi.drivers.isolated import Isolated
+from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.runtime.planning import exclusions
 from nnapi.runtime.planning.verdicts import find_verdicts

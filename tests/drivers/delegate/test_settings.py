@@ -6,7 +6,7 @@ import pytest
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.delegate.settings import DelegateDevice, list_settings, parse_setting
-from nnapi.drivers.foreign.asking import Unusable
+from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, UnavailableDeviceError
 
 

@@ -14,11 +14,12 @@ from nnapi.capi.functions import FUNCTIONS as OURS
 from nnapi.capi.support import pointers
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
-from nnapi.drivers.foreign.asking import ForeignDevice, Unusable, list_devices
+from nnapi.drivers.foreign.asking import ForeignDevice, list_devices
 from nnapi.drivers.foreign.driver import load_driver, read_level
 from nnapi.drivers.foreign.functions import FUNCTIONS, PREFIX, TABLE
 from nnapi.drivers.foreign.library import Library
 from nnapi.drivers.isolated import Isolated
+from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus

@@ -13,7 +13,7 @@ from nnapi.drivers.delegate.places import has_settings
 
 if TYPE_CHECKING:
     from nnapi.drivers.base import Driver
-    from nnapi.drivers.foreign.asking import Unusable
+    from nnapi.drivers.isolated.probing import Unusable
 
 
 def find_drivers() -> list[Driver | Unusable]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nnapi.drivers.base import Driver
-    from nnapi.drivers.foreign.asking import Unusable
+    from nnapi.drivers.isolated.probing import Unusable
 
 VARIABLE = "NNAPI_FOREIGN"
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
-from nnapi.drivers.isolated import Isolated
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnavailableDeviceError, need
-from nnapi.model.model import Model
-
-PATIENCE = 60.0
-"""Seconds that a library may take to say which devices it has."""
+from nnapi.drivers.base import Driver
+from nnapi.drivers.isolated.probing import PATIENCE, Unusable, probe
+from nnapi.errors import BadDataError, NnapiError, UnavailableDeviceError, need
 
 
 class ForeignDevice(NamedTuple):
@@ -25,33 +21,6 @@ class ForeignDevice(NamedTuple):
         from nnapi.drivers.foreign.driver import load_driver  # never in the application
 
         return [load_driver(*self)]
-
-
-class Described(NamedTuple):
-    """What a device said of itself, for who asks before its process is needed."""
-
-    info: DeviceInfo
-    declared: Capabilities
-
-    def capabilities(self) -> Capabilities:
-        return self.declared
-
-    def verdicts(self, model: Model) -> list[Verdict]:
-        raise OpFailedError(f"{self.info.name} is in another process")
-
-    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        raise OpFailedError(f"{self.info.name} is in another process")
-
-
-class Unusable(NamedTuple):
-    """A library that gives no devices: who asks for its device is told why."""
-
-    name: str
-    reason: str
-
-    @property
-    def info(self) -> DeviceInfo:
-        raise UnavailableDeviceError(self.reason)
 
 
 def list_drivers(said: str, variable: str) -> list[Driver | Unusable]:
@@ -73,13 +42,10 @@ def list_devices(name: str, path: str, patience: float = PATIENCE) -> Iterator[D
     index = 0
     while True:
         device = ForeignDevice(name, path, index)
-        asked = Isolated(device, patience=patience)
         try:
-            described = Described(asked.info, asked.capabilities())
+            found = probe(device, patience)
         except BadDataError:  # there are no more
             need(index, f"{path} has no devices", UnavailableDeviceError)
             return
-        finally:
-            asked.close()
-        yield Isolated(device, known=described)
+        yield found
         index += 1

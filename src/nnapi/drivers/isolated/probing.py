@@ -1,0 +1,53 @@
+"""Devices of libraries that never enter the application: processes that end again say what these are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nnapi.drivers.base import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.isolated import Isolated
+from nnapi.errors import OpFailedError, UnavailableDeviceError
+from nnapi.model.model import Model
+
+PATIENCE = 60.0
+"""Seconds that a library may take to be loaded and to say which devices it has."""
+
+
+class Described(NamedTuple):
+    """What a device said of itself, for questions that come before its process is needed."""
+
+    info: DeviceInfo
+    declared: Capabilities
+
+    def capabilities(self) -> Capabilities:
+        return self.declared
+
+    def verdicts(self, model: Model) -> list[Verdict]:
+        raise OpFailedError(f"{self.info.name} is in another process")
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        raise OpFailedError(f"{self.info.name} is in another process")
+
+
+class Unusable(NamedTuple):
+    """A library without a usable device; a request for its device is answered with the reason."""
+
+    name: str
+    reason: str
+
+    @property
+    def info(self) -> DeviceInfo:
+        raise UnavailableDeviceError(self.reason)
+
+
+def probe(load: Any, patience: float = PATIENCE) -> Isolated:
+    """Return the driver that calling ``load`` makes in a process of its own, after another process has described it.
+
+    Raises what ``load`` raises, and UnavailableDeviceError where the process ends or takes longer than ``patience``
+    seconds.
+    """
+    asked = Isolated(load, patience=patience)
+    try:
+        return Isolated(load, known=Described(asked.info, asked.capabilities()))
+    finally:
+        asked.close()
