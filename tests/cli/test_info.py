@@ -143,3 +143,22 @@ def test_16_bits_as_real_numbers_with_a_note(tmp_path: Path) -> None:
     assert "TENSOR_FLOAT32" in text
     (note,) = json.loads(shown(tmp_path / "codes.tflite", "--int16-as-float", "--json"))["notes"]
     assert "0.125" in note
+
+
+def test_the_work_is_linear_in_operations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A look at all facets of a model takes as long as it has operations: as few of them as for a small model."""
+    looks: list[int] = []
+    facets = nnapi.Model.facets.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(nnapi.Model, "facets", property(lambda model: looks.append(1) or facets(model)))
+    counts = []
+    for number in (2, 40):
+        b = nnapi.Builder()
+        x = b.input(nnapi.tensor("float32", (4,)))
+        for _ in range(number):
+            x = b.minimum(x, np.ones(4, np.float32))
+        b.output(x)
+        nnapi.export(b.finish(), tmp_path / "model.tflite")
+        looks.clear()
+        assert f"{number} operations" in shown(tmp_path / "model.tflite")
+        counts.append(len(looks))
+    assert counts[0] == counts[1]

@@ -185,7 +185,8 @@ def first_level(operation: Operation) -> int:
 
 def lower_level(model: nnapi.Model) -> int:
     """The level that would do without what forces the present one."""
-    return max((facet.level for facet in model.facets if facet.level < model.feature_level), default=1)
+    levels = {facet.level for facet in model.facets}
+    return max(levels - {model.feature_level}, default=1)
 
 
 def _constant_bytes(model: nnapi.Model) -> int:
