@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from typing import ClassVar, Self, TypeVar
 
 from nnapi.codes import ResultCode
+from nnapi.printable import printable
 
 T = TypeVar("T")
 
@@ -51,7 +52,8 @@ class NnapiError(Exception):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        return self.message if self.where is None else f"{self.where}: {self.message}"
+        said = self.message if self.where is None else f"{self.where}: {self.message}"
+        return printable(said, keeps_lines=True)
 
     def at(self, where: str) -> Self:
         """The same error saying where it happened, for example "CONV_2D (#17)".

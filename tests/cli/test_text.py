@@ -2,10 +2,16 @@
 
 import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import nnapi
+from nnapi.cli import app
 from nnapi.cli.text import duration, print_json, say_count, size
+from nnapi.printable import printable
 
 
 @pytest.mark.parametrize(
@@ -33,3 +39,52 @@ def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert json.loads(text) == {"a": [None, 1.5, [None]], "b": "ü"}
     assert "ü" in text
+
+
+HOSTILE = "x\x1b[2J\x07\r\x9b1A\u202e\n"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A model whose names, those of its file and those of its classes are full of control characters."""
+    folder = tmp_path_factory.mktemp("hostile")
+    b = nnapi.Builder(HOSTILE)
+    x = b.input(nnapi.tensor("float32", (1, 3)), name=HOSTILE)
+    b.output(b.softmax(b.abs(x), 1.0))
+    made = b.finish()
+    for operand in made.operands:
+        operand.name = f"{operand.index}{HOSTILE}"
+    model, labels = folder / f"model{HOSTILE}.tflite", folder / f"labels{HOSTILE}.txt"
+    nnapi.export(made, folder / "model.tflite")
+    (folder / "model.tflite").rename(model)
+    labels.write_text("".join(f"{name}{HOSTILE[:-1]}\n" for name in "abc"))
+    return model, labels
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("info", "MODEL"),
+        ("info", "MODEL", "--json"),
+        ("run", "MODEL", "--labels", "LABELS"),
+        ("run", "MODEL", "--labels", "LABELS", "--json"),
+        ("run", "MODEL", "LABELS"),
+        ("run", "LABELS"),
+        ("info", "MODEL.none"),
+        ("explain", "MODEL"),
+        ("bench", "MODEL", "--against", "none", "--rounds", "1"),
+        ("compare", "MODEL", "--devices", "nnapi-reference,xnnpack-cpu"),
+        ("trace", "MODEL"),
+        ("export", "MODEL", "MODEL.tflite"),
+        ("export", "MODEL", "MODEL.none"),
+        ("tune", "MODEL"),
+    ],
+    ids=" ".join,
+)
+def test_control_characters_of_files_are_shown_and_not_obeyed(words: Sequence[str], hostile: tuple[Path, Path]) -> None:
+    model, labels = map(str, hostile)
+    command = [word.replace("MODEL", model).replace("LABELS", labels) for word in words]
+    done = CliRunner(env={"COLUMNS": "250"}).invoke(app, command)
+    assert done.output
+    assert [c for c in set(done.stdout + done.stderr) if c != "\n" and printable(c) != c] == []
+    assert not isinstance(done.exception, Exception), done.exception

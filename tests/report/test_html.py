@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.report.html import benchmark_page, explain_page, metric, rate, seconds, size
+from nnapi.printable import printable
+from nnapi.report.html import benchmark_page, explain_page, metric, rate, render, seconds, size
 from nnapi.report.result import Benchmark
 from tests.report.browser import ask
 from tests.report.report_cases import REASON, graph, whole
@@ -166,3 +167,20 @@ def test_numbers_for_people() -> None:
     assert [size(n) for n in (12, 2_650_000, 1.5e9)] == ["12 B", "2.65 MB", "1.5 GB"]
     assert [rate(r) for r in (12_345.6, 8.333)] == ["12,346 /s", "8.33 /s"]
     assert [metric("top-1", 0.7134), metric("mean squared error", 0.00123)] == ["71.3 %", "0.00123"]
+
+
+def test_control_characters_in_names_are_shown() -> None:
+    page = render("trace.html.jinja", **{**EMPTY_TRACE, "title": "x\x1b[31m\u202e<!-- <script>"})
+    assert "x\\x1b[31m\\u202e&lt;!-- &lt;script&gt;" in page
+    assert [c for c in set(page) if c != "\n" and printable(c) != c] == []
+
+
+EMPTY_TRACE = {
+    "count": 0,
+    "columns": [],
+    "runs": [],
+    "execution": None,
+    "whole": {"whole": 0.0, "lanes": [], "layers": [], "left_out": 0},
+    "operations": [],
+    "data": "",
+}

@@ -14,7 +14,7 @@ def recorded() -> list[Span]:
     """Two runs on two threads, with operations, a section of somebody else's and an asynchronous one."""
 
     def work() -> None:
-        with section("[NN_LA_PE]x"), section("draw </script>\nmore"), section(FUNCTION):
+        with section("[NN_LA_PE]x"), section("draw <!-- <script> </script>\nmore"), section(FUNCTION):
             for number in range(3):
                 with span(Layer.CPU, Phase.COMPUTATION, "ADD", operation=number, outputs=[f"sum {number}"]):
                     time.sleep(0.002)

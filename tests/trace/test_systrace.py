@@ -86,6 +86,7 @@ def test_sections_that_outlast_the_one_around_them_are_cut_off() -> None:
 def test_the_element_of_a_page_survives_any_name() -> None:
     element = trace_data(recorded())
     assert element.count("</") == 1
+    assert "<!--" not in element.partition("<script")[2].partition("</script>")[0]
     assert element.index("BEGIN TRACE") < element.index("tracing_mark_write") < element.index("</script>")
 
 

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from nnapi.errors import NnapiError
+from nnapi.printable import printable
 
 EXTRAS = {
     "PIL": ("pictures need Pillow", "images"),
@@ -64,8 +65,13 @@ def _flush() -> None:
 def fail(words: str, code: int) -> int:
     """Say what went wrong; gives the exit code."""
     if words:
-        print(f"nnapi: {words}", file=sys.stderr)
+        warn(words)
     return code
+
+
+def warn(words: str) -> None:
+    """Say on stderr what is wrong."""
+    print(f"nnapi: {printable(words, keeps_lines=True)}", file=sys.stderr)
 
 
 def _is_usage(error: Exception) -> bool:
@@ -81,7 +87,7 @@ def message(error: Exception) -> str:
         words = error.format_message().rstrip(".")  # type: ignore[attr-defined]
         return f"{words} (see {path} --help)" if words else ""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return f"{printable(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, Mistake | NnapiError | OSError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name and (extra := EXTRAS.get(error.name.partition(".")[0])):

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from nnapi.printable import printable
+
 PATIENCE = 1.0
 """Seconds before the bar shows."""
 PAUSE = 60.0
@@ -40,6 +42,7 @@ def progress(
 
     def step(description: str) -> None:
         nonlocal begun, said
+        description = printable(description)
         bar.update(task, description=description, completed=begun)
         if not where.is_terminal and time.monotonic() - said >= pause:
             print(f"{begun} of {total}: {description}", file=sys.stderr, flush=True)

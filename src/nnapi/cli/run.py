@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -17,7 +16,7 @@ from nnapi.cli.anchors import find_detector
 from nnapi.cli.batch import Failure, Kept, Sounding, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import Ended, On, connect_if, run_on
 from nnapi.cli.description import Description, describe
-from nnapi.cli.failure import Mistake, message
+from nnapi.cli.failure import Mistake, message, warn
 from nnapi.cli.inputs import input_operands, read_inputs, runs
 from nnapi.cli.labels import fit_labels, read_labels
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
@@ -103,7 +102,7 @@ def run(
         loaded = load(model, int16_as_float, shapes, weights)
         said = describe(model)
         if said.warning:
-            print(f"nnapi: {said.warning}", file=sys.stderr)
+            warn(said.warning)
         task = task or said.task or find_task(loaded)
         hints = Hints(_labels(loaded, labels, task, said), said.threshold, said.anchors)
         pixels = pixels if pixels.is_given else find_pixels(loaded, said)
@@ -188,7 +187,7 @@ def _labels(model: nnapi.Model, file: Path | None, task: Task | None, said: Desc
             try:
                 return fit_labels(said.labels, count, "the model's file")
             except Mistake as mistake:
-                print(f"nnapi: its labels are not used: {mistake}", file=sys.stderr)
+                warn(f"its labels are not used: {mistake}")
                 return None
         return said.labels or None
     names = read_labels(file)

@@ -9,12 +9,38 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
+import rich.console
+import rich.table
 from rich.padding import Padding
-from rich.table import Table
+from rich.text import Text
+
+from nnapi.printable import CONTROLS_BUT_LINES, printable
 
 WIDE = 200
 """Columns where no terminal sets them: what reads a pipe wants no wrapped lines."""
+
+
+class Console(rich.console.Console):
+    """A console that shows control characters in text, which may be a file's, instead of obeying them."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*map(_printable, objects), **options)
+
+
+class Table(rich.table.Table):
+    """A table that does so in its cells, each of which is one line."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*(_printable(cell, keeps_lines=False) for cell in cells), **options)
+
+
+def _printable(shown: Any, keeps_lines: bool = True) -> Any:
+    """Text or a string without control characters; other things as they are."""
+    if isinstance(shown, str):
+        return printable(shown, keeps_lines=keeps_lines)
+    if isinstance(shown, Text) and (safe := printable(shown.plain, keeps_lines=keeps_lines)) != shown.plain:
+        return Text(safe, shown.style)
+    return shown
 
 
 def console() -> Console:
@@ -26,9 +52,11 @@ def console() -> Console:
 def print_json(value: Any) -> None:
     """Print a value as JSON; numbers that JSON lacks (infinities, NaN) become null.
 
-    What standard output cannot encode (in the C locale, or names of files that are no text) is escaped.
+    What standard output cannot encode (in the C locale, or names of files that are not text) is escaped, and so are
+    control characters.
     """
     text = json.dumps(finite(value), indent=2, ensure_ascii=False)
+    text = CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
@@ -56,7 +84,7 @@ def table(*headings: str, right: Iterable[str] = ()) -> Table:
     return made
 
 
-def indent(rows: Table) -> Padding:
+def indent(rows: rich.table.Table) -> Padding:
     """The table two columns to the right."""
     return Padding(rows, (0, 0, 0, 2), expand=False)
 

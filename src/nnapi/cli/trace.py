@@ -19,6 +19,7 @@ from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
+from nnapi.printable import printable
 from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
@@ -148,4 +149,4 @@ def _print_notes(report: Report, *, runs_too: bool) -> None:
     if runs_too:
         notes += [f"{run.mark or 'the trace'}: {note}" for run in report.runs for note in run.notes]
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        typer.echo(f"note: {printable(note)}", err=True)

@@ -11,6 +11,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import operation_name
 from nnapi.model.operand import Array, OperandType
+from nnapi.printable import printable
 
 if TYPE_CHECKING:
     from nnapi.model.matching import Match
@@ -44,7 +45,7 @@ class Operand:
         return mine == others  # as tuples, an array being equal to itself
 
     def __str__(self) -> str:
-        return f"{self.name or 'operand'} ({self.index}): {self.type}"
+        return f"{printable(self.name) or 'operand'} ({self.index}): {self.type}"
 
     def __repr__(self) -> str:
         return f"<nnapi operand {self}>"

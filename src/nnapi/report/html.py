@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from nnapi.printable import printable
 from nnapi.report import charts
 from nnapi.report.graph import devices
 from nnapi.report.graph_layout import Box, draw
@@ -278,6 +279,7 @@ def _environment() -> Any:
     made = Environment(
         loader=PackageLoader("nnapi.report"),
         autoescape=True,
+        finalize=lambda value: printable(value, keeps_lines=True) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -11,6 +12,9 @@ from nnapi.trace.recorder import Span
 
 LONGEST = 1000
 """Characters of a mark; the kernel's buffer for one holds 1024 bytes."""
+
+_OPENING = re.compile("<(?=[/!])")
+"""The beginning of what a script element must not hold: of its end, and of a comment, in which it could not end."""
 
 HEADER = f"""\
 # tracer: nop
@@ -28,7 +32,7 @@ HEADER = f"""\
 
 def trace_data(spans: Iterable[Span]) -> str:
     """The element of a page that carries its trace, where Perfetto, Chrome's viewer and :mod:`.marks` look for it."""
-    trace = to_ftrace(spans).replace("</", "< /")
+    trace = _OPENING.sub("< ", to_ftrace(spans))
     return (
         "<!-- BEGIN TRACE -->\n"
         f'  <script class="trace-data" type="application/text">\n{trace}  </script>\n'

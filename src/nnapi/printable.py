@@ -1,0 +1,23 @@
+"""Text from files and other programs, made safe to print."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""C0 and C1 (ESC, BEL, CR among them), which terminals obey; line separators; changes of the direction of text."""
+CONTROLS_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
+"""The same, except for the end of a line."""
+
+
+def printable(text: str, *, keeps_lines: bool = False) -> str:
+    """Show control characters as Python writes them: ESC as ``\\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\\u202e``.
+
+    Everything else stays as it is, and with ``keeps_lines`` ends of lines too, for text that has some of its own. To
+    apply it twice changes nothing.
+    """
+    return (CONTROLS_BUT_LINES if keeps_lines else _CONTROLS).sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
