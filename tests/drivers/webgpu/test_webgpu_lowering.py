@@ -36,7 +36,7 @@ def model_of(name: str, *shape: int, **arguments: object) -> Model:
 def test_every_operation_that_xnnpack_has_a_rule_for_has_one() -> None:
     assert RULES.keys() == XNNPACK.keys()
     own = {REGISTRY[code].name for code in RULES if RULES[code] is not XNNPACK[code]}
-    assert own == {"FLOOR", "LOG", "LOGISTIC", "PAD", "RSQRT", "SIN", "SOFTMAX", "SQRT", "STRIDED_SLICE"}
+    assert own == {"PAD", "SOFTMAX", "STRIDED_SLICE"}
 
 
 @pytest.mark.parametrize("name", ["sqrt", "log", "rsqrt", "sin", "floor", "logistic"])

@@ -78,7 +78,7 @@ def test_hashtable_lookup_refuses_codes() -> None:
     keys = tensor("int32", (3,)), np.array([1, 5, 7])
     inputs = [few(tensor("int32"), 2), keys, few(TYPES["uint8"], 3, 2)]
     model = single(Op.HASHTABLE_LOOKUP, inputs, [TYPES["uint8"], tensor("uint8", (), 1.0, 0)], constant=True)
-    assert "other codes for keys that are missing" in refusal(model)
+    assert "other quantized values for keys that are missing" in refusal(model)
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -148,7 +148,7 @@ def test_prelu(name: str, shape: tuple[int, ...]) -> None:
 
 
 def test_elementwise_functions() -> None:
-    for code in ("ABS", "FLOOR", "NEG", "SIN"):
+    for code in ("ABS", "EXP", "FLOOR", "NEG", "SIN"):
         run(OperationCode[code], [given(FLOAT, 3, 7)], FLOAT)
     for code in ("LOG", "RSQRT", "SQRT"):
         run(OperationCode[code], [given(FLOAT, 3, 7, low=0.1)], FLOAT)

@@ -142,7 +142,7 @@ def test_powers_that_are_infinite(base: tuple[int, ...], exponent: float, shape:
 def test_quotients_of_what_counts_as_zero_are_refused() -> None:
     b = Builder()
     b.output(b.div(b.input(tensor("float32", (2,))), np.array([1, LEAST], np.float32)))
-    assert "rhs holds a number that the engine takes for 0" in refusal(b.finish())
+    assert "rhs holds a value that the engine takes for 0" in refusal(b.finish())
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5, 3.0, 1e30, 1e-30])

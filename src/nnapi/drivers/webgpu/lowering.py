@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.drivers.webgpu.forms import describe_form, proven_forms
-from nnapi.drivers.webgpu.rules import RULES
+from nnapi.drivers.webgpu.rules import RULES, WebGpuContext
 from nnapi.drivers.webgpu.suiting import suit
 from nnapi.drivers.xnnpack.lowering import TfliteLowering
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
@@ -26,6 +26,7 @@ class WebGpuLowering(TfliteLowering):
     """As for XNNPACK, by most of its rules; what the accelerator is not known to compute is refused."""
 
     rules = RULES
+    context_type = WebGpuContext
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)

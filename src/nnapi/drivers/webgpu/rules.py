@@ -7,8 +7,11 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack import rules as xnnpack
 from nnapi.drivers.xnnpack.context import Context
+from nnapi.drivers.xnnpack.rules.filters import FilterContext
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import Rules, require
+from nnapi.lowering.tflite import context as canonical
+from nnapi.lowering.tflite.normalization import sharpen
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 
@@ -18,16 +21,11 @@ IMAGE = 4
 """The rank that the accelerator pads."""
 
 
-@lower(Op.FLOOR, Op.LOG, Op.RSQRT, Op.SIN, Op.SQRT)
-def function(context: Context, input: Tensor) -> Tensor:
-    """By the operator of that name: XNNPACK's own are not right for all numbers."""
-    require(input.type != "i8", f"{context.operation_name} of codes may be infinite, which cannot be quantised")
-    return context.emit(context.operation_name, [input], context.result())
+class WebGpuContext(FilterContext):
+    """XNNPACK's context, but for its own ways to compute functions of single values."""
 
-
-@lower(Op.LOGISTIC)
-def logistic(context: Context, input: Tensor) -> Tensor:
-    return context.emit("LOGISTIC", [input], context.result())
+    def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
+        return canonical.Context.map(self, kind, x, out)
 
 
 @lower(Op.SOFTMAX)
@@ -35,11 +33,7 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
     """The accelerator has it for the last of several axes, and without beta."""
     x, rank = context.real(input), len(input.shape)
     require(axis_of(axis, rank) == rank - 1, f"axis is {axis}, the accelerator computes along the last one")
-    if beta != 1:
-        last = constant([rank - 1])
-        largest = context.emit("REDUCE_MAX", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=1)
-        below = context.emit("SUB", [x, largest], x.like(), activation=0)  # as the product may be infinite
-        x = context.emit("MUL", [below, context.fill(x, beta)], x.like(), activation=0)
+    x = sharpen(context, x, beta)
     x = context.reshape(x, (1,) * (2 - rank) + x.shape)
     return context.store(context.reshape(context.emit("SOFTMAX", [x], x.like(), beta=1.0), input.shape))
 

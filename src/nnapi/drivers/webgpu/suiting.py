@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.context import flip_codes
 from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.unsigned_codes import Change
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
+from nnapi.lowering.tflite.context import flip_sign
 
 UNSIGNED = frozenset(["CONV_2D", "DEPTHWISE_CONV_2D"])
 """Operators that are unsigned where their filters are: the second, so that nothing is turned over between them."""
@@ -63,4 +63,4 @@ def sign_constants(operator: Operator) -> Operator:
 def _sign(tensor: Tensor | None) -> Tensor | None:
     if tensor is None or tensor.type != "u8" or tensor.data is None:
         return tensor
-    return tensor.like(type="i8", zero_point=tensor.zero_point - 128, data=flip_codes(tensor.data))
+    return flip_sign(tensor)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.litert.limits import find_violation
 from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
+from nnapi.drivers.xnnpack.rules.filters import FilterContext
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering
@@ -72,6 +73,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
     rules = RULES
     as_types = ("filter", "weights", "bias")
     reads_codes = True
+    context_type: ClassVar[type[Context]] = FilterContext
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
@@ -93,7 +95,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
 
     def context(self, call: Call) -> Context:
         find_codes = self._find_codes if self.dynamic_range else _find_none
-        return Context(call, self.find_constant, self.value, self._findings, self.open, find_codes)
+        return self.context_type(call, self.find_constant, self.value, self._findings, self.open, find_codes)
 
     def _find_codes(self, index: int) -> Tensor | None:
         """The constant codes that an operand is the numbers behind."""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from nnapi.codes import OperandCode
 from nnapi.exporters.nested import NestingLowering, need_alike
-from nnapi.exporters.tflite import rules
-from nnapi.exporters.tflite.context import RULES, Context, tensor_of
+from nnapi.exporters.tflite import recurrent
+from nnapi.exporters.tflite.context import RULES, Context
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.lowering.lower import Unsupported, assume_shapes, name_of
+from nnapi.lowering.tflite.context import tensor_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
-from nnapi.ops.quantization import same_quantization
 
-assert rules  # imported for their registration
+assert recurrent  # imported for its rules
 
 
 class Conversion(NestingLowering[Tensor, Context]):
@@ -26,6 +26,7 @@ class Conversion(NestingLowering[Tensor, Context]):
     those of the whole file to which control flow refers, by their numbers from 1 on."""
 
     rules = RULES
+    as_types = ("filter", "weights", "bias")
     no_rule = "TFLite has no operator with this meaning, and the exporter no composition"
 
     def __init__(
@@ -39,7 +40,7 @@ class Conversion(NestingLowering[Tensor, Context]):
     # What the framework asks
 
     def context(self, call: Call) -> Context:
-        return Context(call)
+        return Context(call, self.find_constant, self.value)
 
     def add_input(self, operand: Operand) -> None:
         """A float16 input is converted once; whoever reads an omitted one is refused."""
@@ -67,10 +68,7 @@ class Conversion(NestingLowering[Tensor, Context]):
 
     def keep(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
         made, kept = context.call.stored_results(), context.call.kept_results()
-        results = [
-            tensor if same_quantization(*pair) else context.requantise(tensor, pair[1])
-            for tensor, pair in zip(results, zip(made, kept, strict=True), strict=False)
-        ]
+        results = [context.keep(*each) for each in zip(results, made, kept, strict=False)]
         own = {tensor for operator in context.operators for tensor in operator.outputs}
         for position, tensor in enumerate(results):
             if tensor not in own:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.lowering.tflite.context import SHIFT
 
 
 def keep_ends_unsigned(graph: Graph) -> Graph:

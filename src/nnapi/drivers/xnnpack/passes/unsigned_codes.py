@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
+from nnapi.lowering.tflite.context import SHIFT
 
 FEW = 2048
 """Codes that are turned at once."""

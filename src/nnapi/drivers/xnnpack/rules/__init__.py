@@ -1,22 +1,23 @@
-"""One lowering rule per operation, by family; importing this package registers them all."""
+"""XNNPACK's rules: the canonical ones, but for what the engine computes faster, or right, in another way."""
 
 from __future__ import annotations
 
 from nnapi.drivers.xnnpack.context import RULES
 from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rules)
     activation,
-    arithmetic,
+    binary,
     convolution,
-    detection,
-    image,
-    lookup,
+    indexing,
     lstm,
+    matmul,
     movement,
     normalization,
     pooling,
     quantization,
     recurrent,
     reduction,
+    resize,
+    unary,
 )
 
 __all__ = ["RULES"]

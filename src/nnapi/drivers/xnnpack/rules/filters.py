@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.litert.limits import LARGEST_SCALE, SMALLEST_SCALE
-from nnapi.drivers.xnnpack.context import SHIFT, Context
+from nnapi.drivers.xnnpack.context import Context
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import find_outliers, found
-from nnapi.formats.tflite.graph import Tensor
-from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.operators import facts
 from nnapi.lowering.lower import Unsupported, require
+from nnapi.lowering.tflite.context import SHIFT, flip_values
 from nnapi.model.operand import Array, OperandType
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
@@ -103,7 +105,7 @@ def _zero(codes: Array, slices: Array, axis: int) -> Array:
 def _as_unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
     zero_point = type.zero_point
     if type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED:
-        codes, zero_point = np.bitwise_xor(codes.view(np.uint8), np.uint8(SHIFT)), zero_point + SHIFT
+        codes, zero_point = flip_values(codes), zero_point + SHIFT
     return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name)
 
 
@@ -149,6 +151,27 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
     return filter, times(context, context.stored_tensor("bias"), units)
 
 
+class FilterContext(Context):
+    """The context of all rules, with sums of products."""
+
+    def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
+        """By a constant filter as the engine takes it. Computed filters that are quantized it takes as float32 only."""
+        options["activation"] = self.activation
+        codes = find_code_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
+        if codes is not None and codes.shape[-1] == x.shape[-1]:  # of one group
+            return self.emit(kind, [x, codes, self.stored_tensor("bias")], out, **options)
+        in_float = self.type(name).is_quantized and self.is_computed(name)
+        if in_float:
+            x, w, b = self.real(x), *read_computed_filter(self, name, channel)
+        else:
+            w, b = make_constant_filter(self, name, channel)
+        inputs = [constant(out.shape), w, x, b] if kind == "TRANSPOSE_CONV" else [x, w, b]
+        if not in_float:
+            return self.emit(kind, inputs, out, **options)
+        real = self.emit(kind, inputs, out.like(type="f32", scale=0.0, zero_point=0), **options)
+        return self.emit("QUANTIZE", [real], out)
+
+
 def along(scales: Array, axis: int, rank: int = 4) -> Array:
     """A number for each slice of a tensor along an axis, for :func:`times`."""
     return scales.reshape([-1 if place == axis else 1 for place in range(rank)])
@@ -160,5 +183,5 @@ def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:
     if tensor.data is not None:
         plain.data = (tensor.data * factors).astype(np.float32)
         return plain
-    context.emit("CAST", [tensor], plain, source=ELEMENTS[tensor.type], target=ELEMENTS["f32"])
+    context.cast(tensor, plain)
     return context.emit("MUL", [plain, Tensor("f32", factors.shape, data=factors)], plain.like(), activation=0)

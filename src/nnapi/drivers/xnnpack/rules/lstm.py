@@ -14,8 +14,8 @@ from nnapi.drivers.xnnpack.passes.lstm_unroll import is_plain
 from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
 from nnapi.drivers.xnnpack.rules.filters import find_code_filter
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
-from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
-from nnapi.lowering.lower import Unsupported, require
+from nnapi.lowering.lower import require
+from nnapi.lowering.tflite import recurrent as canonical
 from nnapi.ops.lstm_cell import Options
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, list_norms, list_operands, operand_name
 from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
@@ -149,35 +149,22 @@ def _options(options: Options) -> dict[str, Any]:
 
 @lower(Op.QUANTIZED_LSTM)
 def quantized_lstm(
-    context: Context,
-    input: Tensor,
-    output_in: Tensor,
-    cell_state_in: Tensor,
-    cell_clip: float | None,
-    proj_clip: float | None,
-    hidden_state_zero_point: int,
-    hidden_state_scale: float,
-    **operands: Any,
+    context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor, hidden_state_scale: float, **others: Any
 ) -> Sequence[Tensor]:
-    """The engine's integers are the operation's."""
-    cell: Cell[Tensor] = cell_of(operands)
-    hidden, state, output = (context.result(position) for position in range(3))
-    obstacle = find_obstacle(proj_clip, bool(cell.peephole), bool(cell.projection), hidden, output)
-    require(not obstacle, obstacle)
-    scales = gate_scales(operands)
-    for gate, scale in scales.items():
+    """The engine's integers are NNAPI's, where its 32 bits hold them."""
+    results = canonical.quantized_lstm(
+        context, input, output_in, cell_state_in, hidden_state_scale=hidden_state_scale, **others
+    )
+    cell: Cell[Tensor] = cell_of(others)
+    _need_room(context, cell.projection)
+    for gate, scale in gate_scales(others).items():
         _need_exact(context, cell, gate, input, output_in, scale)
-    inputs = [*_cell_inputs(context, input, operands), output_in, cell_state_in, *list_norms(operands)]
-    require(all(t is None or t.data is not None for t in inputs[1:18] + inputs[20:]), "weights are computed")
-    for gate, scale in scales.items():
         _need_exact_state(cell, gate, cell_state_in, scale)
     _need_held("the hidden state", 2.0**30, 2.0**-30 / hidden_state_scale)
     if cell.projection is not None:
         most = _largest(cell.projection, cell.projection_bias)
         _need_held("the projection", most, hidden_state_scale * cell.projection.unit / output_in.unit)
-    codes = (float(hidden_state_scale), hidden_state_zero_point)
-    context.operators.append(cell_operator(inputs, [hidden, state], scales.values(), codes, cell_clip))
-    return hidden, state, hidden
+    return results
 
 
 def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
@@ -185,14 +172,8 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:
             continue
-        bias = cell.bias[gate]
-        if weights.data is None:
-            raise Unsupported(f"weights of the {gate} gate are computed, the engine needs them constant")
-        if bias.data is None:
-            raise Unsupported(f"bias of the {gate} gate is computed, the engine needs it constant")
-        _need_held(
-            f"sums of the {gate} gate", context.find(_largest, weights, bias), source.unit * weights.unit / scale
-        )
+        largest = context.find(_largest, weights, cell.bias[gate])
+        _need_held(f"sums of the {gate} gate", largest, source.unit * weights.unit / scale)
 
 
 def _need_held(what: str, largest: float, factor: float) -> None:

@@ -1,29 +1,24 @@
-"""Between numbers and codes, and between types."""
+"""Conversions that XNNPACK's engine, LiteRT, lacks or computes otherwise."""
 
 from __future__ import annotations
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import SHIFT, Context, lower
+from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.filters import along, times
-from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
-
-
-@lower(Op.QUANTIZE)
-def quantize(context: Context, input: Tensor) -> Tensor:
-    return context.emit("QUANTIZE", [input], context.result())
+from nnapi.lowering.tflite.context import SHIFT
 
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Tensor) -> Tensor:
-    """Stored codes become stored numbers, which are copied: the engine gives whatever was in memory for them."""
+    """A constant becomes a float32 constant, which is copied: the engine gives whatever was in memory for it."""
     if input.data is not None:
-        numbers = context.real(input)
-        return context.emit("RESHAPE", [numbers, constant(numbers.shape)], context.result())
+        real = context.real(input)
+        return context.reshape(real, real.shape, context.result())
     if isinstance(input.scale, float):
-        return context.emit("DEQUANTIZE", [input], context.result())
+        return context.emit("DEQUANTIZE", [input])
     return times(context, input, along(input.scale, input.axis, len(input.shape)))
 
 
@@ -40,19 +35,16 @@ def cast(context: Context, input: Tensor) -> Tensor:
 
 
 def _round(context: Context, number: Tensor, out: Tensor) -> Tensor:
-    rounded = context.emit("CAST", [number], number.like(type="f16"), source=ELEMENTS["f32"], target=ELEMENTS["f16"])
-    return context.emit("CAST", [rounded], out, source=ELEMENTS["f16"], target=ELEMENTS["f32"])
+    return context.cast(context.cast(number, number.like(type="f16")), out)
 
 
 def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
     if input.same_codes(out):
-        return context.emit("RESHAPE", [input, constant(out.shape)], out)
-    require(out.type != "i8", "the engine does not cast numbers to codes")
+        return context.reshape(input, out.shape, out)
+    require(out.type != "i8", "the engine does not cast to quantized values")
     if input.type != "i8":
-        return context.emit("CAST", [input], out, source=ELEMENTS[input.type], target=ELEMENTS[out.type])
+        return context.cast(input, out)
     if out.type == "f32" and (input.scale, input.zero_point) == (1.0, -SHIFT):
-        return context.emit("DEQUANTIZE", [input], out)  # the numbers are the codes
-    plain = context.emit("CAST", [input], out.like(), source=ELEMENTS["i8"], target=ELEMENTS[out.type])
-    return context.emit(
-        "ADD", [plain, context.fill(plain, SHIFT)], out, activation=0
-    )  # codes are unsigned in the model
+        return context.emit("DEQUANTIZE", [input], out)  # every value stands for itself
+    plain = context.cast(input, out.like())
+    return context.emit("ADD", [plain, context.fill(plain, SHIFT)], out, activation=0)  # they are unsigned in the model

@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
 from nnapi.exporters.onnx.rules.images import pads_of
-from nnapi.exporters.transposed_convolution import surround
+from nnapi.lowering.transposed_convolution import surround
 from nnapi.model.operand import ChannelQuantization, OperandType
 from nnapi.ops.shapes import Padding, Pair
 

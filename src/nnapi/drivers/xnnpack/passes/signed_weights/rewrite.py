@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.context import SHIFT
 from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import MOST_SLICES, estimate_ways, map_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
@@ -33,6 +32,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_spac
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
 from nnapi.drivers.xnnpack.passes.unsigned_codes import turn
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.lowering.tflite.context import SHIFT
 from nnapi.model.operand import Array
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.detection import detect, find_obstacle
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
+from nnapi.lowering.tflite.context import Context, lower
 
 
 @lower(Op.DETECTION_POSTPROCESSING)
@@ -18,6 +18,6 @@ def detection_postprocessing(
 ) -> Sequence[Tensor]:
     obstacle = find_obstacle(scores, numbers)
     require(not obstacle, obstacle)
-    results = [context.result(position) for position in range(4)]
+    results = context.results(4)
     context.operators += detect(scores, deltas, anchors, numbers, results)
     return results

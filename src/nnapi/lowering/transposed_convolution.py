@@ -1,4 +1,4 @@
-"""Transposed convolutions whose padding is negative, which neither format has: zeros around the image say the same."""
+"""Transposed convolutions whose padding is negative, which file formats lack: zeros around the image do the same."""
 
 from __future__ import annotations
 

@@ -5,22 +5,32 @@ They are written as functions here, whose new states follow the output; ``state_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters import cells
-from nnapi.exporters.tflite.context import RULES, Context, lower
-from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
-from nnapi.lowering.lower import require
+from nnapi.exporters.tflite.context import Context, lower
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.model.operand import OperandType
 from nnapi.ops.lstm_parameters import list_norms, list_operands
-from nnapi.ops.quantized_lstm import gate_scales
 
 ACTIVATIONS = (1, 3, 4)
 """RELU, RELU6 and TANH, those of an LSTM that TFLite's computes, in its numbers."""
 
-cells.register(RULES)
+
+def _with_tensors(rule: Callable[..., Sequence[Tensor]]) -> Callable[..., Sequence[Tensor]]:
+    """A rule for cells, which is given tensors also where other rules are given types."""
+
+    def lower_cell(context: Context, **arguments: Any) -> Sequence[Tensor]:
+        types = [name for name, argument in arguments.items() if isinstance(argument, OperandType)]
+        return rule(context, **arguments | {name: context.stored_tensor(name) for name in types})
+
+    return lower_cell
+
+
+for code, rule in cells.RULES.items():
+    lower(code)(_with_tensors(rule))
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
@@ -50,32 +60,5 @@ def sequence_lstm(
         "proj_clip": float(proj_clip),
         "time_major": bool(time_major),
     }
-    out = context.result()
-    context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell_state_in.like()], options))
-    return (out,)
-
-
-@lower(Op.QUANTIZED_LSTM)
-def quantized_lstm(
-    context: Context,
-    input: Tensor,
-    output_in: Tensor,
-    cell_state_in: Tensor,
-    cell_clip: float | None,
-    proj_clip: float | None,
-    hidden_state_zero_point: int,
-    hidden_state_scale: float,
-    **operands: Any,
-) -> Sequence[Tensor]:
-    """One step in integers, which are TFLite's too."""
-    hidden, state, output = (context.result(position) for position in range(3))
-    norms, weights = list_norms(operands), list_operands(operands)
-    has_peephole = any(each is not None for each in weights[8:11])
-    obstacle = find_obstacle(proj_clip, has_peephole, operands["projection_weights"] is not None, hidden, output)
-    require(not obstacle, obstacle)
-    require(all(each is None or each.is_constant for each in (*weights, *norms)), "its weights are computed")
-    inputs = [input, *weights, output_in, cell_state_in, *norms]
-    codes = (float(hidden_state_scale), hidden_state_zero_point)
-    scales = gate_scales(operands).values()
-    context.operators.append(cell_operator(inputs, [hidden, state], scales, codes, cell_clip))
-    return hidden, state, hidden
+    outputs = [context.result(), cell_state_in.like()]
+    return context.emit_several("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, **options)[:1]

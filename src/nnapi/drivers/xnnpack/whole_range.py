@@ -6,13 +6,15 @@ more, and LOGISTIC is NaN far from 0. Which of this shows depends on the process
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers.xnnpack.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.tflite.context import Context
 
 BEYOND_FAST = 7
 """A rank that the engine's fast kernels do not take, so that the C library's function is called for each element."""
@@ -26,7 +28,7 @@ MULTIPLIED = (2, 3, 4)
 """Exponents that are multiplied out."""
 
 
-def one_by_one(context: Context, kind: str, x: Tensor, out: Tensor) -> Tensor:
+def one_by_one(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
     """By the C library: right for all numbers and a hundred times as slow, which rare operations can bear."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
     flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
@@ -84,3 +86,11 @@ def _multiply(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor
     square = base.like() if times > 2 else out
     context.emit("MUL", [base, base], square, activation=0)
     return square if square is out else context.emit("MUL", [square, base if times == 3 else square], out, activation=0)
+
+
+FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
+    **{kind: partial(one_by_one, kind=kind) for kind in ("EXP", "FLOOR", "LOG", "RSQRT", "SIN")},
+    "LOGISTIC": logistic,
+    "SQRT": square_root,
+}
+"""How functions of float32 values are computed, by the operators that are wrong for some."""

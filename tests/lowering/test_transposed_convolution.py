@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.exporters.transposed_convolution import surround
+from nnapi.lowering.transposed_convolution import surround
 from tests.exporters.exported_cases import WAYS
 
 MODULES = {"LiteRT": "ai_edge_litert", "ONNX Runtime": "onnxruntime"}

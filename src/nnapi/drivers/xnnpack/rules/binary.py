@@ -1,0 +1,80 @@
+"""Arithmetic on pairs of elements, where the scales are such as XNNPACK takes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack import whole_range
+from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.lower import require
+from nnapi.lowering.tflite import binary as canonical
+
+SUM_RATIOS = (2.0**-9, 2.0**7)
+"""What a scale may be, relative to the result's, for the engine to add quantized values; it aborts outside."""
+PRODUCT_RATIOS = (2.0**-15, 2.0**7)
+SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
+LONG, LONGEST = 256, 4096
+"""Elements of a stretch that make up for what the engine does between them; pixels of a row that are worth it."""
+
+
+@lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
+def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+    """On quantized values where their scales allow it, else in float32."""
+    kind, out = context.kind, context.result()
+    if kind == "DIV":
+        _check_divisor(rhs)
+    x, y = _in_long_rows(lhs, rhs), _in_long_rows(rhs, lhs)
+    x, y = _with_all_axes(context, x, y), _with_all_axes(context, y, x)
+    if out.type != "i8" or _is_within(kind, x, y, out):
+        return canonical.arithmetic(context, x, y)
+    reals = [context.real(x), context.real(y)]
+    return context.store(context.emit(kind, reals, context.real_result(), activation=context.activation))
+
+
+def _check_divisor(rhs: Tensor) -> None:
+    if rhs.type == "i32":
+        is_sound = rhs.data is not None and rhs.data.all()
+        require(is_sound, "rhs is computed or holds a 0, by which the engine does not divide")
+    elif rhs.data is not None and rhs.type == "f32":
+        sizes = np.abs(rhs.data)
+        require(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a value that the engine takes for 0")
+
+
+def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
+    """Quantized values beside a constant of one element and more axes, with as many axes: where the engine fuses an
+    activation, it forgets them."""
+    missing = len(number.shape) - len(x.shape)
+    if not context.activation or x.type != "i8" or missing <= 0 or number.data is None or number.size != 1:
+        return x
+    shape = (*[1] * missing, *x.shape)
+    return context.emit("RESHAPE", [x, constant(shape)], x.like(shape=shape))
+
+
+def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
+    """A constant that holds a number for each of few channels, repeated for a row of pixels.
+
+    The engine goes through memory in stretches in which both tensors differ: without this, pixel by pixel.
+    """
+    depth = tensor.shape[-1]
+    if tensor.data is None or tensor.size != depth or not 1 < depth < LONG or other.data is not None:
+        return tensor
+    is_image = len(tensor.shape) <= len(other.shape) == 4 and other.shape[3] == depth
+    if not is_image or not 1 < other.shape[2] <= LONGEST:
+        return tensor
+    data = np.tile(tensor.data.reshape(1, depth), (other.shape[2], 1))
+    return tensor.like(shape=data.shape, data=data)
+
+
+def _is_within(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
+    if kind == "DIV":
+        return False
+    ratios = (x.unit * y.unit / out.unit,) if kind == "MUL" else (x.unit / out.unit, y.unit / out.unit)
+    low, high = PRODUCT_RATIOS if kind == "MUL" else SUM_RATIOS
+    return all(low <= ratio <= high for ratio in ratios)
+
+
+@lower(Op.POW)
+def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
+    return whole_range.power(context, base, exponent, context.result())

@@ -1,0 +1,20 @@
+"""Products of matrices whose weights are computed."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.tflite import matmul as canonical
+from nnapi.model.operand import OperandType
+
+
+@lower(Op.FULLY_CONNECTED)
+def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
+    """By computed float32 weights as BATCH_MATMUL: the engine's own gives the largest float where a sum is infinite."""
+    if weights.is_quantized or context.find_codes("weights") or not context.is_computed("weights"):
+        return canonical.fully_connected(context, input, weights, bias)
+    out = context.result()
+    x = context.reshape(input, (out.shape[0], weights.shape[1]))
+    sums = context.emit("BATCH_MATMUL", [x, context.stored_tensor("weights")], out.like(), adj_x=False, adj_y=True)
+    return context.emit("ADD", [sums, context.stored_tensor("bias")], out, activation=context.activation)

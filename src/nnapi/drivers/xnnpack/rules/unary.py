@@ -1,0 +1,15 @@
+"""Functions of single elements that XNNPACK is not asked for."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.lower import require
+from nnapi.lowering.tflite import unary as canonical
+
+
+@lower(Op.RSQRT)
+def reciprocal_root(context: Context, input: Tensor) -> Tensor:
+    require(input.type != "i8", "RSQRT of quantized values may be infinite, which the engine cannot quantize")
+    return canonical.reciprocal_root(context, input)

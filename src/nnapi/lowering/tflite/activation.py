@@ -1,0 +1,31 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.lower import require
+from nnapi.lowering.tflite.context import Context, lower
+
+
+@lower(Op.RELU, Op.RELU1, Op.RELU6, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH)
+def activation(context: Context, input: Tensor) -> Tensor:
+    return context.map(context.kind, input, context.result())
+
+
+@lower(Op.ELU)
+def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
+    """max(x, 0) + alpha (exp(min(x, 0)) - 1); TensorFlow Lite's own has an alpha of 1."""
+    require(alpha > 0, f"alpha is {alpha}: not above 0 it would act above zero as well")
+    if alpha == 1:
+        return context.emit("ELU", [input])
+    below = context.emit("MINIMUM", [input, context.fill(input, 0)], input.like())
+    below = context.emit("ELU", [below], input.like())
+    below = context.emit("MUL", [below, context.fill(input, alpha)], input.like(), activation=0)
+    above = context.emit("RELU", [input], input.like())
+    return context.emit("ADD", [above, below], activation=0)
+
+
+@lower(Op.PRELU)
+def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
+    return context.emit("PRELU", [input, alpha])

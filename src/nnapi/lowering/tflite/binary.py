@@ -1,0 +1,40 @@
+"""Arithmetic, comparisons and logic on pairs of elements."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.tflite.context import Context, lower
+
+
+@lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
+def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+    """NNAPI rounds quotients of integers down, TensorFlow Lite's DIV rounds them towards zero."""
+    if context.kind == "DIV" and lhs.type == "i32":
+        return context.emit("FLOOR_DIV", [lhs, rhs])
+    return context.emit(context.kind, [lhs, rhs], activation=context.activation)
+
+
+@lower(Op.POW)
+def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
+    return context.emit("POW", [base, exponent])
+
+
+@lower(Op.MAXIMUM, Op.MINIMUM)
+def extreme(context: Context, a: Tensor, b: Tensor) -> Tensor:
+    """Quantized values are brought to the result's scale first, which does not change their order."""
+    out = context.result()
+    return context.emit(context.kind, [context.requantize(a, out), context.requantize(b, out)], out)
+
+
+@lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
+def compare(context: Context, x: Tensor, y: Tensor) -> Tensor:
+    """Quantized values as float32, booleans in order as 0 and 1."""
+    if x.type == "bool" and context.kind not in ("EQUAL", "NOT_EQUAL"):
+        x, y = (context.cast(each, each.like(type="i32")) for each in (x, y))
+    return context.emit(context.kind, [context.real(x), context.real(y)])
+
+
+@lower(Op.LOGICAL_AND, Op.LOGICAL_OR)
+def logical(context: Context, x: Tensor, y: Tensor) -> Tensor:
+    return context.emit(context.kind, [x, y])

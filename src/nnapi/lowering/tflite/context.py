@@ -1,0 +1,306 @@
+"""The context of a rule that lowers one NNAPI call to operators of TensorFlow Lite.
+
+Engines and the exporter derive theirs from :class:`Context` and override what differs between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
+from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering import lower as lowering
+from nnapi.lowering.lower import Rules, Unsupported, require
+from nnapi.lowering.tflite.windows import find_scheme
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
+from nnapi.ops.quantization import dequantize, requantizer, same_quantization
+from nnapi.ops.shapes import Padding, Pair
+
+TYPES: Mapping[int, str] = {
+    OperandCode.TENSOR_FLOAT16: "f32",
+    OperandCode.TENSOR_FLOAT32: "f32",
+    OperandCode.TENSOR_INT32: "i32",
+    OperandCode.TENSOR_QUANT8_ASYMM: "u8",
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: "i8",
+    OperandCode.TENSOR_QUANT8_SYMM: "i8",
+    OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: "i8",
+    OperandCode.TENSOR_QUANT16_SYMM: "i16",
+    OperandCode.TENSOR_BOOL8: "bool",
+}
+"""Element types by operand code. No operator computes float16: it is converted where it comes in and goes out."""
+QUANTIZED = {
+    "u8": OperandCode.TENSOR_QUANT8_ASYMM,
+    "i8": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
+    "i16": OperandCode.TENSOR_QUANT16_SYMM,
+}
+RENAMED = {"RELU1": "RELU_N1_TO_1", "REDUCE_SUM": "SUM", "ARGMAX": "ARG_MAX", "ARGMIN": "ARG_MIN", "PAD_V2": "PADV2"}
+"""TensorFlow Lite's names of operations that NNAPI calls otherwise."""
+ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
+"""Operators that compute a fused activation by themselves, by its code."""
+SHIFT = 128
+"""Difference between an unsigned quantized value and the signed one with the same meaning."""
+RULES = Rules()
+lower = RULES.lower
+
+
+def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
+    """The tensor of an operand, with the quantization that it has in the model; Unsupported where there is none."""
+    element, shape = TYPES.get(type.code), type.dimensions
+    if element is None:
+        raise Unsupported(f"TensorFlow Lite has no {type.name}, which {name} is")
+    if not shape or 0 in shape:
+        raise Unsupported(f"{name} has dimensions that are not known before the run: {type}")
+    data = None if value is None else value.astype(DTYPES[element], copy=False).reshape(shape)
+    if type.channel:
+        return Tensor(element, shape, np.array(type.channel.scales, np.float32), 0, type.channel.dimension, data, name)
+    return Tensor(element, shape, float(type.scale), type.zero_point, 0, data, name)
+
+
+def flip_sign(tensor: Tensor) -> Tensor:
+    """The same quantized values of 8 bits as unsigned ones, or as signed ones, 128 apart; a constant stays constant."""
+    type, shift = ("i8", -SHIFT) if tensor.type == "u8" else ("u8", SHIFT)
+    data = None if tensor.data is None else flip_values(tensor.data)
+    return tensor.like(type=type, zero_point=tensor.zero_point + shift, data=data)
+
+
+def flip_values(values: Array) -> Array:
+    """Stored values of 8 bits, signed where they were unsigned and the reverse: the highest bit is inverted."""
+    flipped = np.bitwise_xor(values.view(np.uint8), np.uint8(SHIFT))
+    return flipped if values.dtype == np.int8 else flipped.view(np.int8)
+
+
+class Context(lowering.Context):
+    """One call being lowered, the tensors that reach it and the operators it becomes.
+
+    ``value_of`` gives the stored value of an operand by its index, None for a computed one; ``tensor_at`` its tensor.
+    """
+
+    in_float: ClassVar[frozenset[str]] = frozenset()
+    """Operators that :meth:`emit` computes in float32 for quantized tensors."""
+    keeps_axes: ClassVar[bool] = False
+    """Operators that remove axes keep them with size 1, and RESHAPE removes those."""
+
+    def __init__(self, call: Call, value_of: Callable[[int], Array | None], tensor_at: Callable[[int], Tensor]) -> None:
+        super().__init__(call)
+        self.operators: list[Operator] = []
+        self._value_of, self._tensor_at = value_of, tensor_at
+        self._reals: dict[Tensor, Tensor] = {}
+
+    # The call
+
+    @property
+    def operation_name(self) -> str:
+        return self.call.operation.name
+
+    @property
+    def kind(self) -> str:
+        """TensorFlow Lite's name of the operation."""
+        return RENAMED.get(self.operation_name, self.operation_name)
+
+    def type(self, name: str) -> OperandType:
+        """The operand type of a tensor argument, as NHWC."""
+        type: OperandType = self.call.arguments[name]
+        return type
+
+    def value(self, name: str) -> Array:
+        """The stored value of an argument that must be constant."""
+        value = self._value_of(self.call.operands[name][0])
+        if value is None:
+            raise Unsupported(f"{name} is computed, the engine needs it constant")
+        return value
+
+    def is_computed(self, name: str) -> bool:
+        """Whether an argument has no stored value."""
+        return self._value_of(self.call.operands[name][0]) is None
+
+    def stored_tensor(self, name: str) -> Tensor:
+        """The tensor of an argument of which rules are given the type, constant or computed."""
+        return self._tensor_at(self.call.operands[name][0])
+
+    # Results
+
+    def tensor_of(self, type: OperandType, name: str) -> Tensor:
+        """A new tensor of an operand type."""
+        return tensor_of(type, name)
+
+    def result(self, position: int = 0) -> Tensor:
+        """A new tensor of a result's type, as NHWC."""
+        return self.tensor_of(self.call.results[position], f"output {position}")
+
+    def results(self, count: int) -> list[Tensor]:
+        """New tensors of the types of the first results."""
+        return [self.result(position) for position in range(count)]
+
+    def float_like(self, tensor: Tensor) -> Tensor:
+        """A new float32 tensor of a quantized one's dimensions; any other tensor itself."""
+        return tensor.like(type="f32", scale=0.0, zero_point=0) if tensor.is_quantized else tensor
+
+    def real_result(self, position: int = 0) -> Tensor:
+        """A new float32 tensor of a result's dimensions, for :meth:`store`."""
+        return self.float_like(self.result(position))
+
+    def store(self, real: Tensor, position: int = 0) -> Tensor:
+        """A float32 result as the result's own type: quantized where that is."""
+        result = self.result(position)
+        return self.emit("QUANTIZE", [real], result) if result.is_quantized else real
+
+    def keep(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
+        """A result in the quantization with which its operand keeps it."""
+        if same_quantization(made, kept):
+            return tensor
+        return self.requantize(tensor, self.tensor_of(kept, tensor.name))
+
+    # Operators
+
+    def emit(self, kind: str, inputs: Sequence[Tensor | None], output: Tensor | None = None, **options: Any) -> Tensor:
+        """Append an operator with one output, by default the call's first result; return the output."""
+        output = self.result() if output is None else output
+        if kind in self.in_float and output.is_quantized:
+            reals = [None if tensor is None else self.real(tensor) for tensor in inputs]
+            real = self.emit(kind, reals, self.float_like(output), **options)
+            return self.emit("QUANTIZE", [real], output)
+        self.operators.append(Operator(kind, list(inputs), [output], options))
+        return output
+
+    def emit_several(
+        self, kind: str, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], **options: Any
+    ) -> list[Tensor]:
+        """Append an operator with several outputs; return them."""
+        self.operators.append(Operator(kind, list(inputs), list(outputs), options))
+        return list(outputs)
+
+    def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
+        """Append an operator that multiplies ``x`` by the argument ``name``, whose units lie along the axis
+        ``channel``, and adds the argument ``bias``; return ``out``."""
+        raise NotImplementedError
+
+    def fit_windows(
+        self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
+    ) -> tuple[int | None, Pair, Pair]:
+        """The scheme that pads an image as the call says, None where neither does; and strides and dilations that mean
+        the same as the given ones. Unsupported where an engine cannot be given such windows."""
+        return find_scheme(x.shape[1:3], size, padding, stride, dilation), stride, dilation
+
+    def stored_value(self, name: str, value: float) -> float:
+        """A scalar in the quantization of the model's argument ``name``, in that of its tensor."""
+        return value
+
+    # Quantization
+
+    def real(self, tensor: Tensor) -> Tensor:
+        """The values behind a quantized tensor as float32; any other tensor itself."""
+        if not tensor.is_quantized or tensor.type not in QUANTIZED:
+            return tensor
+        if tensor not in self._reals:
+            real = self.float_like(tensor)
+            if tensor.data is not None:
+                real.data = dequantize(_operand_type(tensor), tensor.data)
+            else:
+                self.emit("DEQUANTIZE", [tensor], real)
+            self._reals[tensor] = real
+        return self._reals[tensor]
+
+    def requantize(self, tensor: Tensor, like: Tensor) -> Tensor:
+        """The same values with the scale and the zero point of ``like``; a tensor without a scale itself."""
+        if not tensor.is_quantized or tensor.same_codes(like):
+            return tensor
+        require(like.type in ("u8", "i8"), f"TensorFlow Lite does not requantize {like.type}")
+        target = tensor.like(type=like.type, scale=like.scale, zero_point=like.zero_point)
+        if tensor.data is None:
+            return self.emit("QUANTIZE", [tensor], target)
+        real = dequantize(_operand_type(tensor), tensor.data)
+        target.data = requantizer(_operand_type(like), FuseCode.FUSED_NONE, 1.0)(real)
+        return target
+
+    def cast(self, tensor: Tensor, out: Tensor) -> Tensor:
+        """Convert elements to the type of ``out``, which comes back."""
+        return self.emit("CAST", [tensor], out, source=ELEMENTS[tensor.type], target=ELEMENTS[out.type])
+
+    # Shapes
+
+    def reshape(self, tensor: Tensor, shape: Shape, output: Tensor | None = None) -> Tensor:
+        """The same elements under other dimensions; a copy where an ``output`` is given."""
+        if output is None and tensor.shape == shape:
+            return tensor
+        return self.emit("RESHAPE", [tensor, constant(shape)], output or tensor.like(shape=shape))
+
+    def transpose(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
+        """The axes in another order."""
+        if list(order) == list(range(len(tensor.shape))):
+            return tensor
+        shape = tuple(tensor.shape[axis] for axis in order)
+        if tensor.data is not None:
+            return tensor.like(shape=shape, data=np.ascontiguousarray(tensor.data.transpose(order)))
+        return self.emit("TRANSPOSE", [tensor, constant(order)], tensor.like(shape=shape))
+
+    def pad(self, tensor: Tensor, paddings: Sequence[Sequence[int]], value: Tensor | None = None) -> Tensor:
+        """Surrounded by zeros, or by a constant of one element, before and after along each axis."""
+        if not any(any(pair) for pair in paddings):
+            return tensor
+        shape = tuple(size + sum(pair) for size, pair in zip(tensor.shape, paddings, strict=True))
+        inputs = [tensor, constant(paddings)]
+        if value is None:
+            return self.emit("PAD", inputs, tensor.like(shape=shape))
+        return self.emit("PADV2", [*inputs, value], tensor.like(shape=shape))
+
+    def cut(self, tensor: Tensor, begin: Sequence[int], shape: Shape) -> Tensor:
+        """A block."""
+        return self.emit("SLICE", [tensor, constant(begin), constant(shape)], tensor.like(shape=shape))
+
+    def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
+        """Tensors concatenated along an axis."""
+        shape = list(parts[0].shape)
+        shape[axis] = sum(part.shape[axis] for part in parts)
+        values = [part.data for part in parts if part.data is not None]
+        joined = parts[0].like(shape=tuple(shape))
+        if len(values) < len(parts):
+            return self.emit("CONCATENATION", parts, joined, axis=axis, activation=0)
+        joined.data = np.concatenate(values, axis)
+        return joined
+
+    # Arithmetic
+
+    def fill(self, tensor: Tensor, value: float) -> Tensor:
+        """A constant of one element with the type and quantization of a tensor: its stored value is ``value``."""
+        data = np.full(1, value, DTYPES[tensor.type])
+        return Tensor(tensor.type, (1,), tensor.scale, tensor.zero_point, data=data)
+
+    def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """A function of each element, by TensorFlow Lite's name or NNAPI's."""
+        return self.emit(RENAMED.get(kind, kind), [x], out or x.like())
+
+    def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
+        """ADD, SUB, MUL or DIV of two float32 tensors, broadcast to each other."""
+        return self.emit(kind, [a, b], a.like(shape=np.broadcast_shapes(a.shape, b.shape)), activation=0)
+
+    def activate(self, x: Tensor) -> Tensor:
+        """The call's fused activation of float32 values, as an operator of its own."""
+        kind = ACTIVATIONS[self.activation]
+        return self.emit(kind, [x], x.like()) if kind else x
+
+    def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
+        """Rows times the transposed weights, plus a bias."""
+        out = x.like(shape=(x.shape[0], weights.shape[0]))
+        return self.emit("FULLY_CONNECTED", [x, weights, bias], out, activation=0)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """The mean along the last axis, which is kept."""
+        last = constant([len(x.shape) - 1])
+        return self.emit("MEAN", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=True)
+
+    def bound(self, x: Tensor, limit: float) -> Tensor:
+        """Values clamped to ``limit`` and its opposite."""
+        below = self.emit("MINIMUM", [x, self.fill(x, limit)], x.like())
+        return self.emit("MAXIMUM", [below, self.fill(x, -limit)], x.like())
+
+
+def _operand_type(tensor: Tensor) -> OperandType:
+    if isinstance(tensor.scale, float):
+        return OperandType(QUANTIZED[tensor.type], tensor.shape, tensor.scale, tensor.zero_point)
+    channel = ChannelQuantization(tensor.axis, tuple(map(float, tensor.scale)))
+    return OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, tensor.shape, channel=channel)

@@ -1,0 +1,86 @@
+"""Convolutions: in groups, by channel, transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.options import convolution_options, stride_options
+from nnapi.formats.tflite.schema import SAME, VALID
+from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.windows import around
+from nnapi.lowering.transposed_convolution import surround
+from nnapi.model.operand import OperandType
+from nnapi.ops.shapes import Padding, Pair, same_padding
+
+
+@lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
+def conv_2d(
+    context: Context,
+    input: Tensor,
+    filter: OperandType,
+    bias: OperandType,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    num_groups: int = 1,
+) -> Tensor:
+    """TensorFlow Lite sees the groups by the filter's depth."""
+    x, options = pad_to_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
+    return context.sum_products("CONV_2D", x, "filter", 0, context.result(), **options)
+
+
+@lower(Op.DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(
+    context: Context,
+    input: Tensor,
+    filter: OperandType,
+    bias: OperandType,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair,
+    multiplier: int,
+) -> Tensor:
+    x, options = pad_to_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
+    options["multiplier"] = multiplier
+    return context.sum_products("DEPTHWISE_CONV_2D", x, "filter", 3, context.result(), **options)
+
+
+def pad_to_scheme(
+    context: Context, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair
+) -> tuple[Tensor, dict[str, Any]]:
+    """The input, surrounded by zeros where no scheme pads it so, and the options of the convolution."""
+    scheme, stride, dilation = context.fit_windows(x, size, padding, stride, dilation)
+    if scheme is None:
+        x, scheme = context.pad(x, around(padding)), VALID
+    return x, convolution_options(scheme, stride, dilation)
+
+
+@lower(Op.TRANSPOSE_CONV_2D)
+def transpose_conv_2d(
+    context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
+) -> Tensor:
+    """The whole result, then without its border where no scheme removes that. A negative padding is zeros around the
+    input."""
+    out, size = context.result(), filter.shape[1:3]
+    zeros, padding = surround(padding, stride)
+    x = context.pad(input, around(zeros))
+    image, result = x.shape[1:3], out.shape[1:3]
+    same = tuple(same_padding(e, k, s) for e, k, s in zip(result, size, stride, strict=True))
+    fits = all(i == -(-e // s) for i, e, s in zip(image, result, stride, strict=True))
+    whole, scheme = out, VALID
+    if any(map(any, padding)):
+        if tuple(map(tuple, padding)) == same and fits:
+            scheme = SAME
+        else:
+            bordered = [e + sum(pair) for e, pair in zip(result, padding, strict=True)]
+            whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
+    # where the input is one cell, there is no next one
+    down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, image, result, strict=True))
+    context.sum_products("TRANSPOSE_CONV", x, "filter", 0, whole, **stride_options(scheme, (down, across)))
+    if whole is out:
+        return out
+    begin = (0, padding[0][0], padding[1][0], 0)
+    return context.emit("SLICE", [whole, constant(begin), constant(out.shape)], out)

@@ -1,0 +1,57 @@
+"""Elements by their position, their key or their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
+from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering.lower import require
+from nnapi.lowering.tflite.context import Context, lower
+from nnapi.ops.shapes import axis_of
+
+
+@lower(Op.GATHER)
+def gather(context: Context, input: Tensor, axis: int, indices: Tensor) -> Tensor:
+    return context.emit("GATHER", [input, indices], axis=axis_of(axis, len(input.shape)))
+
+
+@lower(Op.SELECT)
+def select(context: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    out = context.result()
+    return context.emit("SELECT", [condition, context.requantize(a, out), context.requantize(b, out)], out)
+
+
+@lower(Op.ARGMAX, Op.ARGMIN)
+def extreme_position(context: Context, input: Tensor, axis: int) -> Tensor:
+    """Of a single axis the position has one dimension, TensorFlow Lite's none."""
+    out, axis = context.result(), axis_of(axis, len(input.shape))
+    kept = tuple(size for i, size in enumerate(input.shape) if i != axis)
+    position = out if out.shape == kept else out.like(shape=kept)
+    context.emit(context.kind, [input, constant(axis)], position, type=ELEMENTS["i32"])
+    return out if position is out else context.reshape(position, out.shape, out)
+
+
+@lower(Op.TOPK_V2)
+def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
+    return context.emit_several("TOPK_V2", [input, constant(k)], context.results(2))
+
+
+@lower(Op.EMBEDDING_LOOKUP)
+def embedding_lookup(context: Context, lookups: Tensor, values: Tensor) -> Tensor:
+    return context.emit("EMBEDDING_LOOKUP", [lookups, values])
+
+
+@lower(Op.HASHTABLE_LOOKUP)
+def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Tensor) -> Sequence[Tensor]:
+    return context.emit_several("HASHTABLE_LOOKUP", [lookups, keys, values], context.results(2))
+
+
+@lower(Op.LSH_PROJECTION)
+def lsh_projection(context: Context, hash: Tensor, input: Tensor, weight: Tensor | None, type: int) -> Tensor:
+    """The deprecated sparse type gives each hash by itself, without its number."""
+    require(type != 1, "TensorFlow Lite's LSH_PROJECTION has no sparse type without offsets")
+    is_same = DTYPES[input.type] == context.type("input").dtype
+    require(is_same, f"the bytes of input are hashed, which is {context.type('input').name} and becomes {input.type}")
+    return context.emit("LSH_PROJECTION", [hash, input, weight], type=1 if type == 3 else type)

@@ -1,0 +1,71 @@
+"""Pooling: one value for each window of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import FuseCode
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
+from nnapi.formats.tflite.options import pooling_options
+from nnapi.formats.tflite.schema import VALID
+from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.windows import around
+from nnapi.ops.shapes import Padding, Pair
+
+
+@lower(Op.AVERAGE_POOL_2D)
+def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    return average(context, input, context.result(), padding, stride, size, context.activation)
+
+
+def average(
+    context: Context, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
+) -> Tensor:
+    """The mean of each window. Where no scheme pads so: that of the image with zeros around it, times the part of the
+    window that lies inside the image."""
+    scheme, stride, _ = context.fit_windows(x, size, padding, stride)
+    if scheme is not None:
+        options = pooling_options(scheme, stride, size)
+        return context.emit("AVERAGE_POOL_2D", [x], out, **options, activation=activation)
+    surrounded = context.pad(context.real(x), around(padding))
+    real, options = context.float_like(out), pooling_options(VALID, stride, size)
+    mean = context.emit("AVERAGE_POOL_2D", [surrounded], real.like(), **options, activation=0)
+    shares = _list_shares(x.shape[1:3], out.shape[1:3], padding, stride, size)
+    context.emit("MUL", [mean, shares], real, activation=activation)
+    return real if real is out else context.emit("QUANTIZE", [real], out)
+
+
+def _list_shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    """For each window, its cells over those of them that lie inside the image."""
+    inside = []
+    for dimension, count, (before, _), step, window in zip(image, out, padding, stride, size, strict=True):
+        first = np.arange(count) * step - before
+        inside.append(np.minimum(first + window, dimension) - np.maximum(first, 0))
+    cells = np.maximum(inside[0][:, None] * inside[1], 1)
+    return constant((size[0] * size[1] / cells)[None, :, :, None], "f32")
+
+
+@lower(Op.L2_POOL_2D)
+def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    """Where no scheme pads so, the root of the mean of squares."""
+    scheme, steps, _ = context.fit_windows(input, size, padding, stride)
+    if scheme is not None:
+        options = pooling_options(scheme, steps, size)
+        return context.emit("L2_POOL_2D", [input], **options, activation=context.activation)
+    squares = context.combine("MUL", input, input)
+    means = average(context, squares, context.result(), padding, stride, size, FuseCode.FUSED_NONE)
+    return context.activate(context.map("SQRT", means))
+
+
+@lower(Op.MAX_POOL_2D)
+def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    """Where no scheme pads so, the image is surrounded by the lowest value."""
+    scheme, stride, _ = context.fit_windows(input, size, padding, stride)
+    if scheme is None:
+        dtype = DTYPES[input.type]
+        lowest = context.fill(input, -np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
+        input, scheme = context.pad(input, around(padding), lowest), VALID
+    return context.emit("MAX_POOL_2D", [input], **pooling_options(scheme, stride, size), activation=context.activation)

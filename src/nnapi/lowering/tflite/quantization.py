@@ -1,0 +1,29 @@
+"""Between float32 and quantized values, and between types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.lower import require
+from nnapi.lowering.tflite.context import Context, lower
+
+
+@lower(Op.QUANTIZE, Op.DEQUANTIZE)
+def convert(context: Context, input: Tensor) -> Tensor:
+    return context.emit(context.kind, [input])
+
+
+@lower(Op.CAST)
+def cast(context: Context, input: Tensor) -> Tensor:
+    """An integer that a byte cannot hold becomes the nearest that it can; TensorFlow Lite drops the higher bits."""
+    out = context.result()
+    if input.same_codes(out):
+        return context.reshape(input, out.shape, out)
+    require("i8" not in (input.type, out.type), "TensorFlow Lite casts signed bytes in another way")
+    if (input.type, out.type) == ("i32", "u8"):
+        limits = np.iinfo(np.uint8)
+        for kind, limit in (("MAXIMUM", limits.min), ("MINIMUM", limits.max)):
+            input = context.emit(kind, [input, context.fill(input, limit)], input.like())
+    return context.cast(input, out)

@@ -1,0 +1,28 @@
+"""Many values to one along axes."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.tflite.context import Context, lower
+from nnapi.model.operand import Array
+from nnapi.ops.shapes import axis_of
+
+
+@lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
+def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
+    """Of all axes one is left, where TensorFlow Lite would leave none."""
+    out = out or context.result()
+    along = list_axes(input, axes)
+    if not along:
+        return context.reshape(input, out.shape, out)
+    is_kept = keep_dims or context.keeps_axes or len(along) == len(input.shape)
+    kept = tuple(1 if axis in along else size for axis, size in enumerate(input.shape))
+    reduced = out if out.shape == kept or not is_kept else out.like(shape=kept)
+    context.emit(context.kind, [input, constant(along)], reduced, keep_dims=bool(is_kept))
+    return out if reduced is out else context.reshape(reduced, out.shape, out)
+
+
+def list_axes(input: Tensor, axes: Array) -> list[int]:
+    """Axes from the first on, each once."""
+    return sorted({axis_of(int(axis), len(input.shape)) for axis in axes})

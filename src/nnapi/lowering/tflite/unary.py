@@ -1,0 +1,23 @@
+"""Functions of single elements."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.tflite.context import Context, lower
+
+
+@lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.NEG, Op.SIN, Op.SQRT)
+def function(context: Context, input: Tensor) -> Tensor:
+    return context.map(context.kind, input, context.result())
+
+
+@lower(Op.RSQRT)
+def reciprocal_root(context: Context, input: Tensor) -> Tensor:
+    """In float32 also for quantized values: TensorFlow Lite takes signed ones alone and rounds them otherwise."""
+    return context.store(context.map("RSQRT", context.real(input), context.real_result()))
+
+
+@lower(Op.LOGICAL_NOT)
+def logical_not(context: Context, x: Tensor) -> Tensor:
+    return context.emit("LOGICAL_NOT", [x])
