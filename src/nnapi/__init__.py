@@ -139,9 +139,15 @@ _HOMES = {
 _ROOMS = "drivers", "exporters", "formats", "importers", "model", "runtime", "trace"
 """Packages that may be named without having been imported."""
 
-if not typing.TYPE_CHECKING:  # type checkers would take every name for one that exists
+__version__: str
+
+if not typing.TYPE_CHECKING:  # to type checkers every name would exist
 
     def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version  # 20 ms that few programs need
+
+            return version("nnapi")
         if name in _ROOMS:
             return importlib.import_module(f"{__name__}.{name}")
         home = next((home for home, names in _HOMES.items() if name in names.split()), None)

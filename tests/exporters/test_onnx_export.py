@@ -42,9 +42,9 @@ def network(quantised: bool = False, batch: int = 1, element: str = "float32") -
     x = builder.input(type, "image")
     options = {"padding_scheme": 1, "stride_w": 1, "stride_h": 1}
     results = {"scale": 0.07, "zero_point": -4} if quantised else {}
-    first = builder.conv_2d(x, filter, bias, activation=1, **options, **results)
-    second = builder.conv_2d(first, filter, bias, **options, **results)
-    builder.output(builder.add(first, second, **results))
+    first = builder.conv_2d(x, filter, bias, activation=1, **options, **results)  # type: ignore[call-overload]
+    second = builder.conv_2d(first, filter, bias, **options, **results)  # type: ignore[call-overload]
+    builder.output(builder.add(first, second, **results))  # type: ignore[arg-type]
     return builder.finish()
 
 

@@ -43,7 +43,7 @@ def test_files_compute_the_same(
         given = rng.standard_normal((1, 2, 3, 2)).astype(np.float32)
     shape = np.array([1, 2 * stride, 3 * stride, 3], np.int32)
     options = {"padding_scheme": 1, "stride_w": stride, "stride_h": stride, "activation": 1}
-    builder.output(builder.transpose_conv_2d(x, filter, bias, shape, **options, **results))
+    builder.output(builder.transpose_conv_2d(x, filter, bias, shape, **options, **results))  # type: ignore[call-overload]
     model = builder.finish()
     suffix, run = WAYS[way]
     nnapi.export(model, tmp_path / f"out{suffix}")

@@ -172,7 +172,7 @@ def test_lists_of_tensors(b: Builder) -> None:
         lambda: b.concatenation(x, np.zeros((2, 3), np.float32), axis=1),
     ):
         assert call().shape == (2, 6)
-    for call in (lambda: b.pack(0, x, x), lambda: b.pack(0, [x, x]), lambda: b.pack(x, x, axis=0)):
+    for call in (lambda: b.pack(0, x, x), lambda: b.pack(0, [x, x]), lambda: b.pack(x, x, axis=0)):  # type: ignore[call-overload]
         assert call().shape == (2, 2, 3)
 
 
@@ -222,7 +222,7 @@ def test_optional_operands(b: Builder) -> None:
     assert (omitted.lifetime.value, omitted.type) == ("omitted", tensor("int32", (0,)))
     weights, bias, state = np.ones((1, 1), np.float32), np.zeros(1, np.float32), np.zeros((1, 1), np.float32)
     gates = [None, weights, weights, weights, None, weights, weights, weights, None, None, None, None, bias, bias, bias]
-    _, _, _, y = b.lstm(b.input(tensor("float32", (1, 1))), *gates, None, None, state, state, 4, 0.0, 0.0)
+    _, _, _, y = b.lstm(b.input(tensor("float32", (1, 1))), *gates, None, None, state, state, 4, 0.0, 0.0)  # type: ignore[arg-type, call-arg]
     assert y.shape == (1, 1)
     assert len(b.model.operations[-1].inputs) == 23
 
@@ -349,7 +349,7 @@ def test_a_model_that_is_not_finished_cannot_be_referred_to(b: Builder) -> None:
     with pytest.raises(BadStateError, match=r"IF \(#0\): the model referred to is building, not finished"):
         b.if_(b.constant([True]), Builder().model, adding(1), x)
     with pytest.raises(BadDataError, match=r"IF \(#0\): then_model is 3, must be a finished Model"):
-        b.if_(b.constant([True]), 3, adding(1), x)
+        b.if_(b.constant([True]), 3, adding(1), x)  # type: ignore[call-overload]
 
 
 def test_filters_with_a_scale_per_channel(b: Builder) -> None:

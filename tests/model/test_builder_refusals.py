@@ -88,7 +88,7 @@ def test_refusals_of_constants_and_outputs(b: Builder) -> None:
     ):
         with pytest.raises(BadDataError, match=message):
             b.constant(given, type)
-    with pytest.raises(BadDataError, match="belongs|is no tensor of this model"):
+    with pytest.raises(BadDataError, match="belongs|is not a tensor of this model"):
         b.output(Builder().input(IMAGE))
-    with pytest.raises(BadDataError, match="3 is no tensor of this model"):
+    with pytest.raises(BadDataError, match="3 is not a tensor of this model"):
         b.output(3)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from copy import copy
 
 import numpy as np
 import pytest
+from numpy.typing import DTypeLike
 
 from nnapi import ChannelQuantization, OperandCode, OperandType, tensor
 from nnapi.errors import BadDataError
@@ -34,8 +35,22 @@ def test_types_by_name() -> None:
     assert tensor("float32", (2,)).code == OperandCode.TENSOR_FLOAT32
     assert tensor("INT8", (2,), 0.5, -3) == tensor("quant8_asymm_signed", (2,), 0.5, -3)
     assert tensor(OperandCode.TENSOR_BOOL8) == tensor("bool")
-    with pytest.raises(BadDataError, match="'float64' names no tensor type; known: float32, "):
+    with pytest.raises(BadDataError, match="'float64' is not a tensor type; known: float32, "):
         tensor("float64")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), np.float32(0).dtype])
+def test_types_by_dtype(dtype: DTypeLike) -> None:
+    assert tensor(dtype, (2,)) == tensor("float32", (2,))
+
+
+def test_types_by_dtypes_of_bytes() -> None:
+    assert tensor(np.uint8, (2,), 0.5, 3) == tensor("quant8_asymm", (2,), 0.5, 3)
+    assert tensor(np.bool_, (2,)) == tensor("bool8", (2,))
+    assert tensor(bool) == tensor("bool8")
+    for unknown in (np.float64, float, np.int64, "object", None, object()):
+        with pytest.raises(BadDataError, match="is not a tensor type"):
+            tensor(unknown)  # type: ignore[arg-type]
 
 
 def test_sizes() -> None:

@@ -23,7 +23,7 @@ def branching() -> Model:
         inner.append(b.finish())
     b = Builder("branching")
     condition, x = b.input(tensor("bool8", (1,)), name="condition"), b.input(tensor("float32", (2, 2)), name="x")
-    (y,) = b.if_(condition, *inner, x)
+    (y,) = b.if_(condition, *inner, x)  # type: ignore[call-overload]
     b.output(y)
     return b.finish()
 

@@ -35,7 +35,7 @@ def pooled(dimension: int, kernel: int, stride: int, padding: PaddingCode | tupl
     x = b.input(tensor("float32", (1, 1, dimension, 1)))
     weights = np.ones((1, 1, kernel, 1), np.float32)
     same = (padding,) if isinstance(padding, PaddingCode) else (*padding, 0, 0)
-    b.output(b.conv_2d(x, weights, np.zeros(1, np.float32), *same, stride, 1, NONE))
+    b.output(b.conv_2d(x, weights, np.zeros(1, np.float32), *same, stride, 1, NONE))  # type: ignore[call-overload]
     return run(b.finish(), np.ones((1, 1, dimension, 1), np.float32)).reshape(-1)
 
 

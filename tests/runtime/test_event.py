@@ -50,6 +50,13 @@ def test_an_event_can_be_awaited() -> None:
     assert asyncio.run(several()) == [chained().tolist()] * 3
 
 
+def test_awaiting_a_run_gives_its_outputs() -> None:
+    async def run() -> list[np.ndarray]:
+        return await compile(chain(), "nnapi-reference").start(GIVEN)
+
+    np.testing.assert_array_equal(asyncio.run(run())[0], compile(chain(), "nnapi-reference").run(GIVEN)[0])
+
+
 def test_others_run_while_an_event_is_awaited() -> None:
     gate = threading.Event()
 

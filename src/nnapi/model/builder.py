@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
@@ -16,10 +16,15 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several
 from nnapi.model.results import result_types
 
+if TYPE_CHECKING:
+    from nnapi.model.builder_operations import Operations
+else:
+    Operations = object
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tensor:
-    """A value in a model being built: an input, a constant, or what an operation gave."""
+    """A value in a model being built: an input, a constant, or an operation's result."""
 
     builder: Builder
     index: int
@@ -35,7 +40,7 @@ class Tensor:
         return f"<{self.name or 'operand'} ({self.index}): {self.type}>"
 
 
-class Builder:
+class Builder(Operations):
     """A model under construction, with one method per operation.
 
     The methods are derived from the declared signatures; ``dir(builder)`` lists them, ``help(builder.softmax)``
@@ -69,9 +74,8 @@ class Builder:
     def output(self, *tensors: Tensor) -> None:
         """Make tensors the model's next outputs."""
         for each in tensors:
-            need(
-                isinstance(each, Tensor) and each.builder is self, f"{each!r} is no tensor of this model", BadDataError
-            )
+            known = isinstance(each, Tensor) and each.builder is self
+            need(known, f"{each!r} is not a tensor of this model", BadDataError)
             self._outputs.append(each.index)
 
     def finish(self) -> Model:
@@ -80,20 +84,22 @@ class Builder:
         self.model.finish()
         return self.model
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        code = OperationCode.__members__.get(name.removesuffix("_").upper(), -1)
-        operation = REGISTRY.get(code)
-        if operation is None or method_name(operation) != name:
-            raise AttributeError(f"a Builder has no operation {name!r}", name=name, obj=self)
+    if not TYPE_CHECKING:  # the stub declares every operation; no other name exists
 
-        def method(*given: Any, **named: Any) -> Tensor | tuple[Tensor, ...]:
-            options = {option: named.pop(option, default) for option, default in OPTIONS.items()}
-            return self._add(operation, given, named, **options)
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            code = OperationCode.__members__.get(name.removesuffix("_").upper(), -1)
+            operation = REGISTRY.get(code)
+            if operation is None or method_name(operation) != name:
+                raise AttributeError(f"a Builder has no operation {name!r}", name=name, obj=self)
 
-        method.__name__, method.__qualname__ = name, f"Builder.{name}"
-        method.__doc__ = documentation(operation)
-        method.__signature__ = signature(operation)  # type: ignore[attr-defined]
-        return method
+            def method(*given: Any, **named: Any) -> Tensor | tuple[Tensor, ...]:
+                options = {option: named.pop(option, default) for option, default in OPTIONS.items()}
+                return self._add(operation, given, named, **options)
+
+            method.__name__, method.__qualname__ = name, f"Builder.{name}"
+            method.__doc__ = documentation(operation)
+            method.__signature__ = signature(operation)
+            return method
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *map(method_name, REGISTRY.values())})

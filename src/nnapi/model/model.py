@@ -20,6 +20,7 @@ from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.parts import Lifetime, Operand, OperationCall, Signature, constants
+from nnapi.model.tensor_info import TensorInfo, describe_tensors
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.log import Log
@@ -305,15 +306,12 @@ class Model(NotebookDisplay):
         need(all(device is not None for device in devices), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
         self.need_mapped()
-        supported = [False] * len(self.operations)
-        for device in devices:
-            for call, answer in zip(self.operations, device.supports(self), strict=True):
-                supported[call.number] |= answer
-        return supported
+        answers = [device.supports(self) for device in devices]
+        order = sorted(range(len(self.operations)), key=lambda place: self.operations[place].number)
+        return [any(answer[place] for answer in answers) for place in order]
 
     def close(self) -> None:
-        """Let nobody change or compile the model from now on (``ANeuralNetworksModel_free``). What was made of it goes
-        on, and its memory is given back with the last of that."""
+        """Free the model (``ANeuralNetworksModel_free``); what was compiled from it stays valid."""
         self.state.value = "closed"
 
     def __enter__(self) -> Self:
@@ -369,6 +367,16 @@ class Model(NotebookDisplay):
                 map_value(operand)
         need_whole(mappings(constants(self)))
 
+    @property
+    def input_info(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and type of each input, in order."""
+        return describe_tensors(map(self.operands.__getitem__, self.inputs), self.signature, "input")
+
+    @property
+    def output_info(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and type of each output, in order."""
+        return describe_tensors(map(self.operands.__getitem__, self.outputs), self.signature, "output")
+
     def _add_operand(self, type: OperandType, name: str) -> Operand:
         need(type is not None, "type is None", UnexpectedNullError)
         self.state.need("building", to="add an operand")
@@ -387,7 +395,6 @@ class Model(NotebookDisplay):
     def need_operand(self, index: int, label: str = "") -> Operand:
         """The operand of that index; BadDataError, which begins with the ``label``, where there is none."""
         if not (0 <= index < len(self.operands)):
-            raise BadDataError(
-                f"{label + ': ' if label else ''}operand {index} does not exist, the model has {len(self.operands)}"
-            )
+            label = f"{label}: " if label else ""
+            raise BadDataError(f"{label}operand {index} does not exist, the model has {len(self.operands)}")
         return self.operands[index]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
 from nnapi.errors import BadDataError
@@ -273,21 +274,30 @@ _SHORT_NAMES = {
 
 
 def tensor(
-    dtype: str | OperandCode,
+    dtype: str | OperandCode | DTypeLike,
     dimensions: Sequence[int] = (),
     scale: float = 0.0,
     zero_point: int = 0,
     channel: ChannelQuantization | None = None,
 ) -> OperandType:
-    """Type of a tensor, by NNAPI name or the usual short one: ``tensor("float32", (3, 4))``.
+    """Return the type of a tensor: ``tensor("float32", (3, 4))``, ``tensor(np.uint8, (1, 8), scale=0.5)``.
 
-    A dimension of 0 is unknown, no dimensions mean unknown rank. Raises BadDataError for a name that means no type.
+    ``dtype`` is a name, as in the specification or as NumPy has it, a NumPy dtype, or an :class:`OperandCode`. A
+    dimension of 0 is unspecified, no dimensions mean an unspecified rank. Raises BadDataError for an unknown dtype.
     """
-    if isinstance(dtype, str):
-        if dtype.lower() not in _SHORT_NAMES:
-            raise BadDataError(f"{dtype!r} names no tensor type; known: {', '.join(_SHORT_NAMES)}")
-        dtype = _SHORT_NAMES[dtype.lower()]
+    if not isinstance(dtype, int):
+        name = dtype.lower() if isinstance(dtype, str) else _name_dtype(dtype)
+        if name not in _SHORT_NAMES:
+            raise BadDataError(f"{dtype!r} is not a tensor type; known: {', '.join(_SHORT_NAMES)}")
+        dtype = _SHORT_NAMES[name]
     return OperandType(dtype, tuple(dimensions), scale, zero_point, channel)
+
+
+def _name_dtype(dtype: DTypeLike) -> str:
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        return ""
 
 
 def check_type(type: OperandType) -> None:

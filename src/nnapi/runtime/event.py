@@ -116,8 +116,8 @@ class Event:
         if observed is not None:
             observed()
 
-    def __await__(self) -> Generator[Any, None, None]:
-        import asyncio  # 14 ms that only those who await should pay
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # 14 ms that only programs that await pay
 
         return asyncio.to_thread(self.wait).__await__()
 

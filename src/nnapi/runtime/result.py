@@ -1,8 +1,8 @@
-"""What a run in the background gives."""
+"""Results of asynchronous runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from nnapi.drivers.base import Request
@@ -15,7 +15,7 @@ from nnapi.runtime.inputs import check_inputs
 
 
 class Result(Event, NotebookDisplay):
-    """An event that brings the outputs with it."""
+    """The event of a run, with its outputs: ``outputs = await compilation.start(x)``."""
 
     def __init__(self, compilation: Runnable, inputs: Sequence[Any]) -> None:
         prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
@@ -24,6 +24,11 @@ class Result(Event, NotebookDisplay):
         super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
 
     def result(self) -> list[Array]:
-        """Wait for the outputs."""
+        """Wait for the outputs, in the order of ``model.outputs``; raise the error of the run."""
         self.wait()
         return list(self._outputs)
+
+    def __await__(self) -> Generator[Any, None, list[Array]]:
+        import asyncio  # 14 ms that only programs that await pay
+
+        return asyncio.to_thread(self.result).__await__()

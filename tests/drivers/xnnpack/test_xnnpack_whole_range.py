@@ -215,5 +215,5 @@ def test_roots_of_single_cells(stride: int) -> None:
 def test_roots_of_windows_with_gaps_are_refused() -> None:
     b = Builder()
     sizes = {"stride_w": 3, "stride_h": 3, "filter_w": 2, "filter_h": 2, "padding_scheme": 2}
-    b.output(b.l2_pool_2d(b.input(tensor("float32", (1, 6, 6, 1))), **sizes))
+    b.output(b.l2_pool_2d(b.input(tensor("float32", (1, 6, 6, 1))), **sizes))  # type: ignore[call-overload]
     assert "leave gaps between windows" in refusal(b.finish())

@@ -22,7 +22,7 @@ def difference(folder: Path, signature: Signature | None, x: str = "x", y: str =
     """A model of two inputs written as a file, with a signature of its own, or one made of the operands' names."""
     builder = nnapi.Builder()
     ends = [builder.input(nnapi.tensor("float32", (2, 3)), name) for name in (x, y)]
-    builder.output(builder.sub(*ends))
+    builder.output(builder.sub(*ends))  # type: ignore[arg-type]
     model = builder.finish()
     model.operands[model.outputs[0]].name = "difference"
     model.signature = signature

@@ -1,0 +1,2975 @@
+"""The Builder's operations for type checkers and editors. Generated: python -m tools.builder_stub."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nnapi.codes import FuseCode, PaddingCode
+from nnapi.model.builder import Tensor
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
+
+Whole = int | np.integer[Any]
+Number = float | np.number[Any]
+Out = OperandType | str | Sequence[OperandType | str] | None
+
+class Operations:
+    def abs(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ABS.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 4)
+
+        Outputs:
+            out: of the type of input
+        """
+    def add(
+        self,
+        lhs: Tensor | ArrayLike,
+        rhs: Tensor | ArrayLike,
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ADD.
+
+        Operands:
+            lhs: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
+            rhs: of the type of lhs of rank 1 or 2 or 3 or 4
+            activation: INT32 (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of lhs
+        """
+    def argmax(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ARGMAX.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+
+        Outputs:
+            out: TENSOR_INT32 (level 3)
+        """
+    def argmin(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ARGMIN.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+
+        Outputs:
+            out: TENSOR_INT32 (level 3)
+        """
+    @overload
+    def average_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        filter_w: Tensor | Whole,
+        filter_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add AVERAGE_POOL_2D.
+
+        Overload explicit_padding: input, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, filter_w, filter_h, activation, layout
+        Overload implicit_padding: input, padding_scheme, stride_w, stride_h, filter_w, filter_h, activation, layout
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            pad_left: INT32
+            pad_right: INT32
+            pad_top: INT32
+            pad_bottom: INT32
+            stride_w: INT32
+            stride_h: INT32
+            filter_w: INT32
+            filter_h: INT32
+            activation: INT32 (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            padding_scheme: INT32
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def average_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        filter_w: Tensor | Whole,
+        filter_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def axis_aligned_bbox_transform(
+        self,
+        rois: Tensor | ArrayLike,
+        deltas: Tensor | ArrayLike,
+        batch_index: Tensor | ArrayLike,
+        image_info: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add AXIS_ALIGNED_BBOX_TRANSFORM.
+
+        Operands:
+            rois: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT16_ASYMM (level 3) of rank 2
+            deltas: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED beside TENSOR_QUANT16_ASYMM of rank 2
+            batch_index: TENSOR_INT32 (level 3) of rank 1
+            image_info: of the type of rois of rank 2
+
+        Outputs:
+            boxes: of the type of rois
+        """
+    def batch_matmul(
+        self,
+        lhs: Tensor | ArrayLike,
+        rhs: Tensor | ArrayLike,
+        adj_x: Tensor | bool,
+        adj_y: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add BATCH_MATMUL.
+
+        Operands:
+            lhs: TENSOR_FLOAT32 (level 6), TENSOR_FLOAT16 (level 6), TENSOR_INT32 (level 6), TENSOR_QUANT8_ASYMM_SIGNED (level 6) of rank 2 or 3 or 4
+            rhs: of the type of lhs of rank 2 or 3 or 4
+            adj_x: BOOL
+            adj_y: BOOL
+
+        Outputs:
+            out: of the type of lhs
+        """
+    def batch_to_space_nd(
+        self,
+        input: Tensor | ArrayLike,
+        block_shape: Tensor | ArrayLike | Sequence[int],
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add BATCH_TO_SPACE_ND.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            block_shape: TENSOR_INT32 (level 2) (a list of numbers) of rank 1
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def bidirectional_sequence_lstm(
+        self,
+        input: Tensor | ArrayLike,
+        fw_input_to_input_weights: Tensor | ArrayLike | None,
+        fw_input_to_forget_weights: Tensor | ArrayLike,
+        fw_input_to_cell_weights: Tensor | ArrayLike,
+        fw_input_to_output_weights: Tensor | ArrayLike,
+        fw_recurrent_to_input_weights: Tensor | ArrayLike | None,
+        fw_recurrent_to_forget_weights: Tensor | ArrayLike,
+        fw_recurrent_to_cell_weights: Tensor | ArrayLike,
+        fw_recurrent_to_output_weights: Tensor | ArrayLike,
+        fw_cell_to_input_weights: Tensor | ArrayLike | None,
+        fw_cell_to_forget_weights: Tensor | ArrayLike | None,
+        fw_cell_to_output_weights: Tensor | ArrayLike | None,
+        fw_input_gate_bias: Tensor | ArrayLike | None,
+        fw_forget_gate_bias: Tensor | ArrayLike,
+        fw_cell_bias: Tensor | ArrayLike,
+        fw_output_gate_bias: Tensor | ArrayLike,
+        fw_projection_weights: Tensor | ArrayLike | None,
+        fw_projection_bias: Tensor | ArrayLike | None,
+        bw_input_to_input_weights: Tensor | ArrayLike | None,
+        bw_input_to_forget_weights: Tensor | ArrayLike,
+        bw_input_to_cell_weights: Tensor | ArrayLike,
+        bw_input_to_output_weights: Tensor | ArrayLike,
+        bw_recurrent_to_input_weights: Tensor | ArrayLike | None,
+        bw_recurrent_to_forget_weights: Tensor | ArrayLike,
+        bw_recurrent_to_cell_weights: Tensor | ArrayLike,
+        bw_recurrent_to_output_weights: Tensor | ArrayLike,
+        bw_cell_to_input_weights: Tensor | ArrayLike | None,
+        bw_cell_to_forget_weights: Tensor | ArrayLike | None,
+        bw_cell_to_output_weights: Tensor | ArrayLike | None,
+        bw_input_gate_bias: Tensor | ArrayLike | None,
+        bw_forget_gate_bias: Tensor | ArrayLike,
+        bw_cell_bias: Tensor | ArrayLike,
+        bw_output_gate_bias: Tensor | ArrayLike,
+        bw_projection_weights: Tensor | ArrayLike | None,
+        bw_projection_bias: Tensor | ArrayLike | None,
+        fw_activation_state_in: Tensor | ArrayLike,
+        fw_cell_state_in: Tensor | ArrayLike,
+        bw_activation_state_in: Tensor | ArrayLike,
+        bw_cell_state_in: Tensor | ArrayLike,
+        aux_input: Tensor | ArrayLike | None,
+        fw_aux_input_to_input_weights: Tensor | ArrayLike | None,
+        fw_aux_input_to_forget_weights: Tensor | ArrayLike | None,
+        fw_aux_input_to_cell_weights: Tensor | ArrayLike | None,
+        fw_aux_input_to_output_weights: Tensor | ArrayLike | None,
+        bw_aux_input_to_input_weights: Tensor | ArrayLike | None,
+        bw_aux_input_to_forget_weights: Tensor | ArrayLike | None,
+        bw_aux_input_to_cell_weights: Tensor | ArrayLike | None,
+        bw_aux_input_to_output_weights: Tensor | ArrayLike | None,
+        activation: Tensor | Whole,
+        cell_clip: Tensor | Number,
+        proj_clip: Tensor | Number,
+        merge_outputs: Tensor | bool,
+        time_major: Tensor | bool,
+        fw_input_layer_norm_weights: Tensor | ArrayLike | None = None,
+        fw_forget_layer_norm_weights: Tensor | ArrayLike | None = None,
+        fw_cell_layer_norm_weights: Tensor | ArrayLike | None = None,
+        fw_output_layer_norm_weights: Tensor | ArrayLike | None = None,
+        bw_input_layer_norm_weights: Tensor | ArrayLike | None = None,
+        bw_forget_layer_norm_weights: Tensor | ArrayLike | None = None,
+        bw_cell_layer_norm_weights: Tensor | ArrayLike | None = None,
+        bw_output_layer_norm_weights: Tensor | ArrayLike | None = None,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Any:
+        """Add BIDIRECTIONAL_SEQUENCE_LSTM.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            fw_input_to_input_weights: of the type of input of rank 2 or None
+            fw_input_to_forget_weights: of the type of input of rank 2
+            fw_input_to_cell_weights: of the type of input of rank 2
+            fw_input_to_output_weights: of the type of input of rank 2
+            fw_recurrent_to_input_weights: of the type of input of rank 2 or None
+            fw_recurrent_to_forget_weights: of the type of input of rank 2
+            fw_recurrent_to_cell_weights: of the type of input of rank 2
+            fw_recurrent_to_output_weights: of the type of input of rank 2
+            fw_cell_to_input_weights: of the type of input of rank 1 or None
+            fw_cell_to_forget_weights: of the type of input of rank 1 or None
+            fw_cell_to_output_weights: of the type of input of rank 1 or None
+            fw_input_gate_bias: of the type of input of rank 1 or None
+            fw_forget_gate_bias: of the type of input of rank 1
+            fw_cell_bias: of the type of input of rank 1
+            fw_output_gate_bias: of the type of input of rank 1
+            fw_projection_weights: of the type of input of rank 2 or None
+            fw_projection_bias: of the type of input of rank 1 or None
+            bw_input_to_input_weights: of the type of input of rank 2 or None
+            bw_input_to_forget_weights: of the type of input of rank 2
+            bw_input_to_cell_weights: of the type of input of rank 2
+            bw_input_to_output_weights: of the type of input of rank 2
+            bw_recurrent_to_input_weights: of the type of input of rank 2 or None
+            bw_recurrent_to_forget_weights: of the type of input of rank 2
+            bw_recurrent_to_cell_weights: of the type of input of rank 2
+            bw_recurrent_to_output_weights: of the type of input of rank 2
+            bw_cell_to_input_weights: of the type of input of rank 1 or None
+            bw_cell_to_forget_weights: of the type of input of rank 1 or None
+            bw_cell_to_output_weights: of the type of input of rank 1 or None
+            bw_input_gate_bias: of the type of input of rank 1 or None
+            bw_forget_gate_bias: of the type of input of rank 1
+            bw_cell_bias: of the type of input of rank 1
+            bw_output_gate_bias: of the type of input of rank 1
+            bw_projection_weights: of the type of input of rank 2 or None
+            bw_projection_bias: of the type of input of rank 1 or None
+            fw_activation_state_in: of the type of input of rank 2
+            fw_cell_state_in: of the type of input of rank 2
+            bw_activation_state_in: of the type of input of rank 2
+            bw_cell_state_in: of the type of input of rank 2
+            aux_input: of the type of input of rank 3 or None
+            fw_aux_input_to_input_weights: of the type of input of rank 2 or None
+            fw_aux_input_to_forget_weights: of the type of input of rank 2 or None
+            fw_aux_input_to_cell_weights: of the type of input of rank 2 or None
+            fw_aux_input_to_output_weights: of the type of input of rank 2 or None
+            bw_aux_input_to_input_weights: of the type of input of rank 2 or None
+            bw_aux_input_to_forget_weights: of the type of input of rank 2 or None
+            bw_aux_input_to_cell_weights: of the type of input of rank 2 or None
+            bw_aux_input_to_output_weights: of the type of input of rank 2 or None
+            activation: INT32 (level 3)
+            cell_clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            proj_clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            merge_outputs: BOOL (level 3)
+            time_major: BOOL (level 3)
+            fw_input_layer_norm_weights: of the type of input of rank 1 or None
+            fw_forget_layer_norm_weights: of the type of input of rank 1 or None
+            fw_cell_layer_norm_weights: of the type of input of rank 1 or None
+            fw_output_layer_norm_weights: of the type of input of rank 1 or None
+            bw_input_layer_norm_weights: of the type of input of rank 1 or None
+            bw_forget_layer_norm_weights: of the type of input of rank 1 or None
+            bw_cell_layer_norm_weights: of the type of input of rank 1 or None
+            bw_output_layer_norm_weights: of the type of input of rank 1 or None
+
+        Outputs:
+            fw_output: of the type of input
+            bw_output: of the type of input
+            fw_activation_state_out: of the type of input
+            fw_cell_state_out: of the type of input
+            bw_activation_state_out: of the type of input
+            bw_cell_state_out: of the type of input
+        """
+    def bidirectional_sequence_rnn(
+        self,
+        input: Tensor | ArrayLike,
+        fw_weights: Tensor | ArrayLike,
+        fw_recurrent_weights: Tensor | ArrayLike,
+        fw_bias: Tensor | ArrayLike,
+        fw_hidden_in: Tensor | ArrayLike,
+        bw_weights: Tensor | ArrayLike,
+        bw_recurrent_weights: Tensor | ArrayLike,
+        bw_bias: Tensor | ArrayLike,
+        bw_hidden_in: Tensor | ArrayLike,
+        aux_input: Tensor | ArrayLike | None,
+        fw_aux_weights: Tensor | ArrayLike | None,
+        bw_aux_weights: Tensor | ArrayLike | None,
+        activation: Tensor | Whole,
+        time_major: Tensor | bool,
+        merge_outputs: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Any:
+        """Add BIDIRECTIONAL_SEQUENCE_RNN.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            fw_weights: of the type of input of rank 2
+            fw_recurrent_weights: of the type of input of rank 2
+            fw_bias: of the type of input of rank 1
+            fw_hidden_in: of the type of input of rank 2
+            bw_weights: of the type of input of rank 2
+            bw_recurrent_weights: of the type of input of rank 2
+            bw_bias: of the type of input of rank 1
+            bw_hidden_in: of the type of input of rank 2
+            aux_input: of the type of input of rank 3 or None
+            fw_aux_weights: of the type of input of rank 2 or None
+            bw_aux_weights: of the type of input of rank 2 or None
+            activation: INT32 (level 3)
+            time_major: BOOL (level 3)
+            merge_outputs: BOOL (level 3)
+
+        Outputs:
+            fw_output: of the type of input
+            bw_output: of the type of input
+            fw_hidden_out: of the type of input
+            bw_hidden_out: of the type of input
+        """
+    def box_with_nms_limit(
+        self,
+        scores: Tensor | ArrayLike,
+        boxes: Tensor | ArrayLike,
+        batch_index: Tensor | ArrayLike,
+        score_threshold: Tensor | Number,
+        max_boxes: Tensor | Whole,
+        nms_kernel: Tensor | Whole,
+        iou_threshold: Tensor | Number,
+        sigma: Tensor | Number,
+        nms_score_threshold: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Add BOX_WITH_NMS_LIMIT.
+
+        Operands:
+            scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
+            boxes: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 2
+            batch_index: TENSOR_INT32 (level 3) of rank 1
+            score_threshold: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            max_boxes: INT32 (level 3)
+            nms_kernel: INT32 (level 3)
+            iou_threshold: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            sigma: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            nms_score_threshold: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+
+        Outputs:
+            scores_out: of the type of scores
+            boxes_out: of the type of boxes
+            classes: TENSOR_INT32 (level 3)
+            batches: TENSOR_INT32 (level 3)
+        """
+    def cast(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add CAST.
+
+        Operands:
+            input: TENSOR_FLOAT16 (level 3), TENSOR_FLOAT32 (level 3), TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_BOOL8 (level 4), TENSOR_QUANT16_ASYMM (level 4), TENSOR_QUANT16_SYMM (level 4), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_QUANT8_SYMM (level 4)
+
+        Outputs:
+            out: TENSOR_FLOAT16 or TENSOR_FLOAT32 or TENSOR_INT32 or TENSOR_QUANT8_ASYMM beside TENSOR_FLOAT16 or TENSOR_FLOAT32 or TENSOR_INT32 or TENSOR_QUANT8_ASYMM, TENSOR_BOOL8 beside TENSOR_BOOL8, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT16_ASYMM, TENSOR_QUANT16_SYMM beside TENSOR_QUANT16_SYMM, TENSOR_QUANT8_ASYMM_SIGNED beside TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_QUANT8_SYMM beside TENSOR_QUANT8_SYMM
+        """
+    def channel_shuffle(
+        self,
+        input: Tensor | ArrayLike,
+        num_groups: Tensor | Whole,
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add CHANNEL_SHUFFLE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            num_groups: INT32 (level 3)
+            axis: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def concatenation(
+        self,
+        *inputs: Tensor | ArrayLike,
+        axis: Tensor | Whole = ...,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add CONCATENATION.
+
+        Operands:
+            inputs: any number, at least 1, of TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            axis: INT32
+
+        Outputs:
+            out: of the type of inputs
+        """
+    @overload
+    def concatenation(
+        self,
+        inputs: Sequence[Tensor | ArrayLike],
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    @overload
+    def conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        dilation_w: Tensor | Whole = ...,
+        dilation_h: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add CONV_2D.
+
+        Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, activation, layout, dilation_w, dilation_h
+        Overload implicit_padding: input, filter, bias, padding_scheme, stride_w, stride_h, activation, layout, dilation_w, dilation_h
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            filter: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM_SIGNED of rank 4
+            bias: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_INT32 beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 1
+            pad_left: INT32
+            pad_right: INT32
+            pad_top: INT32
+            pad_bottom: INT32
+            stride_w: INT32
+            stride_h: INT32
+            activation: INT32 (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            dilation_w: INT32 (level 3) 1 by default
+            dilation_h: INT32 (level 3) 1 by default
+            padding_scheme: INT32
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        dilation_w: Tensor | Whole = ...,
+        dilation_h: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    @overload
+    def depthwise_conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        multiplier: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        dilation_w: Tensor | Whole = ...,
+        dilation_h: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add DEPTHWISE_CONV_2D.
+
+        Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, multiplier, activation, layout, dilation_w, dilation_h
+        Overload implicit_padding: input, filter, bias, padding_scheme, stride_w, stride_h, multiplier, activation, layout, dilation_w, dilation_h
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            filter: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM_SIGNED of rank 4
+            bias: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_INT32 beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 1
+            pad_left: INT32
+            pad_right: INT32
+            pad_top: INT32
+            pad_bottom: INT32
+            stride_w: INT32
+            stride_h: INT32
+            multiplier: INT32
+            activation: INT32 (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            dilation_w: INT32 (level 3) 1 by default
+            dilation_h: INT32 (level 3) 1 by default
+            padding_scheme: INT32
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def depthwise_conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        multiplier: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        dilation_w: Tensor | Whole = ...,
+        dilation_h: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def depth_to_space(
+        self,
+        input: Tensor | ArrayLike,
+        block_size: Tensor | Whole,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add DEPTH_TO_SPACE.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            block_size: INT32
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def dequantize(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add DEQUANTIZE.
+
+        Operands:
+            input: TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_SYMM (level 3), TENSOR_QUANT8_SYMM_PER_CHANNEL (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3)
+        """
+    def detection_postprocessing(
+        self,
+        scores: Tensor | ArrayLike,
+        deltas: Tensor | ArrayLike,
+        anchors: Tensor | ArrayLike,
+        scale_y: Tensor | Number,
+        scale_x: Tensor | Number,
+        scale_h: Tensor | Number,
+        scale_w: Tensor | Number,
+        use_regular_nms: Tensor | bool,
+        max_num_detections: Tensor | Whole,
+        max_classes_per_detection: Tensor | Whole,
+        max_detections_per_class: Tensor | Whole,
+        score_threshold: Tensor | Number,
+        iou_threshold: Tensor | Number,
+        background_in_labels: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Add DETECTION_POSTPROCESSING.
+
+        Operands:
+            scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            deltas: of the type of scores of rank 3
+            anchors: of the type of scores of rank 2
+            scale_y: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            scale_x: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            scale_h: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            scale_w: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            use_regular_nms: BOOL (level 3)
+            max_num_detections: INT32 (level 3)
+            max_classes_per_detection: INT32 (level 3)
+            max_detections_per_class: INT32 (level 3)
+            score_threshold: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            iou_threshold: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            background_in_labels: BOOL (level 3)
+
+        Outputs:
+            scores_out: of the type of scores
+            boxes: of the type of scores
+            classes: TENSOR_INT32 (level 3)
+            valid_count: TENSOR_INT32 (level 3)
+        """
+    def div(
+        self,
+        lhs: Tensor | ArrayLike,
+        rhs: Tensor | ArrayLike,
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add DIV.
+
+        Operands:
+            lhs: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
+            rhs: of the type of lhs of rank 1 or 2 or 3 or 4
+            activation: INT32 (level 2) (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of lhs
+        """
+    def elu(
+        self,
+        input: Tensor | ArrayLike,
+        alpha: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ELU.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 4), TENSOR_FLOAT16 (level 4)
+            alpha: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+
+        Outputs:
+            out: of the type of input
+        """
+    def embedding_lookup(
+        self,
+        lookups: Tensor | ArrayLike,
+        values: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add EMBEDDING_LOOKUP.
+
+        Operands:
+            lookups: TENSOR_INT32 of rank 1
+            values: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 4), TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+
+        Outputs:
+            out: of the type of values
+        """
+    def equal(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add EQUAL.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: TENSOR_BOOL8 (level 3)
+        """
+    def exp(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add EXP.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def expand_dims(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add EXPAND_DIMS.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def fill(
+        self,
+        dims: Tensor | ArrayLike | Sequence[int],
+        value: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add FILL.
+
+        Operands:
+            dims: TENSOR_INT32 (level 4) (a list of numbers) of rank 1
+            value: FLOAT32 (level 4), FLOAT16 (level 4), INT32 (level 4)
+
+        Outputs:
+            out: TENSOR_FLOAT32 beside FLOAT32, TENSOR_FLOAT16 beside FLOAT16, TENSOR_INT32 beside INT32
+        """
+    def floor(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add FLOOR.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: of the type of input
+        """
+    def fully_connected(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add FULLY_CONNECTED.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2 or 3 or 4
+            weights: of the type of input of rank 2
+            bias: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_INT32 beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 1
+            activation: INT32 (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def gather(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        indices: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add GATHER.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            indices: TENSOR_INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def generate_proposals(
+        self,
+        scores: Tensor | ArrayLike,
+        deltas: Tensor | ArrayLike,
+        anchors: Tensor | ArrayLike,
+        image_info: Tensor | ArrayLike,
+        height_stride: Tensor | Number,
+        width_stride: Tensor | Number,
+        pre_nms_max: Tensor | Whole,
+        post_nms_max: Tensor | Whole,
+        iou_threshold: Tensor | Number,
+        min_size: Tensor | Number,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Add GENERATE_PROPOSALS.
+
+        Operands:
+            scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            deltas: of the type of scores of rank 4
+            anchors: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT16_SYMM beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 2
+            image_info: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 2
+            height_stride: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            width_stride: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            pre_nms_max: INT32 (level 3)
+            post_nms_max: INT32 (level 3)
+            iou_threshold: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            min_size: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            scores_out: of the type of scores
+            boxes: of the type of image_info
+            batches: TENSOR_INT32 (level 3)
+        """
+    def greater(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add GREATER.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: TENSOR_BOOL8 (level 3)
+        """
+    def greater_equal(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add GREATER_EQUAL.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: TENSOR_BOOL8 (level 3)
+        """
+    @overload
+    def grouped_conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        num_groups: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add GROUPED_CONV_2D.
+
+        Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, num_groups, activation, layout
+        Overload implicit_padding: input, filter, bias, padding_scheme, stride_w, stride_h, num_groups, activation, layout
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            filter: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM_SIGNED of rank 4
+            bias: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_INT32 beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 1
+            pad_left: INT32 (level 3)
+            pad_right: INT32 (level 3)
+            pad_top: INT32 (level 3)
+            pad_bottom: INT32 (level 3)
+            stride_w: INT32 (level 3)
+            stride_h: INT32 (level 3)
+            num_groups: INT32 (level 3)
+            activation: INT32 (level 3) (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            padding_scheme: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def grouped_conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        num_groups: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def hard_swish(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add HARD_SWISH.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 4), TENSOR_FLOAT16 (level 4), TENSOR_QUANT8_ASYMM (level 4), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+
+        Outputs:
+            out: of the type of input
+        """
+    def hashtable_lookup(
+        self,
+        lookups: Tensor | ArrayLike,
+        keys: Tensor | ArrayLike,
+        values: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """Add HASHTABLE_LOOKUP.
+
+        Operands:
+            lookups: TENSOR_INT32 of rank 1
+            keys: TENSOR_INT32 of rank 1
+            values: TENSOR_FLOAT32, TENSOR_INT32, TENSOR_QUANT8_ASYMM
+
+        Outputs:
+            out: of the type of values
+            hits: TENSOR_QUANT8_ASYMM
+        """
+    def heatmap_max_keypoint(
+        self,
+        heatmaps: Tensor | ArrayLike,
+        boxes: Tensor | ArrayLike,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """Add HEATMAP_MAX_KEYPOINT.
+
+        Operands:
+            heatmaps: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            boxes: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 2
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            scores: of the type of heatmaps
+            locations: of the type of boxes
+        """
+    @overload
+    def if_(
+        self,
+        condition: Tensor | ArrayLike,
+        then_model: Model,
+        else_model: Model,
+        *inputs: Tensor | ArrayLike,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, ...]:
+        """Add IF.
+
+        Operands:
+            condition: TENSOR_BOOL8 (level 4) of rank 1
+            then_model: a finished Model
+            else_model: a finished Model
+            inputs: any number, at least 0, of operands of any type
+
+        Outputs:
+            outputs: any number, at least 1, of operands of any type
+        """
+    @overload
+    def if_(
+        self,
+        condition: Tensor | ArrayLike,
+        then_model: Model,
+        else_model: Model,
+        inputs: Sequence[Tensor | ArrayLike],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, ...]: ...
+    def instance_normalization(
+        self,
+        input: Tensor | ArrayLike,
+        gamma: Tensor | Number,
+        beta: Tensor | Number,
+        epsilon: Tensor | Number,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add INSTANCE_NORMALIZATION.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
+            gamma: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            beta: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            epsilon: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def l2_normalization(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add L2_NORMALIZATION.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            axis: INT32 (level 3) -1 by default
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def l2_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        filter_w: Tensor | Whole,
+        filter_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add L2_POOL_2D.
+
+        Overload explicit_padding: input, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, filter_w, filter_h, activation, layout
+        Overload implicit_padding: input, padding_scheme, stride_w, stride_h, filter_w, filter_h, activation, layout
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 4
+            pad_left: INT32
+            pad_right: INT32
+            pad_top: INT32
+            pad_bottom: INT32
+            stride_w: INT32
+            stride_h: INT32
+            filter_w: INT32
+            filter_h: INT32
+            activation: INT32 (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            padding_scheme: INT32
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def l2_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        filter_w: Tensor | Whole,
+        filter_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def less(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LESS.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: TENSOR_BOOL8 (level 3)
+        """
+    def less_equal(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LESS_EQUAL.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: TENSOR_BOOL8 (level 3)
+        """
+    def local_response_normalization(
+        self,
+        input: Tensor | ArrayLike,
+        radius: Tensor | Whole,
+        bias: Tensor | Number,
+        alpha: Tensor | Number,
+        beta: Tensor | Number,
+        axis: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOCAL_RESPONSE_NORMALIZATION.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            radius: INT32
+            bias: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            alpha: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            beta: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            axis: INT32 (level 3) -1 by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def log(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOG.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def logical_and(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOGICAL_AND.
+
+        Operands:
+            x: TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
+        """
+    def logical_not(
+        self,
+        x: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOGICAL_NOT.
+
+        Operands:
+            x: TENSOR_BOOL8 (level 3)
+
+        Outputs:
+            out: of the type of x
+        """
+    def logical_or(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOGICAL_OR.
+
+        Operands:
+            x: TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
+        """
+    def logistic(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOGISTIC.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: of the type of input
+        """
+    def log_softmax(
+        self,
+        input: Tensor | ArrayLike,
+        beta: Tensor | Number,
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LOG_SOFTMAX.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+            beta: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            axis: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def lsh_projection(
+        self,
+        hash: Tensor | ArrayLike,
+        input: Tensor | ArrayLike,
+        weight: Tensor | ArrayLike | None,
+        type: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add LSH_PROJECTION.
+
+        Operands:
+            hash: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
+            input: TENSOR_FLOAT32, TENSOR_INT32, TENSOR_QUANT8_ASYMM, TENSOR_FLOAT16 (level 3)
+            weight: of the type of hash of rank 1 or None
+            type: INT32
+
+        Outputs:
+            out: TENSOR_INT32
+        """
+    def lstm(
+        self,
+        input: Tensor | ArrayLike,
+        input_to_input_weights: Tensor | ArrayLike | None,
+        input_to_forget_weights: Tensor | ArrayLike,
+        input_to_cell_weights: Tensor | ArrayLike,
+        input_to_output_weights: Tensor | ArrayLike,
+        recurrent_to_input_weights: Tensor | ArrayLike | None,
+        recurrent_to_forget_weights: Tensor | ArrayLike,
+        recurrent_to_cell_weights: Tensor | ArrayLike,
+        recurrent_to_output_weights: Tensor | ArrayLike,
+        cell_to_input_weights: Tensor | ArrayLike | None,
+        cell_to_forget_weights: Tensor | ArrayLike | None,
+        cell_to_output_weights: Tensor | ArrayLike | None,
+        input_gate_bias: Tensor | ArrayLike | None,
+        forget_gate_bias: Tensor | ArrayLike,
+        cell_bias: Tensor | ArrayLike,
+        output_gate_bias: Tensor | ArrayLike,
+        projection_weights: Tensor | ArrayLike | None,
+        projection_bias: Tensor | ArrayLike | None,
+        output_state_in: Tensor | ArrayLike,
+        cell_state_in: Tensor | ArrayLike,
+        activation: Tensor | Whole,
+        cell_clip: Tensor | Number,
+        proj_clip: Tensor | Number,
+        input_layer_norm_weights: Tensor | ArrayLike | None = None,
+        forget_layer_norm_weights: Tensor | ArrayLike | None = None,
+        cell_layer_norm_weights: Tensor | ArrayLike | None = None,
+        output_layer_norm_weights: Tensor | ArrayLike | None = None,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Add LSTM.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
+            input_to_input_weights: of the type of input of rank 2 or None
+            input_to_forget_weights: of the type of input of rank 2
+            input_to_cell_weights: of the type of input of rank 2
+            input_to_output_weights: of the type of input of rank 2
+            recurrent_to_input_weights: of the type of input of rank 2 or None
+            recurrent_to_forget_weights: of the type of input of rank 2
+            recurrent_to_cell_weights: of the type of input of rank 2
+            recurrent_to_output_weights: of the type of input of rank 2
+            cell_to_input_weights: of the type of input of rank 1 or None
+            cell_to_forget_weights: of the type of input of rank 1 or None
+            cell_to_output_weights: of the type of input of rank 1 or None
+            input_gate_bias: of the type of input of rank 1 or None
+            forget_gate_bias: of the type of input of rank 1
+            cell_bias: of the type of input of rank 1
+            output_gate_bias: of the type of input of rank 1
+            projection_weights: of the type of input of rank 2 or None
+            projection_bias: of the type of input of rank 1 or None
+            output_state_in: of the type of input of rank 2
+            cell_state_in: of the type of input of rank 2
+            activation: INT32
+            cell_clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            proj_clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            input_layer_norm_weights: of the type of input of rank 1 or None
+            forget_layer_norm_weights: of the type of input of rank 1 or None
+            cell_layer_norm_weights: of the type of input of rank 1 or None
+            output_layer_norm_weights: of the type of input of rank 1 or None
+
+        Outputs:
+            scratch_buffer: of the type of input
+            output_state_out: of the type of input
+            cell_state_out: of the type of input
+            output: of the type of input
+        """
+    def maximum(
+        self,
+        a: Tensor | ArrayLike,
+        b: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add MAXIMUM.
+
+        Operands:
+            a: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            b: of the type of a
+
+        Outputs:
+            out: of the type of a
+        """
+    @overload
+    def max_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        filter_w: Tensor | Whole,
+        filter_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add MAX_POOL_2D.
+
+        Overload explicit_padding: input, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, filter_w, filter_h, activation, layout
+        Overload implicit_padding: input, padding_scheme, stride_w, stride_h, filter_w, filter_h, activation, layout
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            pad_left: INT32
+            pad_right: INT32
+            pad_top: INT32
+            pad_bottom: INT32
+            stride_w: INT32
+            stride_h: INT32
+            filter_w: INT32
+            filter_h: INT32
+            activation: INT32 (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            padding_scheme: INT32
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def max_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        filter_w: Tensor | Whole,
+        filter_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def mean(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add MEAN.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 2) (a list of numbers) of rank 1
+            keep_dims: INT32 (level 2)
+
+        Outputs:
+            out: of the type of input
+        """
+    def minimum(
+        self,
+        a: Tensor | ArrayLike,
+        b: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add MINIMUM.
+
+        Operands:
+            a: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            b: of the type of a
+
+        Outputs:
+            out: of the type of a
+        """
+    def mirror_pad(
+        self,
+        input: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        mode: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add MIRROR_PAD.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 7), TENSOR_FLOAT16 (level 7), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7), TENSOR_INT32 (level 7)
+            paddings: TENSOR_INT32 (level 7) (a list of numbers) of rank 2
+            mode: INT32 (level 7)
+
+        Outputs:
+            out: of the type of input
+        """
+    def mul(
+        self,
+        lhs: Tensor | ArrayLike,
+        rhs: Tensor | ArrayLike,
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add MUL.
+
+        Operands:
+            lhs: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
+            rhs: of the type of lhs of rank 1 or 2 or 3 or 4
+            activation: INT32 (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of lhs
+        """
+    def neg(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add NEG.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def not_equal(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add NOT_EQUAL.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+            y: of the type of x
+
+        Outputs:
+            out: TENSOR_BOOL8 (level 3)
+        """
+    @overload
+    def pack(
+        self,
+        axis: Tensor | Whole,
+        *inputs: Tensor | ArrayLike,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add PACK.
+
+        Operands:
+            axis: INT32 (level 6)
+            inputs: any number, at least 1, of TENSOR_FLOAT32 (level 6), TENSOR_FLOAT16 (level 6), TENSOR_QUANT8_ASYMM (level 6), TENSOR_QUANT8_ASYMM_SIGNED (level 6), TENSOR_INT32 (level 6)
+
+        Outputs:
+            out: of the type of inputs
+        """
+    @overload
+    def pack(
+        self,
+        axis: Tensor | Whole,
+        inputs: Sequence[Tensor | ArrayLike],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def pad(
+        self,
+        input: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add PAD.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            paddings: TENSOR_INT32 (level 2) (a list of numbers) of rank 2
+
+        Outputs:
+            out: of the type of input
+        """
+    def pad_v2(
+        self,
+        input: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        pad_value: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add PAD_V2.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
+            pad_value: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16, INT32 beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED
+
+        Outputs:
+            out: of the type of input
+        """
+    def pow(
+        self,
+        base: Tensor | ArrayLike,
+        exponent: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add POW.
+
+        Operands:
+            base: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+            exponent: of the type of base
+
+        Outputs:
+            out: of the type of base
+        """
+    def prelu(
+        self,
+        input: Tensor | ArrayLike,
+        alpha: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add PRELU.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            alpha: of the type of input
+
+        Outputs:
+            out: of the type of input
+        """
+    def quantize(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add QUANTIZE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+        """
+    def quantized_16bit_lstm(
+        self,
+        input: Tensor | ArrayLike,
+        input_to_input_weights: Tensor | ArrayLike,
+        input_to_forget_weights: Tensor | ArrayLike,
+        input_to_cell_weights: Tensor | ArrayLike,
+        input_to_output_weights: Tensor | ArrayLike,
+        recurrent_to_input_weights: Tensor | ArrayLike,
+        recurrent_to_forget_weights: Tensor | ArrayLike,
+        recurrent_to_cell_weights: Tensor | ArrayLike,
+        recurrent_to_output_weights: Tensor | ArrayLike,
+        input_gate_bias: Tensor | ArrayLike,
+        forget_gate_bias: Tensor | ArrayLike,
+        cell_bias: Tensor | ArrayLike,
+        output_gate_bias: Tensor | ArrayLike,
+        cell_state_in: Tensor | ArrayLike,
+        output_in: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """Add QUANTIZED_16BIT_LSTM.
+
+        Operands:
+            input: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            input_to_input_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            input_to_forget_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            input_to_cell_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            input_to_output_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            recurrent_to_input_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            recurrent_to_forget_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            recurrent_to_cell_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            recurrent_to_output_weights: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+            input_gate_bias: TENSOR_INT32 (level 3) of rank 1
+            forget_gate_bias: TENSOR_INT32 (level 3) of rank 1
+            cell_bias: TENSOR_INT32 (level 3) of rank 1
+            output_gate_bias: TENSOR_INT32 (level 3) of rank 1
+            cell_state_in: TENSOR_QUANT16_SYMM (level 3) of rank 2
+            output_in: TENSOR_QUANT8_ASYMM (level 3) of rank 2
+
+        Outputs:
+            cell_state_out: TENSOR_QUANT16_SYMM (level 3)
+            output: TENSOR_QUANT8_ASYMM (level 3)
+        """
+    def quantized_lstm(
+        self,
+        input: Tensor | ArrayLike,
+        input_to_input_weights: Tensor | ArrayLike | None,
+        input_to_forget_weights: Tensor | ArrayLike,
+        input_to_cell_weights: Tensor | ArrayLike,
+        input_to_output_weights: Tensor | ArrayLike,
+        recurrent_to_input_weights: Tensor | ArrayLike | None,
+        recurrent_to_forget_weights: Tensor | ArrayLike,
+        recurrent_to_cell_weights: Tensor | ArrayLike,
+        recurrent_to_output_weights: Tensor | ArrayLike,
+        cell_to_input_weights: Tensor | ArrayLike | None,
+        cell_to_forget_weights: Tensor | ArrayLike | None,
+        cell_to_output_weights: Tensor | ArrayLike | None,
+        input_gate_bias: Tensor | ArrayLike | None,
+        forget_gate_bias: Tensor | ArrayLike,
+        cell_bias: Tensor | ArrayLike,
+        output_gate_bias: Tensor | ArrayLike,
+        projection_weights: Tensor | ArrayLike | None,
+        projection_bias: Tensor | ArrayLike | None,
+        output_in: Tensor | ArrayLike,
+        cell_state_in: Tensor | ArrayLike,
+        input_layer_norm_weights: Tensor | ArrayLike | None,
+        forget_layer_norm_weights: Tensor | ArrayLike | None,
+        cell_layer_norm_weights: Tensor | ArrayLike | None,
+        output_layer_norm_weights: Tensor | ArrayLike | None,
+        cell_clip: Tensor | Number | None,
+        proj_clip: Tensor | Number | None,
+        input_intermediate_scale: Tensor | Number,
+        forget_intermediate_scale: Tensor | Number,
+        cell_intermediate_scale: Tensor | Number,
+        output_intermediate_scale: Tensor | Number,
+        hidden_state_zero_point: Tensor | Whole,
+        hidden_state_scale: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Add QUANTIZED_LSTM.
+
+        Operands:
+            input: TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
+            input_to_input_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2 or None
+            input_to_forget_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            input_to_cell_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            input_to_output_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            recurrent_to_input_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2 or None
+            recurrent_to_forget_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            recurrent_to_cell_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            recurrent_to_output_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            cell_to_input_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_to_forget_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_to_output_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            input_gate_bias: TENSOR_INT32 (level 4) of rank 1 or None
+            forget_gate_bias: TENSOR_INT32 (level 4) of rank 1
+            cell_bias: TENSOR_INT32 (level 4) of rank 1
+            output_gate_bias: TENSOR_INT32 (level 4) of rank 1
+            projection_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2 or None
+            projection_bias: TENSOR_INT32 (level 4) of rank 1 or None
+            output_in: TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
+            cell_state_in: TENSOR_QUANT16_SYMM (level 4) of rank 2
+            input_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            forget_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            output_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_clip: FLOAT32 (level 4) or None
+            proj_clip: FLOAT32 (level 4) or None
+            input_intermediate_scale: FLOAT32 (level 4)
+            forget_intermediate_scale: FLOAT32 (level 4)
+            cell_intermediate_scale: FLOAT32 (level 4)
+            output_intermediate_scale: FLOAT32 (level 4)
+            hidden_state_zero_point: INT32 (level 4)
+            hidden_state_scale: FLOAT32 (level 4)
+
+        Outputs:
+            output_state_out: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            cell_state_out: TENSOR_QUANT16_SYMM (level 4)
+            output: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+        """
+    def random_multinomial(
+        self,
+        logits: Tensor | ArrayLike,
+        sample_count: Tensor | Whole,
+        seeds: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RANDOM_MULTINOMIAL.
+
+        Operands:
+            logits: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 2
+            sample_count: INT32 (level 3)
+            seeds: TENSOR_INT32 (level 3) of rank 1
+
+        Outputs:
+            samples: TENSOR_INT32 (level 3)
+        """
+    def rank(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RANK.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 4), TENSOR_FLOAT16 (level 4), TENSOR_QUANT8_ASYMM (level 4), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4), TENSOR_BOOL8 (level 4), TENSOR_QUANT8_SYMM_PER_CHANNEL (level 4), TENSOR_QUANT8_SYMM (level 4), TENSOR_QUANT16_ASYMM (level 4), TENSOR_QUANT16_SYMM (level 4)
+
+        Outputs:
+            rank: INT32 (level 4)
+        """
+    def reduce_all(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REDUCE_ALL.
+
+        Operands:
+            input: TENSOR_BOOL8 (level 3) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def reduce_any(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REDUCE_ANY.
+
+        Operands:
+            input: TENSOR_BOOL8 (level 3) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def reduce_max(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REDUCE_MAX.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def reduce_min(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REDUCE_MIN.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def reduce_prod(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REDUCE_PROD.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def reduce_sum(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REDUCE_SUM.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def relu(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RELU.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: of the type of input
+        """
+    def relu1(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RELU1.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: of the type of input
+        """
+    def relu6(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RELU6.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: of the type of input
+        """
+    def reshape(
+        self,
+        input: Tensor | ArrayLike,
+        shape: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RESHAPE.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 6) of rank 1 or 2 or 3 or 4
+            shape: TENSOR_INT32 (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def resize_bilinear(
+        self,
+        input: Tensor | ArrayLike,
+        width: Tensor | Whole,
+        height: Tensor | Whole,
+        layout: bool = False,
+        align_corners: Tensor | bool = False,
+        half_pixel_centers: Tensor | bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RESIZE_BILINEAR.
+
+        Overload by_shape: input, width, height, layout, align_corners, half_pixel_centers
+        Overload by_scale: input, width_scale, height_scale, layout, align_corners, half_pixel_centers
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            width: INT32
+            height: INT32
+            layout: BOOL (level 3) False by default
+            align_corners: BOOL (level 4) False by default
+            half_pixel_centers: BOOL (level 4) False by default
+            width_scale: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            height_scale: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def resize_bilinear(
+        self,
+        input: Tensor | ArrayLike,
+        width_scale: Tensor | Number,
+        height_scale: Tensor | Number,
+        layout: bool = False,
+        align_corners: Tensor | bool = False,
+        half_pixel_centers: Tensor | bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    @overload
+    def resize_nearest_neighbor(
+        self,
+        input: Tensor | ArrayLike,
+        width: Tensor | Whole,
+        height: Tensor | Whole,
+        layout: bool = False,
+        align_corners: Tensor | bool = False,
+        half_pixel_centers: Tensor | bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RESIZE_NEAREST_NEIGHBOR.
+
+        Overload by_shape: input, width, height, layout, align_corners, half_pixel_centers
+        Overload by_scale: input, width_scale, height_scale, layout, align_corners, half_pixel_centers
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            width: INT32 (level 3)
+            height: INT32 (level 3)
+            layout: BOOL (level 3) False by default
+            align_corners: BOOL (level 4) False by default
+            half_pixel_centers: BOOL (level 4) False by default
+            width_scale: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            height_scale: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def resize_nearest_neighbor(
+        self,
+        input: Tensor | ArrayLike,
+        width_scale: Tensor | Number,
+        height_scale: Tensor | Number,
+        layout: bool = False,
+        align_corners: Tensor | bool = False,
+        half_pixel_centers: Tensor | bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def reverse(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add REVERSE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 7), TENSOR_FLOAT16 (level 7), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7), TENSOR_INT32 (level 7) of rank 1 or 2 or 3 or 4 or 5 or 6 or 7 or 8
+            axis: TENSOR_INT32 (level 7) (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
+    def rnn(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        recurrent_weights: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        hidden_in: Tensor | ArrayLike,
+        activation: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """Add RNN.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
+            weights: of the type of input of rank 2
+            recurrent_weights: of the type of input of rank 2
+            bias: of the type of input of rank 1
+            hidden_in: of the type of input of rank 2
+            activation: INT32
+
+        Outputs:
+            hidden_out: of the type of input
+            output: of the type of input
+        """
+    def roi_align(
+        self,
+        feature_map: Tensor | ArrayLike,
+        rois: Tensor | ArrayLike,
+        batch_index: Tensor | ArrayLike,
+        out_height: Tensor | Whole,
+        out_width: Tensor | Whole,
+        height_ratio: Tensor | Number,
+        width_ratio: Tensor | Number,
+        height_samples: Tensor | Whole,
+        width_samples: Tensor | Whole,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ROI_ALIGN.
+
+        Operands:
+            feature_map: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            rois: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 2
+            batch_index: TENSOR_INT32 (level 3) of rank 1
+            out_height: INT32 (level 3)
+            out_width: INT32 (level 3)
+            height_ratio: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            width_ratio: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            height_samples: INT32 (level 3)
+            width_samples: INT32 (level 3)
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of feature_map
+        """
+    def roi_pooling(
+        self,
+        feature_map: Tensor | ArrayLike,
+        rois: Tensor | ArrayLike,
+        batch_index: Tensor | ArrayLike,
+        out_height: Tensor | Whole,
+        out_width: Tensor | Whole,
+        height_ratio: Tensor | Number,
+        width_ratio: Tensor | Number,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add ROI_POOLING.
+
+        Operands:
+            feature_map: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            rois: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 2
+            batch_index: TENSOR_INT32 (level 3) of rank 1
+            out_height: INT32 (level 3)
+            out_width: INT32 (level 3)
+            height_ratio: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            width_ratio: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of feature_map
+        """
+    def rsqrt(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add RSQRT.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7)
+
+        Outputs:
+            out: of the type of input
+        """
+    def select(
+        self,
+        condition: Tensor | ArrayLike,
+        a: Tensor | ArrayLike,
+        b: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SELECT.
+
+        Operands:
+            condition: TENSOR_BOOL8 (level 3)
+            a: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            b: of the type of a
+
+        Outputs:
+            out: of the type of a
+        """
+    def sin(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SIN.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def slice(
+        self,
+        input: Tensor | ArrayLike,
+        begin: Tensor | ArrayLike | Sequence[int],
+        size: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SLICE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            begin: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            size: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
+    def softmax(
+        self,
+        input: Tensor | ArrayLike,
+        beta: Tensor | Number,
+        axis: Tensor | Whole = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SOFTMAX.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            beta: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
+            axis: INT32 (level 3) -1 by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def space_to_batch_nd(
+        self,
+        input: Tensor | ArrayLike,
+        block_shape: Tensor | ArrayLike | Sequence[int],
+        paddings: Tensor | ArrayLike | Sequence[int],
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SPACE_TO_BATCH_ND.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            block_shape: TENSOR_INT32 (level 2) (a list of numbers) of rank 1
+            paddings: TENSOR_INT32 (level 2) (a list of numbers) of rank 2
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def space_to_depth(
+        self,
+        input: Tensor | ArrayLike,
+        block_size: Tensor | Whole,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SPACE_TO_DEPTH.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            block_size: INT32
+            layout: BOOL (level 3) False by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def split(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        num_splits: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, ...]:
+        """Add SPLIT.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            num_splits: INT32 (level 3)
+
+        Outputs:
+            out: any number, at least 1, of of the type of input
+        """
+    def sqrt(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SQRT.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def squeeze(
+        self,
+        input: Tensor | ArrayLike,
+        dims: Tensor | ArrayLike | Sequence[int] | None = None,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SQUEEZE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            dims: TENSOR_INT32 (level 2) (a list of numbers) of rank 1 or None
+
+        Outputs:
+            out: of the type of input
+        """
+    def strided_slice(
+        self,
+        input: Tensor | ArrayLike,
+        begin: Tensor | ArrayLike | Sequence[int],
+        end: Tensor | ArrayLike | Sequence[int],
+        strides: Tensor | ArrayLike | Sequence[int],
+        begin_mask: Tensor | Whole,
+        end_mask: Tensor | Whole,
+        shrink_axis_mask: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add STRIDED_SLICE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            begin: TENSOR_INT32 (level 2) (a list of numbers) of rank 1
+            end: TENSOR_INT32 (level 2) (a list of numbers) of rank 1
+            strides: TENSOR_INT32 (level 2) (a list of numbers) of rank 1
+            begin_mask: INT32 (level 2)
+            end_mask: INT32 (level 2)
+            shrink_axis_mask: INT32 (level 2)
+
+        Outputs:
+            out: of the type of input
+        """
+    def sub(
+        self,
+        lhs: Tensor | ArrayLike,
+        rhs: Tensor | ArrayLike,
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add SUB.
+
+        Operands:
+            lhs: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
+            rhs: of the type of lhs of rank 1 or 2 or 3 or 4
+            activation: INT32 (level 2) (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of lhs
+        """
+    def svdf(
+        self,
+        input: Tensor | ArrayLike,
+        weights_feature: Tensor | ArrayLike,
+        weights_time: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike | None,
+        state_in: Tensor | ArrayLike,
+        rank: Tensor | Whole,
+        activation: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """Add SVDF.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
+            weights_feature: of the type of input of rank 2
+            weights_time: of the type of input of rank 2
+            bias: of the type of input of rank 1 or None
+            state_in: of the type of input of rank 2
+            rank: INT32
+            activation: INT32
+
+        Outputs:
+            state_out: of the type of input
+            output: of the type of input
+        """
+    def tanh(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add TANH.
+
+        Operands:
+            input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            out: of the type of input
+        """
+    def tile(
+        self,
+        input: Tensor | ArrayLike,
+        multiples: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add TILE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            multiples: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
+    def topk_v2(
+        self,
+        input: Tensor | ArrayLike,
+        k: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """Add TOPK_V2.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            k: INT32 (level 3)
+
+        Outputs:
+            values: of the type of input
+            indices: TENSOR_INT32 (level 3)
+        """
+    def transpose(
+        self,
+        input: Tensor | ArrayLike,
+        perm: Tensor | ArrayLike | Sequence[int] | None = None,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add TRANSPOSE.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            perm: TENSOR_INT32 (level 2) (a list of numbers) of rank 1 or None
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def transpose_conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        pad_left: Tensor | Whole,
+        pad_right: Tensor | Whole,
+        pad_top: Tensor | Whole,
+        pad_bottom: Tensor | Whole,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """Add TRANSPOSE_CONV_2D.
+
+        Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, activation, layout
+        Overload implicit_padding: input, filter, bias, output_shape, padding_scheme, stride_w, stride_h, activation, layout
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            filter: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED or TENSOR_QUANT8_SYMM_PER_CHANNEL beside TENSOR_QUANT8_ASYMM_SIGNED of rank 4
+            bias: TENSOR_FLOAT32 beside TENSOR_FLOAT32, TENSOR_FLOAT16 beside TENSOR_FLOAT16, TENSOR_INT32 beside TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED of rank 1
+            pad_left: INT32 (level 3)
+            pad_right: INT32 (level 3)
+            pad_top: INT32 (level 3)
+            pad_bottom: INT32 (level 3)
+            stride_w: INT32 (level 3)
+            stride_h: INT32 (level 3)
+            activation: INT32 (level 3) (none, relu, relu1, relu6), none by default
+            layout: BOOL (level 3) False by default
+            output_shape: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            padding_scheme: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    @overload
+    def transpose_conv_2d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        output_shape: Tensor | ArrayLike | Sequence[int],
+        padding_scheme: PaddingCode | int | str,
+        stride_w: Tensor | Whole,
+        stride_h: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        layout: bool = False,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
+    def unidirectional_sequence_lstm(
+        self,
+        input: Tensor | ArrayLike,
+        input_to_input_weights: Tensor | ArrayLike | None,
+        input_to_forget_weights: Tensor | ArrayLike,
+        input_to_cell_weights: Tensor | ArrayLike,
+        input_to_output_weights: Tensor | ArrayLike,
+        recurrent_to_input_weights: Tensor | ArrayLike | None,
+        recurrent_to_forget_weights: Tensor | ArrayLike,
+        recurrent_to_cell_weights: Tensor | ArrayLike,
+        recurrent_to_output_weights: Tensor | ArrayLike,
+        cell_to_input_weights: Tensor | ArrayLike | None,
+        cell_to_forget_weights: Tensor | ArrayLike | None,
+        cell_to_output_weights: Tensor | ArrayLike | None,
+        input_gate_bias: Tensor | ArrayLike | None,
+        forget_gate_bias: Tensor | ArrayLike,
+        cell_bias: Tensor | ArrayLike,
+        output_gate_bias: Tensor | ArrayLike,
+        projection_weights: Tensor | ArrayLike | None,
+        projection_bias: Tensor | ArrayLike | None,
+        output_state_in: Tensor | ArrayLike,
+        cell_state_in: Tensor | ArrayLike,
+        activation: Tensor | Whole,
+        cell_clip: Tensor | Number,
+        proj_clip: Tensor | Number,
+        time_major: Tensor | bool,
+        input_layer_norm_weights: Tensor | ArrayLike | None = None,
+        forget_layer_norm_weights: Tensor | ArrayLike | None = None,
+        cell_layer_norm_weights: Tensor | ArrayLike | None = None,
+        output_layer_norm_weights: Tensor | ArrayLike | None = None,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Any:
+        """Add UNIDIRECTIONAL_SEQUENCE_LSTM.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            input_to_input_weights: of the type of input of rank 2 or None
+            input_to_forget_weights: of the type of input of rank 2
+            input_to_cell_weights: of the type of input of rank 2
+            input_to_output_weights: of the type of input of rank 2
+            recurrent_to_input_weights: of the type of input of rank 2 or None
+            recurrent_to_forget_weights: of the type of input of rank 2
+            recurrent_to_cell_weights: of the type of input of rank 2
+            recurrent_to_output_weights: of the type of input of rank 2
+            cell_to_input_weights: of the type of input of rank 1 or None
+            cell_to_forget_weights: of the type of input of rank 1 or None
+            cell_to_output_weights: of the type of input of rank 1 or None
+            input_gate_bias: of the type of input of rank 1 or None
+            forget_gate_bias: of the type of input of rank 1
+            cell_bias: of the type of input of rank 1
+            output_gate_bias: of the type of input of rank 1
+            projection_weights: of the type of input of rank 2 or None
+            projection_bias: of the type of input of rank 1 or None
+            output_state_in: of the type of input of rank 2
+            cell_state_in: of the type of input of rank 2
+            activation: INT32 (level 3)
+            cell_clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            proj_clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            time_major: BOOL (level 3)
+            input_layer_norm_weights: of the type of input of rank 1 or None
+            forget_layer_norm_weights: of the type of input of rank 1 or None
+            cell_layer_norm_weights: of the type of input of rank 1 or None
+            output_layer_norm_weights: of the type of input of rank 1 or None
+
+        Outputs:
+            output: of the type of input
+            output_state_out: of the type of input
+            cell_state_out: of the type of input
+        """
+    def unidirectional_sequence_rnn(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        recurrent_weights: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        hidden_in: Tensor | ArrayLike,
+        activation: Tensor | Whole,
+        time_major: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Any:
+        """Add UNIDIRECTIONAL_SEQUENCE_RNN.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            weights: of the type of input of rank 2
+            recurrent_weights: of the type of input of rank 2
+            bias: of the type of input of rank 1
+            hidden_in: of the type of input of rank 2
+            activation: INT32 (level 3)
+            time_major: INT32 (level 3)
+
+        Outputs:
+            output: of the type of input
+            hidden_out: of the type of input
+        """
+    @overload
+    def while_(
+        self,
+        condition_model: Model,
+        body_model: Model,
+        *inputs: Tensor | ArrayLike,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, ...]:
+        """Add WHILE.
+
+        Operands:
+            condition_model: a finished Model
+            body_model: a finished Model
+            inputs: any number, at least 1, of operands of any type
+
+        Outputs:
+            outputs: any number, at least 1, of operands of any type
+        """
+    @overload
+    def while_(
+        self,
+        condition_model: Model,
+        body_model: Model,
+        inputs: Sequence[Tensor | ArrayLike],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, ...]: ...

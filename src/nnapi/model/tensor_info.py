@@ -1,0 +1,39 @@
+"""Inputs and outputs of a model as a caller sees them: names, shapes, dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from nnapi.model.operand import OperandType, Shape
+from nnapi.model.parts import Operand, Signature
+
+
+class TensorInfo(NamedTuple):
+    """An input or output.
+
+    ``name`` is that of the file's signature, else that of the operand, else ``input_0`` and so on. A dimension of 0 in
+    ``shape`` is unspecified. ``type`` has scale and zero point.
+    """
+
+    name: str
+    shape: Shape
+    dtype: np.dtype[Any]
+    type: OperandType
+
+
+def describe_tensors(
+    operands: Iterable[Operand], signature: Signature | None, role: Literal["input", "output"]
+) -> tuple[TensorInfo, ...]:
+    """Describe operands that are a model's inputs or outputs; of equal names only the first is used."""
+    names = () if signature is None else signature.inputs if role == "input" else signature.outputs
+    signed = {position: name for name, position in names}
+    found: dict[str, TensorInfo] = {}
+    for position, operand in enumerate(operands):
+        name = signed.get(position) or operand.name
+        if not name or name in found:
+            name = f"{role}_{position}"
+        found[name] = TensorInfo(name, operand.type.dimensions, operand.type.dtype, operand.type)
+    return tuple(found.values())

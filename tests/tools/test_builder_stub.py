@@ -1,0 +1,33 @@
+"""The stub of the Builder is what the declarations say, and type checkers heed it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nnapi
+from nnapi.model import builder
+from tools.builder_stub import make_stub
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "typed"
+
+
+def test_the_stub_is_current() -> None:
+    stub = Path(builder.__file__).with_name("builder_operations.pyi").read_text()
+    assert stub == make_stub(), "python -m tools.builder_stub > src/nnapi/model/builder_operations.pyi"
+
+
+def test_every_method_is_declared() -> None:
+    declared = make_stub()
+    assert [name for name in dir(nnapi.Builder()) if f"    def {name}(" in declared]
+    assert "def conv_2d(" in declared
+    assert "def if_(" in declared
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "words"), [("add_mul.py", "Success"), ("typo.py", 'has no attribute "ad"')])
+def test_a_typed_program(name: str, words: str) -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", EXAMPLE / name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
+    assert words in done.stdout, done.stdout
