@@ -52,13 +52,13 @@ def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
     """Operations that are off by more than one code, or by more than rounding where their results are no codes."""
     for step in steps:
         is_off = step.alone is not None and step.alone.in_codes and step.alone.largest > 1
-        if is_off or step.verdict is Verdict.DIFFERS:
+        if is_off or step.verdict in (Verdict.DIFFERS, Verdict.FAILED):
             yield step
 
 
-def compare(model: Model, tried: Device) -> list[Step]:
+def compare(model: Model, tried: Device) -> Sequence[Step]:
     """The operations of a model beside the reference, on random inputs."""
-    return find_divergence(model, [random_input(each, 0).array for each in input_operands(model)], tried)
+    return find_divergence(model, [random_input(each, 0).array for each in input_operands(model)], tried).steps
 
 
 def main() -> int:

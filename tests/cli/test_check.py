@@ -3,7 +3,6 @@
 import json
 import re
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.cli.progress import progress
 from nnapi.testing.corpus import INDEX, write
 from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
@@ -73,10 +71,11 @@ def test_failure_names_the_first_difference(wrong: Path) -> None:
 
 
 def test_progress_counts_failures(wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.cli.check.progress", partial(progress, pause=0))
+    shown: list[str] = []
+    monkeypatch.setattr("nnapi.cli.check.progress", lambda out, total: nullcontext(shown.append))
     write(wrong.with_name("zero.npz"), [relu("relu_last", 0, 2)])
-    lines = call(wrong.parent, "--variants", "plain").stderr.splitlines()
-    assert lines == ["0 of 3: relu_one", "1 of 3: relu_off", "2 of 3: relu_last, 1 failed"]
+    call(wrong.parent, "--variants", "plain")
+    assert shown == ["relu_one", "relu_off", "relu_last, 1 failed"]
 
 
 def test_json(wrong: Path, tmp_path: Path) -> None:

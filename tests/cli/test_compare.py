@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
+from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.drivers.faulty import Fault, Faulty
+from tests.runtime.device_cases import Scripted
 
 REFERENCE = "nnapi-reference"
 
@@ -53,6 +55,38 @@ def test_the_first_that_differs(file: Path, tmp_path: Path, monkeypatch: pytest.
     data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert (data["first"], [one["verdict"] for one in data["operations"]]) == (1, ["same", "differs", "same"])
     assert data["operations"][1]["results"] == ["positive"]
+
+
+@pytest.mark.parametrize("names", [f"{REFERENCE},failing", f"failing,{REFERENCE}"])
+def test_a_side_that_does_not_run(names: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = nnapi.device(REFERENCE)
+    mul = next(call.code for call in nnapi.load(file).operations if call.name == "MUL")
+    failing = nnapi.Device(Faulty(reference.driver, Fault.FAILS, operation=mul))
+    monkeypatch.setattr(nnapi, "device", {REFERENCE: reference, "failing": failing}.__getitem__)
+    result = CliRunner().invoke(app, ["compare", str(file), "--devices", names])
+    assert result.exit_code == 3
+    if names.startswith("failing"):
+        assert "does not run three.tflite: " in result.stderr
+    else:
+        assert "nothing that ran and was judged differs in 3 operations (2 same, 1 failed)" in result.stdout
+        assert "The whole model does not run on" in result.stdout
+
+
+def test_an_infinity_that_one_side_does_not_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = nnapi.Builder()
+    builder.output(builder.log(builder.input(nnapi.tensor("float32", (2,))), name="y"))
+    nnapi.export(builder.finish(), path := tmp_path / "log.onnx")
+    np.save(tmp_path / "x.npy", np.zeros(2, np.float32))
+
+    def execute(request: Request, prepared: Prepared) -> Outcome:
+        return Outcome([np.nan_to_num(array) for array in prepared.execute(request).outputs])
+
+    found = {REFERENCE: nnapi.device(REFERENCE), "finite": nnapi.Device(Scripted(execute))}
+    monkeypatch.setattr(nnapi, "device", found.__getitem__)
+    words = ["compare", str(path), str(tmp_path / "x.npy"), "--devices", f"{REFERENCE},finite"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert "expected -inf (allowed 0); 2 of 2" in " ".join(result.stdout.split())
 
 
 def test_mistakes(file: Path) -> None:

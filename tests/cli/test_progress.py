@@ -1,6 +1,7 @@
 """The bar that shows only when work lasts."""
 
 import io
+import sys
 import time
 
 import pytest
@@ -44,11 +45,18 @@ def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_long_work_without_a_terminal_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress(Console(file=io.StringIO(), force_terminal=False), 2, pause=0) as step:
-        step("reading")
-        step("running bird.bmp")
-    assert capsys.readouterr().err == "0 of 2: reading\n1 of 2: running bird.bmp\n"
+def test_long_work_without_a_terminal_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again and again, also while one step lasts."""
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    console = Console(file=sys.stderr, force_terminal=False)
+    with progress(console, 2, pause=0.01) as step:
+        for line, name in (("0 of 2: reading", "reading"), ("1 of 2: running bird.bmp", "running bird.bmp")):
+            step(name)
+            wait_until_drawn(console, f"{line}\n{line}\n")
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines == sorted(lines)
+    assert set(lines) == {"0 of 2: reading", "1 of 2: running bird.bmp"}
 
 
 def fail_slowly(console: Console) -> None:

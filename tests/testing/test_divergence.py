@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
+from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.errors import NnapiError
 from nnapi.model.builder import Builder
@@ -17,9 +18,10 @@ from nnapi.model.operand import Array, tensor
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
-from nnapi.testing.divergence import Verdict, find_divergence, first_that_differs
+from nnapi.testing.divergence import Verdict, find_divergence
 from nnapi.testing.fuzz import NoCall
 from nnapi.testing.random.graphs import random_graph
+from tests.runtime.device_cases import Scripted
 
 REFERENCE = "nnapi-reference"
 LENGTH = 6
@@ -74,10 +76,13 @@ def _spoils(scale: float, coarse: float, array: Array) -> bool:
 def test_a_planted_operation_is_found(count: int) -> None:
     planted = 0
     for rng, model, inputs in random_models(2 * count):
-        assert first_that_differs(find_divergence(model, inputs, device(REFERENCE))) is None
-        if found := plant(rng, model, inputs):
-            number, faulty = found
-            wrong = [step.number for step in find_divergence(model, inputs, faulty) if step.verdict is Verdict.DIFFERS]
+        found = find_divergence(model, inputs, device(REFERENCE))
+        assert found.first is None
+        assert not found.failure
+        if planting := plant(rng, model, inputs):
+            number, faulty = planting
+            steps = find_divergence(model, inputs, faulty).steps
+            wrong = [step.number for step in steps if step.verdict is Verdict.DIFFERS]
             assert wrong == [number]
             planted += 1
             if planted == count:
@@ -96,9 +101,9 @@ def three() -> Model:
 def test_what_is_wrong_in_every_place() -> None:
     """Each operation is given what the reference made before it, so that one fault is not found again after it."""
     faulty = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.RELU))
-    steps = find_divergence(three(), [np.array([1, -2, 3, 4], np.float32)], faulty)
+    found = find_divergence(three(), [np.array([1, -2, 3, 4], np.float32)], faulty)
+    steps, first = found.steps, found.first
     assert [step.verdict for step in steps] == [Verdict.SAME, Verdict.DIFFERS, Verdict.SAME]
-    first = first_that_differs(steps)
     assert first is steps[1]
     assert first.results == ("positive",)
     assert "4 of 4 differ" in first.reason
@@ -111,7 +116,7 @@ def test_what_is_wrong_in_every_place() -> None:
 def test_a_base_of_ones_own() -> None:
     """What comes before an operation is what the base made of it, wrong or not."""
     wrong = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.ADD))
-    steps = find_divergence(three(), [np.ones(4, np.float32)], device(REFERENCE), wrong)
+    steps = find_divergence(three(), [np.ones(4, np.float32)], device(REFERENCE), wrong).steps
     assert [step.verdict for step in steps] == [Verdict.NEAR, Verdict.SAME, Verdict.SAME]
     assert steps[0].alone is not None
     assert steps[0].alone.largest > 1
@@ -119,15 +124,51 @@ def test_a_base_of_ones_own() -> None:
 
 def test_a_device_that_fails() -> None:
     failing = Device(Faulty(device(REFERENCE).driver, Fault.FAILS, operation=OperationCode.MUL))
-    steps = find_divergence(three(), [np.ones(4, np.float32)], failing)
-    assert [step.verdict for step in steps] == [Verdict.SAME, Verdict.SAME, Verdict.DIFFERS]
-    assert steps[2].reason.startswith("fails: ")
-    assert steps[0].grown is None
+    found = find_divergence(three(), [np.ones(4, np.float32)], failing)
+    assert [step.verdict for step in found.steps] == [Verdict.SAME, Verdict.SAME, Verdict.FAILED]
+    assert found.steps[2].reason == found.failure != ""
+    assert found.steps[0].grown is None
+    assert found.first is None
+    assert not found.is_complete
+
+
+def changed(change: Callable[[Array], Array]) -> Device:
+    """The reference, each of whose results is changed."""
+
+    def execute(request: Request, prepared: Prepared) -> Outcome:
+        return Outcome([change(array) for array in prepared.execute(request).outputs])
+
+    return Device(Scripted(execute))
+
+
+@pytest.mark.parametrize(
+    ("given", "change", "verdict"),
+    [
+        (-np.inf, lambda y: np.maximum(y, np.finfo(np.float32).min), Verdict.DIFFERS),
+        (np.nan, lambda y: np.nan_to_num(y), Verdict.DIFFERS),
+        (1.0, lambda y: np.where(y == 2, np.float32(np.nan), y), Verdict.DIFFERS),
+        (np.inf, lambda y: y, Verdict.SAME),
+        (np.nan, lambda y: y, Verdict.SAME),
+        (np.nan, lambda y: np.where(np.isnan(y), y, y + np.float32(1)), Verdict.UNJUDGED),
+    ],
+)
+def test_infinities_are_always_judged(given: float, change: Callable[[Array], Array], verdict: Verdict) -> None:
+    """What nobody judges are finite floats beside them, and then not everything was compared."""
+    b = Builder()
+    x = b.input(tensor("float32", (2,)))
+    b.output(b.add(x, x, name="doubled"))
+    found = find_divergence(b.finish(), [np.array([given, 3], np.float32)], changed(change))
+    assert found.steps[0].verdict is verdict
+    assert found.is_complete == (verdict is not Verdict.UNJUDGED)
+    if verdict is Verdict.DIFFERS:
+        assert found.first is found.steps[0]
+        assert "doubled" in found.steps[0].reason
+        assert "[0] is" in found.steps[0].reason
 
 
 def test_what_is_computed_of_constants_alone_is_tried_too() -> None:
     b, codes = Builder(), tensor("int8", (2, 3), 0.5, 1)
     real = b.dequantize(b.constant(np.arange(6, dtype=np.int8).reshape(2, 3), codes), out="float32")
     b.output(b.add(b.input(tensor("float32", (2, 3))), real))
-    steps = find_divergence(b.finish(), [np.ones((2, 3), np.float32)], device("nnapi-reference"))
+    steps = find_divergence(b.finish(), [np.ones((2, 3), np.float32)], device("nnapi-reference")).steps
     assert [(step.operation, step.verdict) for step in steps] == [("DEQUANTIZE", Verdict.SAME), ("ADD", Verdict.SAME)]

@@ -12,19 +12,22 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.compare_recording import SUFFIX, compare_recording
-from nnapi.cli.failure import Mistake
+from nnapi.cli.failure import Mistake, fail
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
+from nnapi.errors import NnapiError
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
-from nnapi.testing.divergence import Distance, Step, Verdict, find_divergence, first_that_differs, measure_outputs
+from nnapi.testing.divergence import Distance, Divergence, Step, Verdict, find_divergence, measure_outputs
 
 REFERENCE = "nnapi-reference"
+DIFFERS, INCOMPLETE = 1, 3
+"""Exit codes; 2 is a wrong call."""
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
 """The engines of others that can be tried, and the files that they read."""
 
@@ -68,7 +71,8 @@ def compare(
 
     Each operation runs as a model of its own on both, and is judged by what rounding allows; then the whole model
     runs, and how differences have grown is shown beside it. Another engine may take the second device's place
-    (--against). Exit code 1 where one differs.
+    (--against). NaN and infinities must be the same. Exit code 1 where one differs, else 3 where something did not run
+    or was not judged.
     """
     if against and against.endswith(SUFFIX):
         if html or inputs:
@@ -78,14 +82,15 @@ def compare(
         )
     base, tried = _find_devices(devices, against)
     out = console()
-    with progress(out, 2) as step:
-        step("reading the model")
-        loaded = load(model, int16_as_float, shapes, weights)
-        given = _read(loaded, inputs or [], seed)
-        step("running each operation on both devices")
-        steps = find_divergence(loaded, given, tried, base)
-        whole = _measure_file(model, loaded, given, against, base)
-    first = first_that_differs(steps)
+    loaded = load(model, int16_as_float, shapes, weights)
+    given = _read(loaded, inputs or [], seed)
+    with progress(out, len(loaded.operations)) as step:
+        try:
+            found = find_divergence(loaded, given, tried, base, lambda call: step(f"{call} on both devices"))
+            whole, unread = _measure_file(model, loaded, given, against, base)
+        except NnapiError as error:
+            raise typer.Exit(fail(f"{base.name} does not run {model.name}: {error}", INCOMPLETE)) from None
+    steps, first = found.steps, found.first
     data = [asdict(one) for one in steps]
     title = f"{model.name}: {tried.name} beside {base.name}"
     if html:
@@ -97,19 +102,24 @@ def compare(
                 "model": str(model),
                 "devices": [base.name, tried.name],
                 "first": first and first.number,
+                "failure": found.failure or unread or None,
                 "file": whole and asdict(whole),
                 "operations": data,
             }
         )
     else:
-        out.print(Text(f"{title}: {_summarize(steps, first)}", style="bold"))
+        out.print(Text(f"{title}: {_summarize(found)}", style="bold"))
         shown = [one for one in steps if every or one.verdict is not Verdict.SAME]
         if shown:
             out.print(indent(_table(shown)))
         if whole:
             off, decibels = _say(whole)
             out.print(Text(f"The file itself in {tried.name}: off by {off}{decibels and f', {decibels} dB'}"))
-    raise typer.Exit(1 if first else 0)
+        if found.failure:
+            out.print(Text(f"The whole model does not run on {tried.name}: {found.failure}"))
+        if unread:
+            out.print(Text(f"The file itself does not run in {tried.name}: {unread}"))
+    raise typer.Exit(DIFFERS if first else 0 if found.is_complete and not unread else INCOMPLETE)
 
 
 def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
@@ -139,7 +149,7 @@ def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None,
 
 
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
-    """What is right, and what is tried."""
+    """Return the device that is right, and the one that is tried."""
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
     most = 1 if against else 2
     if len(names) > most:
@@ -157,15 +167,16 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
 
 def _measure_file(
     file: Path, model: nnapi.Model, inputs: Sequence[Any], against: str | None, base: nnapi.Device
-) -> Distance | None:
-    """How far the engine's outputs are off where it reads the model's own file; None where it cannot."""
+) -> tuple[Distance | None, str]:
+    """Return how far the engine's outputs are off where the model's own file is of a kind that it reads, or why it does
+    not run that."""
     if against is None or file.suffix != SUFFIXES[against]:
-        return None
+        return None, ""
     try:
         (run,) = OTHERS[against].open(file, 1).prepare(1)
-        return measure_outputs(model, nnapi.compile(model, base).run(*inputs), run(inputs))
-    except (UnsuitableError, ValueError):
-        return None
+        return measure_outputs(model, nnapi.compile(model, base).run(*inputs), run(inputs)), ""
+    except (UnsuitableError, ValueError) as error:
+        return None, str(error)
 
 
 def _read(model: nnapi.Model, files: Sequence[Path], seed: int) -> list[Any]:
@@ -178,12 +189,14 @@ def _read(model: nnapi.Model, files: Sequence[Path], seed: int) -> list[Any]:
     return [read(file, operand, Pixels(None, None)).array for file, operand in zip(files, operands, strict=True)]
 
 
-def _summarize(steps: Sequence[Step], first: Step | None) -> str:
+def _summarize(found: Divergence) -> str:
+    first, steps = found.first, found.steps
     if first:
         return f"{first.operation} (#{first.number}), which gives {', '.join(first.results)}, is the first that differs"
     counts = {verdict: sum(step.verdict is verdict for step in steps) for verdict in Verdict}
     words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    return f"nothing differs in {say_count(len(steps), 'operation')} ({', '.join(words)})"
+    nothing = "nothing differs" if found.is_complete else "nothing that ran and was judged differs"
+    return f"{nothing} in {say_count(len(steps), 'operation')} ({', '.join(words)})"
 
 
 def _table(steps: Sequence[Step]) -> Any:

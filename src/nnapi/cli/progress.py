@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,7 +25,7 @@ def progress(
     """A bar of ``total`` steps that shows itself only when work lasts; call what is yielded as each step begins.
 
     It is drawn where results go if that is a terminal, else on stderr if that is one. If neither is, stderr gets a line
-    now and then, for those who read the log of a long run.
+    now and then, also in the middle of a long step, for those who read the log of a long run.
     """
     where = out if out.is_terminal else Console(file=sys.stderr)
     bar = Progress(
@@ -38,23 +37,30 @@ def progress(
         disable=not where.is_terminal,
     )
     task = bar.add_task("", total=total)
-    begun, said = 0, time.monotonic()
+    begun, current = 0, ""
+    ended = threading.Event()
 
     def step(description: str) -> None:
-        nonlocal begun, said
+        nonlocal begun, current
         description = printable(description)
+        current = f"{begun} of {total}: {description}"
         bar.update(task, description=description, completed=begun)
-        if not where.is_terminal and time.monotonic() - said >= pause:
-            print(f"{begun} of {total}: {description}", file=sys.stderr, flush=True)
-            said = time.monotonic()
         begun += 1
 
-    timer = threading.Timer(patience, bar.start)
-    timer.daemon = True
-    timer.start()
+    def show() -> None:
+        if where.is_terminal:
+            if not ended.wait(patience):
+                bar.start()
+            return
+        while not ended.wait(pause):
+            if current:
+                print(current, file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
     try:
         yield step
     finally:
-        timer.cancel()
-        timer.join()
+        ended.set()
+        thread.join()
         bar.stop()

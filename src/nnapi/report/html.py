@@ -15,7 +15,7 @@ from nnapi.report.result import Benchmark, Measurement, ModelResult
 DEVICE_COLOURS = 6
 """Colours that the page defines for devices, ``--d0`` to ``--d5``."""
 
-VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "refused": 4}
+VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "refused": 4, "failed": 1}
 """The colours of what became of an operation when two devices are compared."""
 
 

@@ -1,4 +1,4 @@
-"""Where a device's results part from another's: which operation is the first to be wrong when it is given the same.
+"""The first operation whose result differs between two devices, each operation being given the same inputs.
 
 Each operation is run as a model of its own, on what the operations before it have given elsewhere, and judged as random
 models are (:mod:`nnapi.testing.random.judging`). So what is wrong is found whatever came before it and whatever the
@@ -7,7 +7,7 @@ device does not show. How differences grow is seen in the whole model, whose int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -31,20 +31,22 @@ Values = dict[int, Array | None]
 
 
 class Verdict(StrEnum):
-    """What an operation gave that was given the same inputs."""
+    """How the results of an operation compare that was given the same inputs."""
 
     SAME = "same"
     NEAR = "within tolerance"
     DIFFERS = "differs"
     UNJUDGED = "not judged"
-    """Not the same, but what is infinite or no number goes in or comes out: nobody says what is right then."""
+    """Finite floats are not the same, but NaN or infinities go in or come out: nobody says what is right then."""
     REFUSED = "refused"
+    FAILED = "failed"
+    """The device takes the operation, but does not run it."""
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far a result lies from another: the largest difference, in codes where it has such, else as a number, and
-    how much stronger the signal is than the difference, in decibels; None where nothing differs."""
+    """How far a result lies from another: the largest difference, in quantization steps where it has such, and how much
+    stronger the signal is than the difference, in decibels; None where nothing differs."""
 
     largest: float
     in_codes: bool
@@ -64,14 +66,40 @@ class Step:
     grown: Distance | None = None
 
 
+@dataclass(frozen=True)
+class Divergence:
+    """All operations of a model in the order in which they run; ``failure`` says why the whole model does not run."""
+
+    steps: tuple[Step, ...]
+    failure: str = ""
+
+    @property
+    def first(self) -> Step | None:
+        """The first operation that differs."""
+        return next((step for step in self.steps if step.verdict is Verdict.DIFFERS), None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything ran that the device takes, and was judged."""
+        return not self.failure and not any(step.verdict in (Verdict.UNJUDGED, Verdict.FAILED) for step in self.steps)
+
+
 def find_divergence(
-    model: Model, inputs: Sequence[Array | None], tried: Device, base: Device | None = None
-) -> list[Step]:
-    """All operations of a finished model in the order in which they run, ``tried`` beside ``base`` (the reference)."""
+    model: Model,
+    inputs: Sequence[Array | None],
+    tried: Device,
+    base: Device | None = None,
+    told: Callable[[OperationCall], None] = lambda call: None,
+) -> Divergence:
+    """Run all operations of a finished model on ``tried`` and on ``base`` (the reference); ``told`` before each.
+
+    Raises what ``base`` raises.
+    """
     example = _as_example(model, inputs)
     values: Values = {}
     steps = []
     for call, part in _run_each(example, model, base or device(REFERENCE)):
+        told(call)
         places = sorted(call.outputs)
         found = dict(zip(places, part.outputs.values(), strict=True))
         values |= found
@@ -82,8 +110,11 @@ def find_divergence(
         if verdict is Verdict.NEAR and alone:
             is_beyond = any(_is_infinite(array) for array in (*part.inputs.values(), *found.values()))
             verdict = Verdict.SAME if not alone.largest else Verdict.UNJUDGED if is_beyond else verdict
+            if unlike := _find_unlike(pairs):
+                verdict, reason = Verdict.DIFFERS, unlike
         steps.append(Step(call.number, call.name, names, verdict, reason, alone))
-    return list(_with_growth(steps, model, inputs, example, values, tried))
+    kept, failure = _run_whole(model, inputs, tried, any(step.verdict is Verdict.REFUSED for step in steps))
+    return Divergence(tuple(_with_growth(steps, model, example, values, kept)), failure)
 
 
 def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[OperationCall, Example]]:
@@ -113,10 +144,6 @@ def _with_input(part: Example) -> Example:
     return replace(part, main=replace(main, operands=tuple(operands), inputs=(place,)), inputs={place: constant.data})
 
 
-def first_that_differs(steps: Sequence[Step]) -> Step | None:
-    return next((step for step in steps if step.verdict is Verdict.DIFFERS), None)
-
-
 def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]) -> Distance:
     """How far outputs of a whole model are from what they should be."""
     operands = example_of(model, model.name, {}, {}).main.operands
@@ -138,7 +165,7 @@ def _run(part: Example, on: Device) -> list[Array]:
 
 
 def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
-    """What a device makes of one operation: the verdict, the reason for it, and the results."""
+    """Run one operation on a device; return the verdict, the reason for it, and the results."""
     model = build(part)
     (answer,) = need_verdicts(tried.driver, model)
     if not answer.supported:
@@ -146,31 +173,47 @@ def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
     try:
         outputs = _run(part, tried)
     except NnapiError as error:
-        return Verdict.DIFFERS, f"fails: {error}", []
+        return Verdict.FAILED, str(error), []
     judgement = judge_outputs(part, tried, dict(zip(part.main.outputs, outputs, strict=True)))
     is_wrong = judgement.outcome is Outcome.FAILED
     return Verdict.DIFFERS if is_wrong else Verdict.NEAR, judgement.reason, outputs
 
 
-def _with_growth(
-    steps: Sequence[Step],
-    model: Model,
-    inputs: Sequence[Array | None],
-    example: Example,
-    values: Mapping[int, Array | None],
-    tried: Device,
-) -> Iterator[Step]:
-    """The steps with how far each result is off in the whole model, which the reference helps with what is refused."""
-    helpers = [device(REFERENCE)] if tried.name != REFERENCE else []
+def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> str:
+    """Describe the first NaN or infinity that only one of two results has; "" where both have the same."""
+    for operand, right, found in pairs:
+        if right is None or right.dtype.kind != "f" or right.shape != found.shape or operand.is_ignored:
+            continue
+        both = np.isfinite(right) & np.isfinite(found)
+        unlike = ~(both | (right == found) | (np.isnan(right) & np.isnan(found)))
+        if unlike.any():
+            index = tuple(int(i) for i in np.argwhere(unlike)[0])
+            where = list(index) or ""
+            count = f"{int(unlike.sum())} of {unlike.size}"
+            return f"{operand.name or operand.type}{where} is {found[index]}, expected {right[index]}; {count} differ"
+    return ""
+
+
+def _run_whole(
+    model: Model, inputs: Sequence[Array | None], tried: Device, is_helped: bool
+) -> tuple[dict[int, Array], str]:
+    """Run the whole model, the reference helping with what is refused; return all results, and why there are none."""
+    helpers = [device(REFERENCE)] if is_helped and tried.name != REFERENCE else []
     wanted = [index for call in model.operations for index in call.outputs]
-    kept: dict[int, Array] = {}
     try:
-        refused = any(step.verdict is Verdict.REFUSED for step in steps)
-        compilation = compile(model, [tried, *(helpers if refused else [])], threads=1)
-        if tried in compilation.devices:
-            kept = dict(zip(wanted, compilation.run(*inputs, keep=wanted)[len(model.outputs) :], strict=True))
-    except NnapiError:
-        pass  # the step that cannot run says so
+        compilation = compile(model, [tried, *helpers], threads=1)
+        if tried not in compilation.devices:
+            return {}, ""
+        kept = compilation.run(*inputs, keep=wanted)[len(model.outputs) :]
+    except NnapiError as error:
+        return {}, str(error)
+    return dict(zip(wanted, kept, strict=True)), ""
+
+
+def _with_growth(
+    steps: Sequence[Step], model: Model, example: Example, values: Mapping[int, Array | None], kept: Mapping[int, Array]
+) -> Iterator[Step]:
+    """The steps with how far each result is off in the whole model."""
     for step, call in zip(steps, model.operations, strict=True):
         pairs = [(example.main.operands[i], values[i], kept[i]) for i in call.outputs if i in kept]
         yield replace(step, grown=_measure(pairs) if pairs else None)
