@@ -46,8 +46,8 @@ class WebGpuDriver(HostMemory):
     isolated = True
     travels = True
     """Its process is given this object, so that nobody looks for an adapter there again."""
-    patience: ClassVar[float] = 300.0
-    """Seconds that shaders may take to be compiled before the process counts as hanging."""
+    patience: ClassVar[float] = 900.0
+    """Seconds that shaders may take to be compiled, in several starts, before the process counts as hanging."""
 
     def __init__(self, adapter: str, is_software: bool = False) -> None:
         engine = f"LiteRT {version('ai-edge-litert')}"

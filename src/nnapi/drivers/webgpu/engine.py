@@ -5,6 +5,7 @@ The accelerator takes one thread at a time: whatever is asked of it waits for it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -19,9 +20,16 @@ from nnapi.drivers.output import Output, collect_output
 from nnapi.errors import OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
+from nnapi.trace.log import Log
+
+log = Log("nnapi.Driver")
 
 FLIP = np.uint8(128)
 """Turns unsigned codes into signed ones and back."""
+SLOW = 60.0
+"""Seconds after which a failure to start is put down to shaders: the accelerator waits for them four minutes or so."""
+STARTS = 3
+"""How often it is started: it finds the shaders again that it has compiled before."""
 NOT_ACCELERATED = "the accelerator does not take the whole model"
 INVALID = "Validation error"
 
@@ -63,11 +71,21 @@ class Instance:
         signed; ``relaxed`` lets it compute in float16. What the engine ``said`` meanwhile is kept."""
         said = Output()
         with _turn:
-            try:
-                with collect_output(said):
-                    self._make(content, flipped, relaxed)
-            except (RuntimeError, ValueError) as error:
-                raise OpFailedError(explain(str(error), said.text)) from None
+            for left in reversed(range(STARTS)):
+                begin = time.monotonic()
+                try:
+                    with collect_output(said):
+                        self._make(content, flipped, relaxed)
+                    break
+                except (RuntimeError, ValueError) as error:
+                    seconds = time.monotonic() - begin
+                    reason = explain(str(error), said.text)
+                    if seconds < SLOW:
+                        raise OpFailedError(reason) from None
+                    reason += f", after {seconds:.0f} s in which it compiled shaders"
+                    if not left:
+                        raise OpFailedError(f"{reason}; the next compilation finds those again") from None
+                    log.warning("%s; it is started again, with those", reason)
         self.said = said.text
         if (place := said.text.find(INVALID)) >= 0:  # it goes on all the same, and gives what lay in memory
             raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[place:].splitlines()[0]}")
