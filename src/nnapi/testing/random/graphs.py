@@ -47,8 +47,9 @@ READS = 3
 SHOWN = 0.7
 """How often a view of the result is shown, too."""
 PAIR_TRIES = 40
-DEQUANTIZED = 0.4
-"""How many of them begin with a DEQUANTIZE: engines treat the floats of a model with quantized values differently."""
+QUANTIZED = 0.3
+"""How many of them begin with a DEQUANTIZE, and how many have a QUANTIZE among the readers: engines treat the floats of
+a model with quantized values differently."""
 
 
 def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[Operation, ...] = ()) -> Example:
@@ -83,9 +84,12 @@ def random_readers(
 
     Raises NoCall where no draw of the first gives what any of the others takes.
     """
+    (before,), (beside,) = ([each for each in JOINABLE if each.name == name] for name in ("DEQUANTIZE", "QUANTIZE"))
+    chain = (before, first) if rng.random() < QUANTIZED else (first,)
+    readers = (*readers, beside) if rng.random() < QUANTIZED else readers
     for _ in range(PAIR_TRIES):
         grown = _Grown(rng)
-        if grown.begin(first, special) and grown.read_last(readers, special):
+        if grown.begin(chain, special) and grown.read_last(readers, special):
             return _vary(_relax(grown.finish(), rng), rng)
     raise NoCall(f"none of {PAIR_TRIES} results of {first.name} is taken by {', '.join(each.name for each in readers)}")
 
@@ -184,17 +188,14 @@ class _Grown:
             return False
         return True
 
-    def begin(self, operation: Operation, special: float) -> bool:
-        """Add the first call, now and then on dequantized values; whether a draw fits."""
+    def begin(self, operations: Sequence[Operation], special: float) -> bool:
+        """Add the first calls, each of which reads the result of the one before; whether a draw fits."""
+        first, *others = operations
         try:
-            if self.rng.random() < DEQUANTIZED:
-                (converting,) = (each for each in JOINABLE if each.name == "DEQUANTIZE")
-                self.add(random_call(converting, self.rng, special=special))
-                return self._read(operation, self._values()[0], special)
-            self.add(random_call(operation, self.rng, special=special))
+            self.add(random_call(first, self.rng, special=special))
         except NoCall:
             return False
-        return True
+        return all(self._read(operation, self._values()[0], special) for operation in others)
 
     def read_last(self, operations: Sequence[Operation], special: float) -> bool:
         """Add these operations as readers of a result of the last call; whether any of them fits."""
