@@ -40,7 +40,7 @@ TESTED_BY = {
     "drivers/litert/quiet.py": "drivers/litert/test_interpreter.py",
     "drivers/xnnpack/prepared.py": "drivers/litert/test_interpreter.py",
     "drivers/xnnpack/rules": "drivers/xnnpack/test_xnnpack_rules.py",
-    "lowering/tflite": "drivers/xnnpack/test_xnnpack_rules.py",
+    "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
     "drivers/xnnpack/context.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/onnx": "importers/onnx",
