@@ -9,8 +9,9 @@ from nnapi.importers.build import build
 from nnapi.importers.graph import Graph
 from nnapi.importers.onnx.absorption import Absorption
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
+from nnapi.importers.onnx.definitions import need_defined
 from nnapi.importers.onnx.import_state import ImportState, Shapes
-from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.memory import Memory
@@ -50,7 +51,10 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
         f"it has no input {', '.join(unknown)}; its inputs are {', '.join(sorted(names))}",
         BadDataError,
     )
+    need_defined(graph)
     conversion = Conversion(state, Graph(state.allowance), file.opsets)
+    if (newest := newest_opset()) < file.opsets[""] < NEWEST:
+        conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
     inputs = conversion.begin(graph)
     conversion.run(graph.node, [each.name for each in graph.output])
     outputs = conversion.results([each.name for each in graph.output])

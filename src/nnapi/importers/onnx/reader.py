@@ -71,6 +71,13 @@ class File:
         return _from_bytes(content, proto, name, shape), True
 
 
+def newest_opset() -> int:
+    """Return the newest opset of the default domain that the installed library ``onnx`` knows."""
+    from onnx import defs
+
+    return int(defs.onnx_opset_version())
+
+
 def _parse(memory: Memory) -> onnx.ModelProto:
     """The message in a file; BadDataError where it is none."""
     try:
