@@ -9,11 +9,12 @@ from nnapi.errors import BadDataError
 
 
 class Refused(Exception):
-    """An operation of the file cannot be expressed; ``reason`` says why."""
+    """An operation of the file cannot be expressed; ``reason`` says why, ``reasons`` all that was found."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *further: str) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.reasons = (reason, *further)
 
 
 def expressible(condition: object, reason: str) -> None:

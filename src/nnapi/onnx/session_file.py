@@ -163,7 +163,8 @@ def _describe(info: Any) -> NodeArg:
         return NodeArg(info.name, str(kind).removesuffix("_type"), [])
     declared = info.type.tensor_type
     shape: list[int | str | None] = [
-        each.dim_value if each.HasField("dim_value") else each.dim_param or None for each in declared.shape.dim
+        each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else each.dim_param or None
+        for each in declared.shape.dim
     ]
     name = NAMES[declared.elem_type] if 0 <= declared.elem_type < len(NAMES) else str(declared.elem_type)
     return NodeArg(

@@ -80,6 +80,11 @@ class _Scope(dict[str, Tensor]):
     def __missing__(self, name: str) -> Tensor:
         return self.branch.capture(name)
 
+    def copy(self) -> _Scope:
+        found = _Scope(self.branch)
+        found.update(self)
+        return found
+
 
 def reference(model: Model) -> Value:
     return Value(OperandType(OperandCode.MODEL), model.name, model=model)

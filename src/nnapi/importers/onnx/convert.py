@@ -25,11 +25,11 @@ from nnapi.importers.onnx.tensors import (
     INT64,
     NAMES,
     NARROWED,
-    OPEN,
     WIDENED,
     Tensor,
     code_of,
     constant,
+    declared_shape,
     fix_shape,
     operand_type,
 )
@@ -98,7 +98,7 @@ class Conversion:
         declared = info.type.tensor_type
         shape: Shape | None = None
         if declared.HasField("shape"):
-            shape = tuple(each.dim_value if each.HasField("dim_value") else OPEN for each in declared.shape.dim)
+            shape = declared_shape(declared)
             empty = any(each.HasField("dim_value") and each.dim_value == 0 for each in declared.shape.dim)
             expressible(not empty, "it has no elements")
         if info.name in self.state.shapes:
@@ -183,9 +183,8 @@ class Conversion:
             else:
                 self._bind(proto, self._results_of(proto, tensors))
         except Refused as refused:
-            self._refuse(proto.op_type, _name(proto), refused.reason)
-        except KeyError as error:
-            self._refuse(proto.op_type, _name(proto), f"nothing writes {error}")
+            for reason in refused.reasons:
+                self._refuse(proto.op_type, _name(proto), reason)
         except NnapiError as error:
             self._refuse(proto.op_type, _name(proto), str(error))
         except INCONSISTENT as error:
@@ -250,7 +249,7 @@ class Conversion:
         """The nodes of a subgraph take the place of the node that has it; gives its outputs."""
         inner = Conversion(self.state, self.graph, self.opsets, self.depth + 1)
         inner.nhwc_images, inner._in_file_order = self.nhwc_images, self._in_file_order
-        inner.tensors = dict(self.tensors)
+        inner.tensors = self.tensors.copy()
         inner.begin_subgraph(graph, inputs)
         inner.run_subgraph(graph)
         return [inner.tensors[each.name] for each in graph.output]
@@ -279,9 +278,9 @@ class Conversion:
         refusals, before = self.state.refusals, len(self.state.refusals)
         self.run(nodes, outputs, outer)
         if len(refusals) > before:
-            first = refusals[before]
+            reasons = [f"{reason} {each.operation}: {each.reason}" for each in refusals[before:]]
             del refusals[before:]
-            raise Refused(f"{reason} {first.operation}: {first.reason}")
+            raise Refused(*dict.fromkeys(reasons))
 
     def _inline_function(self, body: functions.Body, tensors: Sequence[Tensor | None]) -> list[Result | None]:
         """The nodes of a function take the node's place."""

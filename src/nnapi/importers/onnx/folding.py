@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.tensors import DTYPES, Tensor, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
@@ -30,6 +31,8 @@ MAKERS = words(
 """Operators whose result may be larger than the product of their inputs' sizes."""
 MOST = 1 << 24
 """Elements of a result that is computed here at most."""
+NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")
+"""Operators whose results have no more elements than their first input."""
 OPEN_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…)"
 
 
@@ -47,6 +50,12 @@ def _largest(kind: str, arrays: Sequence[Array]) -> int:
     """A bound for the number of elements of a result."""
     if kind in MAKERS:
         return max(math.prod(_estimate_shape(kind, arrays)), max((array.size for array in arrays), default=0))
+    if kind in NO_LARGER or kind.startswith(("Scatter", "Reduce")):
+        return arrays[0].size if arrays else 0
+    if kind == "GatherElements":
+        return arrays[1].size
+    if kind == "Concat":
+        return sum(array.size for array in arrays)
     sizes = [max(array.size, 1) for array in arrays]
     return min(math.prod(sizes), _broadcast(arrays)) if sizes else 0
 
@@ -86,6 +95,8 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
+    if proto.op_type == "GatherElements":  # the reference fails beyond 64 elements along the axis
+        return [_gather_elements(proto, *(tensor.constant for tensor in tensors if tensor is not None))]
     names = [name for name in dict.fromkeys(proto.input) if name]
     inputs = [helper.make_tensor_value_info(name, 0, None) for name in names]
     outputs = [helper.make_tensor_value_info(name, 0, None) for name in proto.output if name]
@@ -99,6 +110,14 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
     except (Exception, RecursionError) as error:  # whatever a damaged node makes of the reference
         raise Refused(f"it cannot be computed on its constants ({type(error).__name__}: {error})") from None
     return [next(found) if name else None for name in proto.output]
+
+
+def _gather_elements(proto: onnx.NodeProto, data: Array, indices: Array) -> Array:
+    axis = next((each.i for each in proto.attribute if each.name == "axis"), 0)
+    need(-data.ndim <= axis < data.ndim == indices.ndim, "its axis or indices do not fit its data", BadDataError)
+    own = [slice(None) if i == axis % data.ndim else slice(size) for i, size in enumerate(indices.shape)]
+    found: Array = np.take_along_axis(data[tuple(own)], indices, axis)
+    return found
 
 
 def as_supported_array(result: Any, what: str) -> Array:

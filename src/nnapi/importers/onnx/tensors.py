@@ -74,6 +74,11 @@ OPEN = 0
 """A dimension that only a run knows."""
 
 
+def declared_shape(type: Any) -> Shape:
+    """The dimensions of a TypeProto.Tensor; one that is negative is open, as ONNX Runtime reads it."""
+    return tuple(max(each.dim_value, OPEN) if each.HasField("dim_value") else OPEN for each in type.shape.dim)
+
+
 @dataclass(eq=False, slots=True)
 class Tensor:
     """A tensor. ``array`` is a constant in the file's type, ``value`` what the graph has for it (of a constant it is

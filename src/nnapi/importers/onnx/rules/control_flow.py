@@ -17,7 +17,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.shape import cut, join
 from nnapi.importers.onnx.tensors import Tensor, constant
-from nnapi.importers.refusals import expressible
+from nnapi.importers.refusals import Refused, expressible
 
 MOST_STEPS = 256
 """Steps of a loop that are written out one by one at most."""
@@ -31,11 +31,25 @@ def if_(node: Node) -> Sequence[Result | None]:
     if condition.array is not None:
         need(condition.array.size == 1, "its condition is not one element", BadDataError)
         return node.conversion.inline_graph(branches[0 if condition.array.all() else 1], [])
-    inner = [Branch(node.conversion, branch, []) for branch in branches]
+    inner = _convert_branches(node, branches)
     captured = list(dict.fromkeys(tensor for each in inner for tensor in each.captured)) or [condition]
     models = [each.model(captured, each.results) for each in inner]
     values = [node.conversion.value_in_file_order(tensor) for tensor in captured]
     return apply_models(node, OperationCode.IF, [node.view(node.input(0), (1,)), *models, *values], inner[0])
+
+
+def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
+    """Both branches of an If; Refused with what neither can express."""
+    found: list[Branch] = []
+    reasons: dict[str, None] = {}
+    for graph in graphs:
+        try:
+            found.append(Branch(node.conversion, graph, []))
+        except Refused as refused:
+            reasons.update(dict.fromkeys(refused.reasons))
+    if reasons:
+        raise Refused(*reasons)
+    return found
 
 
 def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branch: Branch) -> list[Tensor]:

@@ -15,7 +15,7 @@ from nnapi.importers.onnx.layout import read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
-from nnapi.importers.onnx.rules.shape import block
+from nnapi.importers.onnx.rules.shape import block, cut
 from nnapi.importers.onnx.tensors import INT64, OPEN, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
@@ -139,11 +139,32 @@ def flat_places(node: Node, i: int, own: Shape, axis: int) -> Value:
     return add(node, scaled, node.graph.constant(np.broadcast_to(base, shape).astype(np.int32)))
 
 
+def flat_coordinates(node: Node, i: int, own: Shape) -> Value:
+    """Computed coordinates, the last axis of input ``i``, as indices of a tensor of shape ``own`` laid flat."""
+    shape = node.static_shape(i)
+    count = math.prod(shape[:-1])
+    coordinates = node.view(node.input(i), (count, len(own)))
+    sizes, strides = ([*own], [math.prod(own[k + 1 :]) for k in range(len(own))])
+    node.note("computed indices must lie within their axes")
+    negative = truth(node, OperationCode.LESS, coordinates, node.like(coordinates, 0))
+    raised = add(node, coordinates, node.graph.ints([sizes]))
+    found = None
+    counted = select(node, negative, raised, coordinates, (count, len(own)))
+    for column, stride in zip(cut(node, counted, 1, [1] * len(own)), strides, strict=True):
+        term = column if stride == 1 else node.apply(OperationCode.MUL, column, node.like(column, stride), node.i32(0))
+        found = term if found is None else add(node, found, term)
+    assert found is not None
+    return node.view(found, (count,))
+
+
 @rule("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    """Coordinates of several axes become those of the axes laid flat; the indices must be constant."""
+    """Gather rows at coordinates of the axes laid flat."""
     tensor, own = node.tensor(0), node.static_shape(0)
-    indices, batch = node.array(1), int(node.attribute("batch_dims", 0))
+    batch = int(node.attribute("batch_dims", 0))
+    if node.tensor(1).array is None and not batch:
+        return _gather_computed(node, own)
+    indices = node.array(1)
     depth = indices.shape[-1]
     need(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}", BadDataError)
     span = own[batch : batch + depth]
@@ -159,6 +180,14 @@ def gather_nd(node: Node) -> Tensor:
     picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(flat.reshape(-1)))
     shape = (*indices.shape[:-1], *own[batch + depth :])
     return node.result(picked, shape, elem=tensor.elem)
+
+
+def _gather_computed(node: Node, own: Shape) -> Tensor:
+    *outer, depth = node.static_shape(1)
+    need(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}", BadDataError)
+    rows = node.view(node.codes(0), (math.prod(own[:depth]), math.prod(own[depth:])))
+    picked = node.apply(OperationCode.GATHER, rows, node.i32(0), flat_coordinates(node, 1, own[:depth]))
+    return node.result(picked, (*outer, *own[depth:]), elem=node.tensor(0).elem)
 
 
 @rule("ArgMax", "ArgMin")

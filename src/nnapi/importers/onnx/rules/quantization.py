@@ -29,6 +29,9 @@ def quantize(node: Node) -> Tensor:
     elem = point.elem if point else int(node.attribute("output_dtype", 0)) or 2
     expressible(elem in BYTES, "NNAPI quantises to bytes only")
     type = type_of_codes(node.tensor(1), point)
+    scale = node.tensor(1).array
+    if scale is not None and not np.isfinite(scale).all():
+        node.note(f"{node.tensor(1).name}, the scale of QuantizeLinear {node.name}, is not finite")
     if type is not None and point is None:
         type = OperandType(CODES[elem], (), type.scale, 0)
     if type is None:

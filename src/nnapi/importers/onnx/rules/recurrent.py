@@ -54,7 +54,7 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
     peepholes = np.split(node.array(7)[k], 3) if node.has(7) else None
     gates = [np.split(each, 4) for each in (weights, recurrent, bias)]
     order = (0, 2, 3, 1)
-    none = node.graph.no_value()
+    none = node.graph.no_value(x.type.code)
     peeps: list[Value] = [none] * 3 if peepholes is None else [_constant(node, peepholes[i], x) for i in (0, 2, 1)]
     parts = [[_constant(node, each[i], x) for i in order] for each in gates]
     states = [_state(node, i, k, units, x) for i in (5, 6)]

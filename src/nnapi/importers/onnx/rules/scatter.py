@@ -1,5 +1,8 @@
-"""Writing elements to places that are known: what is written lies behind what it is written to, and each place of the
-result picks from both."""
+"""Scatter operators: updates are concatenated behind the data, and each row of the result is gathered from both.
+
+With constant indices the gathered rows are constants. With computed ones each row compares its own position with every
+index, and the last index that is equal names the update.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.graph import Value
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.arithmetic import add, truth
+from nnapi.importers.graph import INT32, Value
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.shape import join
+from nnapi.importers.onnx.rules.comparison import select
+from nnapi.importers.onnx.rules.indexing import flat_coordinates, normalise_indices
+from nnapi.importers.onnx.rules.shape import join, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
@@ -25,14 +31,19 @@ COMBINED = {
 }
 MOST_PASSES = 64
 """Elements that are combined at one place at most."""
+MOST_COMPARED = 1 << 24
+"""Comparisons of a position with a computed index at most."""
 FUSING = (OperationCode.ADD, OperationCode.MUL)
 
 
 @rule("ScatterElements", "Scatter")
 def scatter_elements(node: Node) -> Tensor:
-    """Single elements, whose place along an axis is said."""
-    own, indices = node.static_shape(0), node.array(1)
+    """Write single elements, each at an index along an axis."""
+    own = node.static_shape(0)
     axis = node.axis(int(node.attribute("axis", 0)), len(own))
+    if node.tensor(1).array is None:
+        return _scatter_along(node, own, axis)
+    indices = node.array(1)
     fits = indices.ndim == len(own) and all(
         here <= there for i, (here, there) in enumerate(zip(indices.shape, own, strict=True)) if i != axis
     )
@@ -46,14 +57,66 @@ def scatter_elements(node: Node) -> Tensor:
 
 @rule("ScatterND")
 def scatter_nd(node: Node) -> Tensor:
-    """Parts of the input, each of which begins at coordinates of its first axes."""
-    own, indices = node.static_shape(0), node.array(1)
-    depth = indices.shape[-1]
+    """Write rows of the input, each at coordinates of its first axes."""
+    own = node.static_shape(0)
+    depth = node.static_shape(1)[-1]
     need(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}", BadDataError)
+    if node.tensor(1).array is None:
+        count, rows = math.prod(node.static_shape(1)[:-1]), math.prod(own[:depth])
+        at = node.view(flat_coordinates(node, 1, own[:depth]), (1, count))
+        return _write_computed(node, at, (1, rows, math.prod(own[depth:])))
+    indices = node.array(1)
     flat = np.zeros(indices.shape[:-1], np.int64)
     for k in range(depth):
         flat = flat * own[k] + _count_from_start(indices[..., k], own[k])
     return _write_rows(node, flat.reshape(-1), (math.prod(own[:depth]), math.prod(own[depth:])))
+
+
+def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
+    """ScatterElements with computed indices, which cover all other axes, as rows along the axis."""
+    shape = node.static_shape(1)
+    others = [k for k in range(len(own)) if k != axis]
+    covers = len(shape) == len(own) and all(shape[k] == own[k] for k in others)
+    expressible(covers, f"its computed indices {list(shape)} do not cover {list(own)}")
+    order = [*others, axis]
+    rows, size, count = math.prod(own) // own[axis], own[axis], shape[axis]
+    at = permute_any_rank(node, normalise_indices(node, 1, size), shape, order)
+    data, updates = (permute_any_rank(node, node.codes(i), each, order) for i, each in ((0, own), (2, shape)))
+    written = _pick_last(node, node.view(at, (rows, count)), (data, updates), (rows, size, 1))
+    turned = tuple(own[k] for k in order)
+    written = node.view(written, turned) if len(own) <= HIGHEST_RANK else written
+    back = [order.index(k) for k in range(len(own))]
+    return node.result(permute_any_rank(node, written, turned, back), own, elem=node.tensor(0).elem)
+
+
+def _write_computed(node: Node, at: Value, shape: tuple[int, int, int]) -> Tensor:
+    found = _pick_last(node, at, (node.codes(0), node.codes(2)), shape)
+    return node.result(found, node.shape(0), elem=node.tensor(0).elem)
+
+
+def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple[int, int, int]) -> Value:
+    """Return rows of data, [rows, size, width], each replaced by the last update whose index ``at`` names it.
+
+    ``at`` is [rows, count]. Positions are counted in float32, exact below 2**24.
+    """
+    way = node.attribute("reduction", "none")
+    expressible(way == "none", f"its reduction is {way}, with computed indices")
+    (rows, size, width), count = shape, at.shape[1]
+    expressible(rows * size * count <= MOST_COMPARED, f"it compares {size} positions with {count} indices")
+    positions = node.graph.constant(np.arange(size, dtype=np.int32).reshape(1, size, 1))
+    hits = truth(node, OperationCode.EQUAL, node.view(at, (rows, 1, count)), positions)
+    numbers = node.graph.constant(np.arange(1, count + 1, dtype=np.float32).reshape(1, 1, count))
+    none = node.graph.constant(np.zeros((1, 1, 1), np.float32))
+    numbered = select(node, hits, numbers, none, (rows, size, count))
+    last = node.cast(node.apply(OperationCode.REDUCE_MAX, numbered, node.graph.ints([2]), node.flag(False)), INT32)
+    kept = np.arange(rows * size, dtype=np.int32).reshape(rows, size)
+    before = (rows * size + count * np.arange(rows, dtype=np.int32) - 1).reshape(rows, 1).repeat(size, 1)
+    is_hit = truth(node, OperationCode.GREATER, last, node.like(last, 0))
+    written = add(node, last, node.graph.constant(before))
+    picked = select(node, is_hit, written, node.graph.constant(kept), (rows, size))
+    data, updates = (node.view(each, (n, width)) for each, n in zip(sources, (rows * size, rows * count), strict=True))
+    places = node.view(picked, (rows * size,))
+    return node.apply(OperationCode.GATHER, join(node, [data, updates], 0), node.i32(0), places)
 
 
 def _count_from_start(indices: Array, size: int) -> Array:
