@@ -217,3 +217,19 @@ def test_roots_of_windows_with_gaps_are_refused() -> None:
     sizes = {"stride_w": 3, "stride_h": 3, "filter_w": 2, "filter_h": 2, "padding_scheme": 2}
     b.output(b.l2_pool_2d(b.input(tensor("float32", (1, 6, 6, 1))), **sizes))  # type: ignore[call-overload]
     assert "leave gaps between windows" in refusal(b.finish())
+
+
+@pytest.mark.parametrize("activation", [0, 1])
+@pytest.mark.parametrize(
+    ("stride", "size", "before"), [((2, 2), (1, 1), 0), ((3, 3), (2, 2), 1), ((1, 3), (1, 2), 0), ((2, 3), (7, 2), 1)]
+)
+def test_the_largest_of_windows_with_gaps_may_be_infinite(
+    stride: tuple[int, int], size: tuple[int, int], before: int, activation: int
+) -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (1, 9, 9, 3)))
+    b.output(b.max_pool_2d(x, before, 0, before, 0, *stride, *size, activation))
+    model, image = b.finish(), np.random.default_rng(0).normal(size=(1, 9, 9, 3)).astype(np.float32)
+    image[0, :3], image[0, 6:, 6:] = -np.inf, np.inf
+    ours, right = (compile(model, [which]).run(image)[0] for which in (engine(), reference()))
+    np.testing.assert_array_equal(ours, right)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack import whole_range
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.options import pooling_options
+from nnapi.formats.tflite.schema import VALID
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.pooling import average
+from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool
+from nnapi.lowering.tflite.windows import around
 from nnapi.ops.shapes import Padding, Pair
 
 
@@ -26,6 +32,22 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
         )
         means = average(context, squares, out, padding, stride, size, FuseCode.FUSED_NONE)
     return whole_range.root(context, means, context.result(), context.activation)
+
+
+@lower(Op.MAX_POOL_2D)
+def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    """Windows of floats with gaps between them are picked among all windows: the engine's own are never infinite."""
+    _, steps, _ = context.fit_windows(input, size, padding, stride)
+    if input.type != "f32" or all(step <= window for step, window in zip(steps, size, strict=True)):
+        return max_pool(context, input, padding, stride, size)
+    x, out = context.pad(input, around(padding), context.fill(input, -np.inf)), context.result()
+    if size != (1, 1):
+        height, width = (count - window + 1 for count, window in zip(x.shape[1:3], size, strict=True))
+        options = pooling_options(VALID, (1, 1), size)
+        x = context.emit(
+            "MAX_POOL_2D", [x], x.like(shape=(x.shape[0], height, width, x.shape[3])), **options, activation=0
+        )
+    return context.activate(_pick(context, x, out.like(), steps))
 
 
 def _pick(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
