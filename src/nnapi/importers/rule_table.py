@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -15,9 +15,9 @@ class RuleTable(Generic[Rule]):
     The package's module ``inexpressible`` has ``REASONS`` why others have none.
     """
 
-    def __init__(self, package: str, families: Mapping[str, str]) -> None:
+    def __init__(self, package: str, families: Mapping[str, Sequence[str]]) -> None:
         self.package = package
-        self.modules = {kind: module for module, kinds in families.items() for kind in kinds.split()}
+        self.modules = {kind: module for module, kinds in families.items() for kind in kinds}
         self.registered: dict[str, Rule] = {}
         self._found: dict[str, Rule] = {}
 

@@ -89,8 +89,8 @@ def test_operators_of_one_number_have_one_table() -> None:
 
 
 def test_custom_operators_have_defaults_alone() -> None:
-    assert facts("CUSTOM:mine") == facts("ABS")._replace(name="")
-    assert options_table("CUSTOM:mine") is options_table("ABS") is NONE
+    assert facts("CUSTOM:mine") == facts("DENSIFY")._replace(name="", rule="")
+    assert options_table("CUSTOM:mine") is options_table("DENSIFY") is NONE
 
 
 def test_parameters_that_the_schema_does_not_have_are_a_mistake() -> None:

@@ -32,7 +32,7 @@ def reason_without_rule(kind: str, domain: str) -> str:
     return f"operators of the domain {domain} are not read" if domain else RULES.reason(kind)
 
 
-FAMILIES = {
+_NAMES = {
     "control_flow": "If Loop Scan",
     "comparison": "And Equal Greater GreaterOrEqual Less LessOrEqual Not Or Where Xor IsInf IsNaN Max Min",
     "convolution": "Conv ConvTranspose",
@@ -59,6 +59,7 @@ FAMILIES = {
     "shape": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
     "ReverseSequence",
 }
+FAMILIES = {module: names.split() for module, names in _NAMES.items()}
 """The operators that have a rule, by the module in which it stands; outside the default domain its name is in front."""
 
 RULES: RuleTable[Rule] = RuleTable(__name__, FAMILIES)

@@ -9,50 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nnapi.formats.tflite.operators import OPERATORS
 from nnapi.importers.rule_table import RuleTable
 from nnapi.importers.tflite.node import TfliteNode
 
-FAMILIES = {
-    "arithmetic": "FLOOR_DIV FLOOR_MOD CEIL ROUND SIGN COS STABLEHLO_COSINE GELU CUMSUM",
-    "control_flow": "IF WHILE STABLEHLO_COMPOSITE CALL",
-    "convolution": "CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV CUSTOM:Convolution2DTransposeBias FULLY_CONNECTED",
-    "detection": "CUSTOM:TFLite_Detection_PostProcess",
-    "elementwise": "DIV MUL SUB ADD STABLEHLO_DIVIDE STABLEHLO_MULTIPLY STABLEHLO_SUBTRACT STABLEHLO_ADD ABS NEG EXP LOG SIN "
-    "SQRT RSQRT FLOOR LOGISTIC TANH HARD_SWISH LOGICAL_NOT STABLEHLO_ABS STABLEHLO_NEGATE "
-    "STABLEHLO_EXPONENTIAL STABLEHLO_LOG STABLEHLO_RSQRT STABLEHLO_FLOOR STABLEHLO_LOGISTIC STABLEHLO_TANH "
-    "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM POW PRELU "
-    "STABLEHLO_AND STABLEHLO_OR STABLEHLO_MAXIMUM STABLEHLO_MINIMUM STABLEHLO_POWER STABLEHLO_COMPARE RELU "
-    "RELU_N1_TO_1 RELU6 RELU_0_TO_1 STABLEHLO_CLAMP ELU LEAKY_RELU SOFTMAX LOG_SOFTMAX ADD_N SQUARE "
-    "SQUARED_DIFFERENCE STABLEHLO_SELECT SELECT_V2 SELECT MULTINOMIAL",
-    "indexing": "SLICE STRIDED_SLICE GATHER GATHER_ND REVERSE_SEQUENCE ARG_MIN ARG_MAX TOPK_V2 EMBEDDING_LOOKUP "
-    "HASHTABLE_LOOKUP LSH_PROJECTION",
-    "mediapipe": "CUSTOM:MaxPoolingWithArgmax2D CUSTOM:MaxUnpooling2D CUSTOM:TransformTensorBilinear "
-    "CUSTOM:TransformLandmarks CUSTOM:Landmarks2TransformMatrix",
-    "pooling": "AVERAGE_POOL_2D MAX_POOL_2D L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION L2_NORMALIZATION RESIZE_BILINEAR "
-    "RESIZE_NEAREST_NEIGHBOR SPACE_TO_DEPTH DEPTH_TO_SPACE SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND",
-    "quantization": "QUANTIZE DEQUANTIZE CAST STABLEHLO_CONVERT FAKE_QUANT DENSIFY",
-    "recurrent": "UNIDIRECTIONAL_SEQUENCE_LSTM LSTM BIDIRECTIONAL_SEQUENCE_LSTM RNN UNIDIRECTIONAL_SEQUENCE_RNN "
-    "BIDIRECTIONAL_SEQUENCE_RNN SVDF",
-    "reduction": "SUM REDUCE_PROD REDUCE_MAX REDUCE_MIN REDUCE_ANY REDUCE_ALL MEAN BUCKETIZE BATCH_MATMUL",
-    "scatter": "SCATTER_ND SPARSE_TO_DENSE UNSORTED_SEGMENT_SUM SEGMENT_SUM DYNAMIC_UPDATE_SLICE",
-    "shape": "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT SPLIT_V TILE BROADCAST_TO "
-    "REVERSE_V2 PAD PADV2 MIRROR_PAD SHAPE RANK FILL ZEROS_LIKE RANGE BROADCAST_ARGS ONE_HOT MATRIX_DIAG "
-    "MATRIX_SET_DIAG",
-    "stablehlo": "STABLEHLO_CONCATENATE STABLEHLO_RESHAPE STABLEHLO_TRANSPOSE STABLEHLO_SLICE STABLEHLO_BROADCAST_IN_DIM "
-    "STABLEHLO_IOTA STABLEHLO_PAD",
+CUSTOM = {
+    "convolution": ("CUSTOM:Convolution2DTransposeBias",),
+    "detection": ("CUSTOM:TFLite_Detection_PostProcess",),
+    "mediapipe": (
+        "CUSTOM:MaxPoolingWithArgmax2D",
+        "CUSTOM:MaxUnpooling2D",
+        "CUSTOM:TransformTensorBilinear",
+        "CUSTOM:TransformLandmarks",
+        "CUSTOM:Landmarks2TransformMatrix",
+    ),
 }
-"""The operations that have a rule, by the module in which it stands."""
+"""Custom operators that have a rule, by its module; rows of built-in ones name theirs."""
+FAMILIES = {
+    module: [*(row.name for row in OPERATORS if row.rule == module), *CUSTOM.get(module, ())]
+    for module in sorted({row.rule for row in OPERATORS} - {""} | CUSTOM.keys())
+}
+"""The operators that have a rule, by its module."""
 
 RULES: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, FAMILIES)
 rule = RULES.rule
 
-OF_HIGH_RANK = {
-    "high_rank": "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT TILE BROADCAST_TO SLICE SUM MEAN "
-    "REDUCE_MAX REDUCE_MIN REDUCE_PROD MUL ADD SUB DIV ABS NEG EXP LOG SIN SQRT RSQRT FLOOR LOGISTIC TANH HARD_SWISH "
-    "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL LOGICAL_AND LOGICAL_OR LOGICAL_NOT MAXIMUM MINIMUM POW RELU "
-    "RELU_N1_TO_1 RELU6 RELU_0_TO_1 ELU LEAKY_RELU SQUARE SQUARED_DIFFERENCE SELECT SELECT_V2 QUANTIZE DEQUANTIZE CAST "
-    "GELU",
-}
-"""The operations that are expressed on more dimensions than NNAPI's operations take too."""
-
-HIGH_RANK: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, OF_HIGH_RANK)
+OF_HIGH_RANK = [row.name for row in OPERATORS if row.high_rank]
+"""The operators that are expressed on more dimensions than NNAPI's operations take, too."""
+HIGH_RANK: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, {"high_rank": OF_HIGH_RANK})

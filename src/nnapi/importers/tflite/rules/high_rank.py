@@ -28,7 +28,7 @@ REDUCTIONS = {
     "REDUCE_MIN": OperationCode.REDUCE_MIN,
     "REDUCE_PROD": OperationCode.REDUCE_PROD,
 }
-OF_EACH = [kind for kind in OF_HIGH_RANK["high_rank"].split() if kind not in (*MOVES.split(), *REDUCTIONS)]
+OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in (*MOVES.split(), *REDUCTIONS)]
 """Operations that compute each element by itself."""
 
 
